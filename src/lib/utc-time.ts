@@ -1,6 +1,6 @@
 /** An instant for people, in the one time zone that all output uses: `2026-11-22 09:52 UTC`. */
-export const minuteOf = (instant: Date): string =>
-  `${instant.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+export const minuteOf = (instant: string | Date): string =>
+  `${new Date(instant).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 
 /** An instant as ISO 8601 for a table whose head names the zone, UTC: `2026-11-22 09:52:21`. Empty without one. */
 export const utcCell = (instant: string | Date | null | undefined): string =>

@@ -225,7 +225,7 @@ describe.skipIf(missing !== undefined)('HAPI FHIR 8.8 (JPA server, R4)', () => {
     expect(told.join('\n')).not.toMatch(/could not be fetched/);
   });
 
-  test('documents are listed as IHE MHD has it: each content once, and superseded ones by their status', async () => {
+  test('documents are found by the search of IHE MHD: each content once, and superseded ones by their status', async () => {
     const ours = named('Max', 'Lister', '1975-02-01');
     await put(patient('lister', { name: [{ family: 'Lister', given: ['Max'] }], birthDate: ours.dob }));
     const reference = (id: string, status: string) => ({

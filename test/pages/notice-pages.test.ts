@@ -1,7 +1,7 @@
 import Fastify from 'fastify';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { sendNotice, sendNoticePage } from '../../src/lib/notice-page.ts';
+import { sendNotice, sendNoticePage } from '../../src/lib/pages/notice-page.ts';
 import { identityPage } from '../../src/simulator/partners/identity-page.ts';
 import { accessibilityFaults } from '../support/axe.ts';
 import { hasChromium, launchChromium } from '../support/embed-page.ts';

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A span as OTLP has it in JSON, with its attributes as a map. */
+/** A span in the JSON form of OTLP, with its attributes as a map. */
 export interface ReceivedSpan {
   service: string;
   name: string;

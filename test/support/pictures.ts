@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import pixelmatch from 'pixelmatch';
 import type { Browser, Page, Route } from 'playwright-core';
 import { PNG } from 'pngjs';
+import { THEME } from '../../src/lib/pages/theme.ts';
 
 const GOLDEN = new URL('../pages/golden/', import.meta.url);
 /** Not in the run's temporary folder, which is removed at its end; ignored by git. */
@@ -103,6 +104,7 @@ function answer(
       path: moduleFile(`@fontsource/dejavu-sans/files/dejavu-sans-latin-${weight}-normal.woff2`),
     });
   const asset = /^\/embed\/assets\/([\w-]+\.\w+)$/.exec(pathname)?.[1];
+  if (asset === 'theme.css') return route.fulfill({ body: THEME, contentType: 'text/css' });
   if (asset !== undefined) return route.fulfill({ path: fileURLToPath(new URL(asset, PAGE)) });
   const part = /^\/pdfjs\/(.+)$/.exec(pathname)?.[1];
   if (part !== undefined) return route.fulfill({ path: fileURLToPath(new URL(part, PDF_JS)) });

@@ -5,8 +5,7 @@ import {
   type SourceStepInput,
 } from '../../contract/network-query-steps.ts';
 import type { SourceType } from '../../contract/primitives.ts';
-
-import { askForEverything } from '../../exchange/network-query/ask-again.ts';
+import { askForEverything, isNotEnough, type NotEnough } from '../../exchange/network-query/ask-again.ts';
 import {
   type AttemptWork,
   keepJob,
@@ -14,11 +13,10 @@ import {
   saveJob,
 } from '../../exchange/network-query/attempt-store.ts';
 import { callbackHash, callbackToken, provenToken } from '../../exchange/network-query/callback-token.ts';
-
 import { AttemptSuperseded, collectPages, completeCollected } from '../../exchange/network-query/collect.ts';
 import { beginCollection } from '../../exchange/network-query/collection-store.ts';
-import { CountsDiffer, CountsMissing } from '../../exchange/network-query/compare-counts.ts';
-import { consentWithdrawn } from '../../exchange/network-query/consent-check.ts';
+import { CountsDiffer } from '../../exchange/network-query/compare-counts.ts';
+import { checkAccess, consentWithdrawn } from '../../exchange/network-query/consent-check.ts';
 import { completeAttempt } from '../../exchange/network-query/endings.ts';
 import {
   clearFailedCalls,
@@ -28,20 +26,18 @@ import {
 } from '../../exchange/network-query/failed-calls.ts';
 import { recordNotice } from '../../exchange/network-query/omissions.ts';
 import { openAttempt, QueryGone } from '../../exchange/network-query/open-attempt.ts';
-
 import { endPart } from '../../exchange/network-query/part-store.ts';
 import { openParts } from '../../exchange/network-query/parts.ts';
 import { UNKNOWN_PATIENT } from '../../exchange/network-query/rules/part-outcome.ts';
-
 import { whatToAsk } from '../../exchange/network-query/what-to-ask.ts';
 import type { Store } from '../../exchange/platform/database/database.ts';
+import { isRefusedData } from '../../exchange/platform/database/violations.ts';
 import type { StartGuard } from '../../exchange/platform/recovery/start-guard.ts';
 import type { RecordKeeper } from '../../exchange/records/record-keeper.ts';
 import type { SourceConnections } from '../../exchange/source-connections/connections.ts';
 import type { SourceHealth } from '../../exchange/source-health/source-health.ts';
 import { createChangeChecks } from '../../exchange/sources/change-check-store.ts';
 import {
-  ChangesNotHonoured,
   NOT_TRUSTED,
   type SourceConnector,
   SourceFailure,
@@ -192,8 +188,7 @@ export function createSourceActivities(deps: SourceActivityDeps) {
     const counts = reason instanceof CountsDiffer ? reason.counts : undefined;
     if (counts === undefined && fingerprint !== undefined)
       await checks.note(step.part?.id ?? step.source, fingerprint, NOT_TRUSTED);
-    const why = whyNotEnough(reason);
-    await store.asAccount(step.accountId, (tx) => askForEverything(tx, step, why));
+    await store.asAccount(step.accountId, (tx) => askForEverything(tx, step, reason));
     const fresh = { job: null, cursor: null, isCollected: false, pages: 0, resources: 0 };
     return ask(step, { ...work, ...fresh, counts }, connector, signal);
   }
@@ -295,38 +290,8 @@ export function createSourceActivities(deps: SourceActivityDeps) {
   };
 }
 
-/** Why an answer with changes was not enough. */
-type NotEnough = ChangesNotHonoured | CountsDiffer | CountsMissing;
-const isNotEnough = (error: unknown): error is NotEnough =>
-  error instanceof ChangesNotHonoured || error instanceof CountsDiffer || error instanceof CountsMissing;
-
-/** A clause for the timeline. */
-function whyNotEnough(reason: NotEnough): string {
-  if (reason instanceof ChangesNotHonoured) return 'returned something older';
-  if (reason instanceof CountsMissing) return 'does not count what it has';
-  return 'counts other numbers of resources than the record has';
-}
-
-/**
- * Individual access is valid only as long as the session that the query was started with. Checked before each request to a
- * source, which may be days later. The result of a request that a source accepted in time is still collected.
- */
-function checkAccess({ accessEndsAt }: AttemptWork, now: Date): void {
-  if (accessEndsAt === undefined || (accessEndsAt !== null && accessEndsAt > now)) return;
-  throw new SourceFailure(
-    'refused',
-    'The AAL2 session of this query has expired; start a query with an active session',
-  );
-}
-
-/**
- * Whether data cannot be stored, however often it is tried: nested too deeply for JavaScript (RangeError), or refused by
- * PostgreSQL with an error of class 22 (data exception) or 54 (program limit exceeded).
- */
-function cannotBeStored(error: unknown): boolean {
-  const code = (error as { code?: unknown } | null)?.code;
-  return error instanceof RangeError || (typeof code === 'string' && /^(22|54)[0-9A-Z]{3}$/.test(code));
-}
+/** Whether data cannot be stored, however often it is tried: nested too deeply for JavaScript, or refused by PostgreSQL. */
+const cannotBeStored = (error: unknown): boolean => error instanceof RangeError || isRefusedData(error);
 
 /** The result for an attempt that was already ended, by another execution of this step or by giving up the source. */
 function ended({ status, willRetry, resources, reason }: AttemptWork): SourceStep {

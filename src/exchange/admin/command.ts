@@ -1,4 +1,5 @@
 import type { KeyRing } from '../../lib/key-ring.ts';
+import { minuteOf } from '../../lib/utc-time.ts';
 import type { AuditChain } from '../platform/audit/chain.ts';
 import type { AuditHeads } from '../platform/audit/heads.ts';
 import type { BlobNames } from '../platform/blobs/verify-blobs.ts';
@@ -36,5 +37,4 @@ export class AdminError extends Error {
 export const ADMIN_ACTOR = 'admin';
 
 /** UTC, to the minute. */
-export const shortTime = (time: Date | null): string =>
-  time === null ? '–' : `${time.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+export const shortTime = (time: Date | null): string => (time === null ? '–' : minuteOf(time));

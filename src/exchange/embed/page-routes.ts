@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname } from 'node:path';
 import type { FastifyInstance } from 'fastify';
+import { THEME } from '../../lib/pages/theme.ts';
 import { findAccount } from '../accounts/account-store.ts';
 import { NotFoundError } from '../platform/errors.ts';
 import type { GatewayPlatform } from '../platform/http/deps.ts';
@@ -76,11 +77,14 @@ export function addEmbedPageRoutes(
 
 /** Reads all assets into memory; together they are only some kilobytes. */
 function readAssets(): Map<string, Asset> {
+  const files = readdirSync(FOLDER).map((name): [string, Buffer] => [
+    name,
+    readFileSync(new URL(name, FOLDER)),
+  ]);
   return new Map(
-    readdirSync(FOLDER).flatMap((name): [string, Asset][] => {
+    [...files, ['theme.css', Buffer.from(THEME)] as const].flatMap(([name, content]): [string, Asset][] => {
       const type = TYPES[extname(name)];
       if (type === undefined) return [];
-      const content = readFileSync(new URL(name, FOLDER));
       const eTag = `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`;
       return [[name, { content, type, eTag }]];
     }),

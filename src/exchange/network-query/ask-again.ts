@@ -2,7 +2,9 @@ import { sql } from 'kysely';
 import type { SourceStepInput } from '../../contract/network-query-steps.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import type { AskedConnection } from '../source-connections/connections.ts';
+import { ChangesNotHonoured } from '../sources/connector.ts';
 import { type PartStep, updateProgress } from './attempt-store.ts';
+import { CountsDiffer, CountsMissing } from './compare-counts.ts';
 import { ofConnection, updatePart } from './part-store.ts';
 import { addToTimeline } from './timeline-store.ts';
 
@@ -32,11 +34,26 @@ async function forgetAnswer(tx: AccountTx, step: PartStep): Promise<void> {
     .execute();
 }
 
-/** Asks a connection for everything, because its answer with changes was not enough. @param why a clause for the timeline */
-export async function askForEverything(tx: AccountTx, step: PartStep, why: string): Promise<void> {
+/** Why an answer with changes was not enough. */
+export type NotEnough = ChangesNotHonoured | CountsDiffer | CountsMissing;
+export const isNotEnough = (error: unknown): error is NotEnough =>
+  error instanceof ChangesNotHonoured || error instanceof CountsDiffer || error instanceof CountsMissing;
+
+/** A clause for the timeline. */
+function clauseOf(reason: NotEnough): string {
+  if (reason instanceof ChangesNotHonoured) return 'returned something older';
+  if (reason instanceof CountsMissing) return 'does not count what it has';
+  return 'counts other numbers of resources than the record has';
+}
+
+/** Asks a connection for everything, because its answer with changes was not enough. */
+export async function askForEverything(tx: AccountTx, step: PartStep, reason: NotEnough): Promise<void> {
   await forgetAnswer(tx, step);
   const { source, attempt } = step;
-  const message = ofConnection(step, `Asked for changes, the source ${why}; it is asked for everything`);
+  const message = ofConnection(
+    step,
+    `Asked for changes, the source ${clauseOf(reason)}; it is asked for everything`,
+  );
   const onceKey = `everything/${source}/${attempt}/${step.part?.id ?? ''}`;
   await addToTimeline(tx, step.requestId, { source, attempt, kind: 'asked', message, onceKey });
 }

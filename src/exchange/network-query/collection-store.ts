@@ -1,10 +1,12 @@
 import { sql } from 'kysely';
+import { minuteOf } from '../../lib/utc-time.ts';
 import type { AccountTx } from '../platform/database/database.ts';
+import { SUPPORTING_TYPES } from '../sources/collect/supporting.ts';
 import type { ChangesQuestion } from '../sources/connector.ts';
 import { isIn } from '../sources/rules/namespaces.ts';
 import { type PartStep, updateProgress } from './attempt-store.ts';
 import { ofConnection } from './part-store.ts';
-import { type LastCollection, minuteOf } from './rules/changes-since.ts';
+import type { LastCollection } from './rules/changes-since.ts';
 import type { Collection } from './tables.ts';
 import { addToTimeline } from './timeline-store.ts';
 
@@ -24,9 +26,6 @@ export async function readLastCollection(
     .executeTakeFirst();
 }
 
-/** Types of which changes are asked for by id, because no search by patient finds them. */
-const SUPPORTING = ['Organization', 'Practitioner', 'PractitionerRole', 'Location', 'Medication'];
-
 /** What the record holds of a connection. */
 export async function readHeld(
   tx: AccountTx,
@@ -42,7 +41,7 @@ export async function readHeld(
   for (const { resourceType, id, lastUpdated } of own)
     if (lastUpdated !== null && !Number.isNaN(Date.parse(lastUpdated)) && !newest.has(resourceType))
       newest.set(resourceType, { resourceType, id, lastUpdated });
-  const supporting = own.filter(({ resourceType }) => SUPPORTING.includes(resourceType));
+  const supporting = own.filter(({ resourceType }) => SUPPORTING_TYPES.some((type) => type === resourceType));
   return { newest: [...newest.values()], supporting };
 }
 
@@ -76,7 +75,7 @@ export async function readCollection(tx: AccountTx, step: PartStep): Promise<Col
 }
 
 /**
- * Records how a connection is asked, before its first page is stored. The row of the last collection is taken: if this one
+ * Records how a connection is asked, before its first page is stored. The row of the last collection is deleted: if this one
  * does not complete, the next one asks for everything.
  */
 export async function beginCollection(

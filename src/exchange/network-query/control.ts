@@ -17,10 +17,11 @@ import {
 } from '../platform/workflows/workflow-command.ts';
 import { failOpenAttempts } from './endings.ts';
 import type { Launcher } from './launcher.ts';
-import { latestRun, type QueryView, readQuery } from './query-store.ts';
+import { type QueryView, readQuery } from './query-store.ts';
 import { openAttemptsOfRun } from './recovery-store.ts';
 import { checkRetryable, isOpen, openRetryRun } from './retry-run.ts';
 import { lastAttempts } from './rules/query-status.ts';
+import { latestRun } from './run-store.ts';
 
 interface Run {
   accountId: string;

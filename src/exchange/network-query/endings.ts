@@ -2,6 +2,7 @@ import { networkQueryEventType } from '../../contract/events.ts';
 import type { SourceStepInput } from '../../contract/network-query-steps.ts';
 import type { SourceType } from '../../contract/primitives.ts';
 import { countOf } from '../../lib/count-of.ts';
+import { minuteOf } from '../../lib/utc-time.ts';
 import { readExternalId } from '../patients/patient-facts.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { insertEvent } from '../platform/outbox/event-store.ts';
@@ -12,7 +13,6 @@ import { readParts } from './part-store.ts';
 import { lockQuery, settleQuery } from './query-store.ts';
 import { openAttemptsOfRun } from './recovery-store.ts';
 import { recordRetired } from './retire-missing.ts';
-import { minuteOf } from './rules/changes-since.ts';
 import type { QueryState } from './tables.ts';
 import { addToTimeline } from './timeline-store.ts';
 

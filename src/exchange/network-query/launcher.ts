@@ -12,7 +12,7 @@ import { asCode } from '../../lib/markdown.ts';
 import { searchAttribute } from '../../temporal/search-attributes.ts';
 import type { Store } from '../platform/database/database.ts';
 import { createBackground, startOnce } from '../platform/workflows/start-workflow.ts';
-import { isRunOpen, markRunStarted, type QuerySubject, type RunSource, readRun } from './query-store.ts';
+import { isRunOpen, markRunStarted, type QuerySubject, type RunSource, readRun } from './run-store.ts';
 
 export interface Launcher {
   /** Starts the workflow of a committed run in the background. When that fails, `reconcile` starts it later. */

@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import type { SourceStepInput } from '../../contract/network-query-steps.ts';
 import { countOf } from '../../lib/count-of.ts';
+import { minuteOf } from '../../lib/utc-time.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import type { AskedConnection } from '../source-connections/connections.ts';
-import { minuteOf } from './rules/changes-since.ts';
 import type { AttemptState } from './tables.ts';
 import { addToTimeline } from './timeline-store.ts';
 

@@ -7,8 +7,9 @@ import { ConflictError } from '../platform/errors.ts';
 import { orNotFound } from '../platform/http/operation.ts';
 import { callbackHash, callbackToken } from './callback-token.ts';
 import { refusal } from './prepare.ts';
-import { type AttemptView, insertRun, latestRun, lockQuery, readQuery, settleQuery } from './query-store.ts';
+import { type AttemptView, insertRun, lockQuery, readQuery, settleQuery } from './query-store.ts';
 import { lastAttempts } from './rules/query-status.ts';
+import { latestRun } from './run-store.ts';
 import { addToTimeline } from './timeline-store.ts';
 
 /**

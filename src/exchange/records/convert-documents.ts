@@ -5,6 +5,7 @@ import { BlobNotFoundError, type BlobStore } from '../../shared/blobs/blob-store
 import { findPatient } from '../patients/patient-store.ts';
 import { agreesWithPerson } from '../patients/rules/patient-matching.ts';
 import type { AccountTx, Store } from '../platform/database/database.ts';
+import { isRefusedData } from '../platform/database/violations.ts';
 import { CCDA_BYTES_MAX, type CcdaConverter, type CcdaOutcome } from './ccda/ccda-converter.ts';
 import {
   addDocumentToTimeline,
@@ -170,7 +171,7 @@ async function convertParts(
       await deps.store.asAccount(accountId, write);
       isAnyConverted ||= isOurs && (outcome.kind === 'converted' || outcome.kind === 'known');
     } catch (error) {
-      if (!isRefusedByDatabase(error)) throw error;
+      if (!isRefusedData(error)) throw error;
       const refused = { kind: 'failed', reason: 'the database refused its content' } as const;
       await deps.store.asAccount(accountId, (tx) => writeOutcome(tx, patientId, part, refused, keptIds));
     }
@@ -222,12 +223,6 @@ async function writeOutcome(
       return noteConverted(tx, patientId, part, resources.length, outcome.skippedSections);
     }
   }
-}
-
-/** PostgreSQL error classes 22 (data exception) and 54 (limit exceeded): a retry cannot succeed. */
-function isRefusedByDatabase(error: unknown): boolean {
-  const code = (error as { code?: unknown } | null)?.code;
-  return typeof code === 'string' && /^(22|54)[0-9A-Z]{3}$/.test(code);
 }
 
 async function convertOne(

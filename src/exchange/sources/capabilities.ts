@@ -9,7 +9,7 @@ export type Support = 'stated' | 'unstated' | 'missing';
 
 interface ServerCapabilities {
   operations: Record<FhirOperation, Support>;
-  /** Whether the server lists documents as IHE MHD has it (ITI-67). */
+  /** Whether the server answers document searches of IHE MHD (ITI-67). */
   documentSearch: boolean;
   /** Search parameters by type; undefined when the statement does not list the types it can search. */
   searchParameters?: Map<string, Set<string>>;

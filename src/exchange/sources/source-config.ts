@@ -94,7 +94,7 @@ export interface SourceConfig {
   callsPerMinute?: number;
   /** Whether the server has `Patient/$match`. Default: what its CapabilityStatement says. */
   patientMatch?: boolean;
-  /** Whether documents are listed as IHE MHD has it, by patient and status. Default: what its CapabilityStatement says. */
+  /** Whether documents are searched for by patient and status (IHE MHD). Default: what its CapabilityStatement says. */
   documentSearch?: boolean;
   /** Ask only for what has changed, where the server is found to honour it. Default: true. */
   incremental?: boolean;

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
-import { sendNotice } from '../../lib/notice-page.ts';
+import { sendNotice } from '../../lib/pages/notice-page.ts';
 import type { ReceiverDeps } from './receiver-deps.ts';
 
 const paramsSchema = z.object({ orchestrationId: z.string().regex(/^[\w-]{1,64}$/) });

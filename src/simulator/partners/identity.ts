@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
-import { sendNoticePage } from '../../lib/notice-page.ts';
+import { sendNoticePage } from '../../lib/pages/notice-page.ts';
 import { identityPage } from './identity-page.ts';
 import type { PartnerSettings } from './settings.ts';
 import { SignedCalls } from './signed-call.ts';

@@ -41,7 +41,3 @@ export function changesSince(
   if (age < 0 || age >= fullAfterDays * DAY_MS || last.askedAt > now) return undefined;
   return new Date(last.askedAt.getTime() - OVERLAP_MS);
 }
-
-/** A minute in UTC, as messages show it. */
-export const minuteOf = (instant: string | Date): string =>
-  `${new Date(instant).toISOString().slice(0, 16).replace('T', ' ')} UTC`;

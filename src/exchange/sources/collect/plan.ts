@@ -34,7 +34,7 @@ const searchSchema = z.object({
   type: z.string().regex(/^[A-Za-z]+$/),
   parameter: z.string(),
   value: z.string(),
-  /** Set for a search of documents as IHE MHD has it. */
+  /** Set for a document search of IHE MHD. */
   status: z.enum(['current', 'superseded']).optional(),
   since: sinceSchema,
   count: countSchema,

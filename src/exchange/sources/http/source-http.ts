@@ -49,7 +49,7 @@ export interface JsonResponse {
   contentType: string;
   /** The URL after redirects; relative links resolve against it. */
   url: URL;
-  /** The server's own time, as its Date header has it. */
+  /** The server's own time, from its Date header. */
   date?: string;
 }
 

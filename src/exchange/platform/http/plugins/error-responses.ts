@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from '../../../../lib/logger.ts';
-import { sendNotice } from '../../../../lib/notice-page.ts';
+import { sendNotice } from '../../../../lib/pages/notice-page.ts';
 import { ExchangeError, OverloadError } from '../../errors.ts';
 import { RefusalBrake } from '../../limits/refusal-brake.ts';
 import { patientNamedBy, targetNamedBy } from '../audited-reads.ts';

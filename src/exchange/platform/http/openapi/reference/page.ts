@@ -27,6 +27,7 @@ export function referencePage(document: OpenApiDocument, base: string): string {
 <meta name="color-scheme" content="light dark">
 <title>${escapeHtml(info.title)}: API reference</title>
 <link rel="icon" href="data:,">
+<link rel="stylesheet" href="${base}/reference/theme.css">
 <link rel="stylesheet" href="${base}/reference/reference.css">
 <script type="module" src="${base}/reference/reference.js"></script>
 </head>

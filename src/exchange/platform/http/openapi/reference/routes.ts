@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
+import { THEME } from '../../../../../lib/pages/theme.ts';
 import type { OpenApiDocument } from '../open-api-document.ts';
 import { referencePage } from './page.ts';
 
@@ -22,15 +23,18 @@ export function addReferencePage(
       .type('text/html; charset=utf-8')
       .send(page);
   });
-  for (const [file, type] of [
-    ['reference.css', 'text/css; charset=utf-8'],
-    ['reference.js', 'text/javascript; charset=utf-8'],
-  ] as const) {
-    const content = readFileSync(new URL(file, import.meta.url));
+  for (const [file, type, content] of [
+    ['theme.css', 'text/css; charset=utf-8', THEME],
+    ['reference.css', 'text/css; charset=utf-8', readFileSync(new URL('reference.css', import.meta.url))],
+    [
+      'reference.js',
+      'text/javascript; charset=utf-8',
+      readFileSync(new URL('reference.js', import.meta.url)),
+    ],
+  ] as const)
     app.get(
       `/reference/${file}`,
       { schema: { hide: true }, config: { operation: 'referenceAsset' } },
       (_request, reply) => reply.header('cache-control', 'no-cache').type(type).send(content),
     );
-  }
 }

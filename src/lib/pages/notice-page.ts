@@ -1,15 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
-import { escapeHtml } from './escape-html.ts';
+import { escapeHtml } from '../escape-html.ts';
+import { THEME } from './theme.ts';
 
-const STYLE = `
-:root { color-scheme: light dark; --paper: #f4f6f8; --card: #fff; --ink: #17212b; --line: #d7dee5; --accent: #0b5c74; }
-@media (prefers-color-scheme: dark) {
-  :root { --paper: #0f1519; --card: #182026; --ink: #e8edf1; --line: #313d47; --accent: #7cc7de; }
-}
-* { box-sizing: border-box; }
-body { margin: 0; padding: clamp(1rem, 8vh, 6rem) 1rem; background: var(--paper); color: var(--ink); overflow-wrap: anywhere;
-  font: 1.06rem/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
+const STYLE = `${THEME}
+body { padding: clamp(1rem, 8vh, 6rem) 1rem; font-size: 1.06rem; line-height: 1.55; }
 main { max-width: 38rem; margin: 0 auto; padding: 1.5rem clamp(1rem, 5vw, 2rem); background: var(--card);
   border: 1px solid var(--line); border-radius: .75rem; }
 h1 { margin: 0 0 .8rem; font-size: 1.5rem; line-height: 1.2; }
@@ -19,7 +14,6 @@ form { display: flex; flex-wrap: wrap; gap: .6rem; margin-top: 1.4rem; }
 button { font: inherit; min-height: 2.75rem; padding: .3rem 1rem; color: var(--accent); background: var(--card);
   border: 1px solid currentColor; border-radius: .45rem; cursor: pointer; }
 button:first-child { color: var(--card); background: var(--accent); border-color: var(--accent); }
-:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 `;
 
 /** Only the style above; a page with a form may send it to its own address. */
