@@ -10,7 +10,8 @@ import { findExport, insertExport } from '../../src/exchange/bulk-export/export-
 import { createExportRunner } from '../../src/exchange/bulk-export/run-export.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
-import { type ConsolidatedPlace, readConsolidated } from '../../src/exchange/records/read-consolidated.ts';
+import type { ConsolidatedPlace } from '../../src/exchange/records/consolidated-place.ts';
+import { readConsolidated } from '../../src/exchange/records/read-consolidated.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import { parseKeyRing } from '../../src/lib/key-ring.ts';
 import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';

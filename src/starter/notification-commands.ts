@@ -4,14 +4,13 @@ import { type NotificationListOptions, notificationsList } from './commands/noti
 import {
   type NotificationSimulateOptions,
   notificationsSimulate,
-  SIMULATED_EVENTS,
-  type SimulatedEvent,
 } from './commands/notifications-simulate.ts';
 import {
   type NotificationUnmatchedOptions,
   notificationsUnmatched,
 } from './commands/notifications-unmatched.ts';
 import type { examples } from './help.ts';
+import { SIMULATED_EVENTS, type SimulatedEvent } from './input/simulated-events.ts';
 import { wholeNumber } from './option-values.ts';
 
 type Name = `notifications ${string}` & keyof typeof examples;

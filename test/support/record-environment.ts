@@ -8,10 +8,10 @@ import { insertAccount } from '../../src/exchange/accounts/account-store.ts';
 import { insertPatient } from '../../src/exchange/patients/patient-store.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
+import type { ConsolidatedPlace } from '../../src/exchange/records/consolidated-place.ts';
 import { insertDocuments, upsertResources } from '../../src/exchange/records/delivery-store.ts';
 import {
   type ConsolidatedFilter,
-  type ConsolidatedPlace,
   type ConsolidatedResource,
   readConsolidated,
 } from '../../src/exchange/records/read-consolidated.ts';

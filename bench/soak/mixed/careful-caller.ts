@@ -71,3 +71,6 @@ export function createCarefulCaller(
 /** Of a network query in an answer of E3. */
 export const hasQueryEnded = ({ status }: { status: string }): boolean =>
   ['completed', 'partial', 'failed'].includes(status);
+
+/** Posts under an idempotency key; resolves with the body of the answer. */
+export type Post = (path: string, body?: unknown) => Promise<MadeCall['answer']['body']>;

@@ -2,8 +2,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Panel, writePanel } from '../../../test/faults/bulk/panel.ts';
 import { hasEnded, putCsv } from '../../../test/support/bulk-create.ts';
-import type { CarefulCaller } from './careful-caller.ts';
-import type { Post } from './wave.ts';
+import type { CarefulCaller, Post } from './careful-caller.ts';
 
 export interface Imported {
   requestId: string;

@@ -3,8 +3,7 @@ import type { CohortMonitoringStatus } from '../../../src/contract/cohort-monito
 import { cohortMonitoringWorkflowId } from '../../../src/contract/temporal.ts';
 import { whileTemporalIsAway } from '../../../test/faults/kill/workload.ts';
 import type { StackAccess } from '../../../test/support/stack.ts';
-import { type CarefulCaller, hasQueryEnded } from './careful-caller.ts';
-import type { Post } from './wave.ts';
+import { type CarefulCaller, hasQueryEnded, type Post } from './careful-caller.ts';
 
 export interface Monitored {
   cohortId: string;

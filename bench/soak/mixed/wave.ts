@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type MadeCall, runWorkload, type Workload } from '../../../test/faults/kill/workload.ts';
 import type { StackAccess, StackAccount } from '../../../test/support/stack.ts';
-import { type CarefulCaller, createCarefulCaller, hasQueryEnded } from './careful-caller.ts';
+import { type CarefulCaller, createCarefulCaller, hasQueryEnded, type Post } from './careful-caller.ts';
 import { type Imported, runImport } from './import.ts';
 import { type Monitored, runMonitoring } from './monitoring.ts';
 
@@ -55,8 +55,6 @@ export async function runWave(
     await rm(folder, { recursive: true, force: true });
   }
 }
-
-export type Post = (path: string, body?: unknown) => Promise<MadeCall['answer']['body']>;
 
 async function runPatients(stack: StackAccess, caller: CarefulCaller, post: Post, timeoutMs: number) {
   const workload = await runWorkload(stack, caller.account, { timeoutMs });

@@ -3,7 +3,7 @@ import type { BlobRef } from '../../shared/blobs/blob-store.ts';
 import { insertAuditEntriesIn } from '../platform/audit/audit-store.ts';
 import type { AccountTx, SystemTx } from '../platform/database/database.ts';
 import type { Database } from '../platform/database/schema.ts';
-import type { ConsolidatedPlace } from '../records/read-consolidated.ts';
+import type { ConsolidatedPlace } from '../records/consolidated-place.ts';
 import type { ExportRequest, FileKind } from './rules/export-request.ts';
 import type { ExportPart } from './rules/files.ts';
 

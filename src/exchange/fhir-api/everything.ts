@@ -1,11 +1,8 @@
 import type { Store } from '../platform/database/database.ts';
 import { completenessMeta } from '../records/completeness.ts';
 import { readRecordCompleteness } from '../records/completeness-store.ts';
-import {
-  type ConsolidatedFilter,
-  type ConsolidatedPlace,
-  readConsolidated,
-} from '../records/read-consolidated.ts';
+import type { ConsolidatedPlace } from '../records/consolidated-place.ts';
+import { type ConsolidatedFilter, readConsolidated } from '../records/read-consolidated.ts';
 import { entryOf } from './bundles.ts';
 import { asServed, servedProvenance } from './served-resources.ts';
 

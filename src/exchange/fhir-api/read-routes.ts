@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ExchangeError, NotFoundError } from '../platform/errors.ts';
 import { callerOf } from '../platform/http/plugins/auth.ts';
-import type { ConsolidatedPlace } from '../records/read-consolidated.ts';
+import type { ConsolidatedPlace } from '../records/consolidated-place.ts';
 import { findResources } from '../records/record-search-store.ts';
 import { withAddressesAt } from '../records/rules/attachment-addresses.ts';
 import type { Json } from '../records/rules/json.ts';

@@ -1,5 +1,6 @@
 import type { Store } from '../platform/database/database.ts';
-import { type ConsolidatedFilter, type ConsolidatedPlace, readConsolidated } from './read-consolidated.ts';
+import type { ConsolidatedPlace } from './consolidated-place.ts';
+import { type ConsolidatedFilter, readConsolidated } from './read-consolidated.ts';
 import type { Json } from './rules/json.ts';
 import { ConformanceCount } from './rules/us-core/conformance-report.ts';
 

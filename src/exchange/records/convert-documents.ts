@@ -6,7 +6,8 @@ import { findPatient } from '../patients/patient-store.ts';
 import { agreesWithPerson } from '../patients/rules/patient-matching.ts';
 import type { AccountTx, Store } from '../platform/database/database.ts';
 import { isRefusedData } from '../platform/database/violations.ts';
-import { CCDA_BYTES_MAX, type CcdaConverter, type CcdaOutcome } from './ccda/ccda-converter.ts';
+import { CCDA_BYTES_MAX, type CcdaConverter } from './ccda/ccda-converter.ts';
+import type { CcdaOutcome } from './ccda/ccda-thread.ts';
 import {
   addDocumentToTimeline,
   deleteConverted,

@@ -3,6 +3,7 @@ import type { RecordSource } from '../../contract/primitives.ts';
 import { findPatient } from '../patients/patient-store.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { NotFoundError } from '../platform/errors.ts';
+import type { ConsolidatedPlace } from './consolidated-place.ts';
 import { heldKey, readHeldDocuments } from './held-documents.ts';
 import {
   countLeading,
@@ -13,8 +14,9 @@ import {
   type SourceReference,
 } from './record-store.ts';
 import { type HeldDocument, withOurAddresses } from './rules/attachment-addresses.ts';
-import { foldGroup, type Member } from './rules/fold.ts';
+import { foldGroup } from './rules/fold.ts';
 import { foldPatient } from './rules/fold-patient.ts';
+import type { Member } from './rules/member.ts';
 import { parseLocalReference, referencesIn } from './rules/references.ts';
 import type { Resolve } from './rules/rewrite-references.ts';
 import { readSourcePatientIds } from './source-patient-store.ts';
@@ -52,13 +54,6 @@ export interface ConsolidatedResource {
   content: FhirResource;
   /** The leading origin first; empty for a Patient that no source delivered. */
   origins: Origin[];
-}
-
-/** The position after a page; plain JSON, opaque to callers. */
-export interface ConsolidatedPlace {
-  resourceType: string;
-  sortDate: string;
-  id: string;
 }
 
 export interface ConsolidatedPage {

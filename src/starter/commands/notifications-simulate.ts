@@ -1,15 +1,12 @@
 import { createSimulatorAdmin } from '../../simulator/admin-client.ts';
-import { ENCOUNTER_EVENTS } from '../../simulator/notifications/request.ts';
 import { EXIT } from '../exit-codes.ts';
 import { findSample } from '../input/patients.ts';
+import type { SimulatedEvent } from '../input/simulated-events.ts';
 import { renderTable } from '../table.ts';
 import { requireStack } from '../target/target.ts';
 import type { CommandResult } from '../terminal.ts';
 import type { CommandContext, CommonOptions } from './command.ts';
 import { whyNoWebhook } from './why-no-webhook.ts';
-
-export const SIMULATED_EVENTS = [...ENCOUNTER_EVENTS, 'fill', 'result'] as const;
-export type SimulatedEvent = (typeof SIMULATED_EVENTS)[number];
 
 export interface NotificationSimulateOptions extends CommonOptions {
   visit: string;

@@ -2,7 +2,7 @@ import { type CohortSettings, cohortSettingsSchema } from '../../contract/cohort
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import type { SamplePatient } from '../../simulator/samples.ts';
-import type { SimulatedEvent } from './notifications-simulate.ts';
+import type { SimulatedEvent } from '../input/simulated-events.ts';
 
 type Monitoring = CohortSettings['monitoring'];
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { refusedImports } from '../../../scripts/check-imports.ts';
+import { importCircle, refusedImports } from '../../../scripts/check-imports.ts';
+import { circleIn } from '../../../scripts/import-circles.ts';
 import { refusal } from '../../../scripts/import-rules.ts';
 
 /** One of each kind, so that a rule that never fires is noticed. */
@@ -70,5 +71,22 @@ describe('the import direction', () => {
   });
   test('holds in every file of src', () => {
     expect(refusedImports()).toEqual([]);
+  });
+});
+
+describe('files that import each other', () => {
+  test('are found in a circle of any length, whatever else imports them', () => {
+    const imports = new Map([
+      ['a', ['b']],
+      ['b', ['c', 'end']],
+      ['c', ['end', 'd']],
+      ['d', ['b']],
+      ['end', []],
+    ]);
+    expect(circleIn(imports)).toEqual(['b', 'c', 'd']);
+    expect(circleIn(new Map([...imports, ['d', ['end']]]))).toBeUndefined();
+  });
+  test('do not exist in src', () => {
+    expect(importCircle()).toEqual([]);
   });
 });

@@ -1,7 +1,7 @@
 import { createFairThreads } from '../../../lib/fair-threads.ts';
 import type { JobThreadLimits } from '../../../lib/job-thread.ts';
-import type { CcdaJob } from './ccda-thread.ts';
-import type { CcdaConversion, CcdaNames } from './convert.ts';
+import type { CcdaJob, CcdaOutcome } from './ccda-thread.ts';
+import type { CcdaNames } from './convert.ts';
 import { startsAsXml } from './xml-gate.ts';
 
 /** Size limit for conversion, in bytes; larger documents are only stored. */
@@ -11,8 +11,6 @@ export const CCDA_BYTES_MAX = 10_000_000;
 export const CONVERSION_RULES = 1;
 
 const LIMITS: JobThreadLimits = { heapMb: 192, timeoutMs: 60_000, idleMs: 30_000 };
-
-export type CcdaOutcome = CcdaConversion | { kind: 'failed'; reason: string };
 
 /** Converts C-CDA documents, one at a time per account because each may briefly need much memory. Never throws. */
 export interface CcdaConverter {

@@ -1,6 +1,7 @@
 import { parentPort } from 'node:worker_threads';
-import type { CcdaOutcome } from './ccda-converter.ts';
-import { type CcdaNames, convertCcda } from './convert.ts';
+import { type CcdaConversion, type CcdaNames, convertCcda } from './convert.ts';
+
+export type CcdaOutcome = CcdaConversion | { kind: 'failed'; reason: string };
 
 /** A message to the thread, which answers each with one `CcdaOutcome`, in order. */
 export interface CcdaJob extends CcdaNames {

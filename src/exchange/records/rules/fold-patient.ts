@@ -1,6 +1,7 @@
 import type { Demographics, Gender, PersonalIdentifier } from '../../patients/rules/demographics.ts';
-import { labelsOf, type Member } from './fold.ts';
+import { labelsOf } from './fold.ts';
 import { canonical, canonicalJson, comparableText, type Json, objectsOf, textOf } from './json.ts';
+import type { Member } from './member.ts';
 import { type Resolve, rewriteReferences } from './rewrite-references.ts';
 
 /** The person as described by the caller. */

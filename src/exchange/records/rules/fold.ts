@@ -1,17 +1,8 @@
 import { FILLED } from './filled-elements.ts';
 import { canonical, canonicalJson, isJson, type Json, objectsOf, textOf } from './json.ts';
+import type { Member } from './member.ts';
 import { withPreciseValues } from './precise-values.ts';
 import { type Resolve, rewriteReferences } from './rewrite-references.ts';
-
-/** A delivery of a group, with all that folding needs. */
-export interface Member {
-  source: string;
-  /** File name of the document that contained it. */
-  fileName: string;
-  /** Whether it was converted from a C-CDA document. */
-  isConverted?: boolean;
-  content: Json;
-}
 
 /**
  * Folds the deliveries of one thing, the leading one first, into one resource. The leading delivery's content stands; the

@@ -1,9 +1,10 @@
 import { meaningOf } from './codes.ts';
 import { type Delivery, type DeliveryFacts, deliveryFacts, revisionOf } from './delivery-facts.ts';
-import { foldGroup, type Member } from './fold.ts';
+import { foldGroup } from './fold.ts';
 import { foldPatient, type Person } from './fold-patient.ts';
 import { type Group, groupByKeys } from './grouping.ts';
 import type { Json } from './json.ts';
+import type { Member } from './member.ts';
 import type { Resolve } from './rewrite-references.ts';
 
 /** A delivery with the file name of the document that contained it. */

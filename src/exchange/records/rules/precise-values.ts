@@ -1,7 +1,7 @@
 import { meaningOf, valueIn } from './codes.ts';
-import type { Member } from './fold.ts';
 import { type Json, objectsOf } from './json.ts';
 import { digitsOf, measureOf } from './measures.ts';
+import type { Member } from './member.ts';
 
 /**
  * The leading Observation with the most precise of the group's numbers. Numbers from other, converted documents are not

@@ -1,11 +1,9 @@
 import { type AbsenceStatement, absencesIn } from '../rules/absence.ts';
+import { entryOf, type SummaryEntry } from './entry.ts';
 import type { SummaryNote } from './parts.ts';
 import type { RecordReader } from './record-reader.ts';
-import { entryOf, type SectionRule, type SummaryEntry } from './section.ts';
+import type { SectionRule } from './section.ts';
 import { dayText, firstDay } from './words.ts';
-
-/** Whether a resource of a section contradicts a statement of absence. */
-export type Denial = (entry: SummaryEntry, statement: AbsenceStatement) => boolean;
 
 /** Types that can state the absence of other types' resources. */
 export const STATING_TYPES = ['Composition', 'List'];

@@ -1,4 +1,4 @@
-import type { SummaryEntry } from './section.ts';
+import type { SummaryEntry } from './entry.ts';
 import { codesOf, conceptText, firstDay, statusText, unique } from './words.ts';
 
 const OVER = ['inactive', 'remission', 'resolved'];

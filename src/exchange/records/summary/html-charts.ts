@@ -1,6 +1,5 @@
 import { escapeHtml } from '../../../lib/escape-html.ts';
-import type { Chart } from './charts/chart.ts';
-import type { Shape } from './charts/draw-trend.ts';
+import type { Chart, Shape } from './charts/drawing.ts';
 
 /** @param id begins the ids of the charts */
 export const chartsHtml = (charts: readonly Chart[], id: string): string =>

@@ -1,7 +1,7 @@
 import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
-import type { Denial } from './absence-notes.ts';
+import type { SummaryEntry } from './entry.ts';
 import { row } from './parts.ts';
-import { idOf, type Lookup, ORIGIN, type SectionRule, type SummaryEntry, type TableRule } from './section.ts';
+import { type Denial, idOf, type Lookup, ORIGIN, type SectionRule, type TableRule } from './section.ts';
 import {
   amountText,
   conceptText,

@@ -1,4 +1,4 @@
-import type { Chart } from './charts/chart.ts';
+import type { Chart } from './charts/drawing.ts';
 
 /**
  * A medical record summary as a stream of parts, in reading order; renderers turn it into html or pdf. The rows of a table

@@ -1,5 +1,4 @@
-import type { Chart } from './charts/chart.ts';
-import type { Drawing, Shape } from './charts/draw-trend.ts';
+import type { Chart, Drawing, Shape } from './charts/drawing.ts';
 import {
   ACCENT,
   ALERT,

@@ -1,8 +1,7 @@
 import { type Json, objectsOf } from '../rules/json.ts';
-import type { Denial } from './absence-notes.ts';
 import { isActive, onset, stateOf } from './condition.ts';
 import { row } from './parts.ts';
-import { ORIGIN, type SectionRule } from './section.ts';
+import { type Denial, ORIGIN, type SectionRule } from './section.ts';
 import { isSocial } from './social-findings.ts';
 import { conceptText, conceptTexts, firstDay, statusText, unique } from './words.ts';
 

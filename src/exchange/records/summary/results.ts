@@ -1,8 +1,9 @@
 import { type Json, objectsOf, textOf } from '../rules/json.ts';
+import type { SummaryEntry } from './entry.ts';
 import { categoryOf, isEmpty } from './observation-kind.ts';
 import { flagOf, observationName, referenceRanges, valueIn } from './observation-value.ts';
 import { NOTHING, row, type SummaryRow } from './parts.ts';
-import { type Lookup, ORIGIN, type SectionRule, type SummaryEntry } from './section.ts';
+import { type Lookup, ORIGIN, type SectionRule } from './section.ts';
 import { conceptText, momentText } from './words.ts';
 
 const time = ({ effectiveDateTime, effectivePeriod, effectiveInstant, issued }: Json): unknown =>

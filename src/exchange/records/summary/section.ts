@@ -1,16 +1,7 @@
-import type { ConsolidatedResource } from '../read-consolidated.ts';
-import type { AbsenceTopic } from '../rules/absence.ts';
+import type { AbsenceStatement, AbsenceTopic } from '../rules/absence.ts';
 import { isJson, type Json } from '../rules/json.ts';
-import type { Denial } from './absence-notes.ts';
+import type { SummaryEntry } from './entry.ts';
 import { type Column, row, type SummaryCell, type SummaryRow } from './parts.ts';
-import { sourceName, unique } from './words.ts';
-
-/** A consolidated resource as the sections use it. */
-export interface SummaryEntry {
-  content: Json;
-  /** The sources that delivered it: `HIE, Laboratory`. */
-  origin: string;
-}
 
 /** Data of other resources that rows need. */
 export interface Lookup {
@@ -19,6 +10,9 @@ export interface Lookup {
   /** By Observation id: the report that contains it, and its position in that report. */
   reports: ReadonlyMap<string, { name: string; place: number }>;
 }
+
+/** Whether a resource of a section contradicts a statement of absence. */
+export type Denial = (entry: SummaryEntry, statement: AbsenceStatement) => boolean;
 
 /** A table over all resources of some types, newest first. */
 export interface TableRule {
@@ -40,13 +34,6 @@ export interface SectionRule {
   /** The topic of which sources may state absence, and which resources contradict such a statement. */
   statements?: { topic: AbsenceTopic; denies: Denial };
 }
-
-export const entryOf = ({ content, origins }: ConsolidatedResource): SummaryEntry => ({
-  content: content as unknown as Json,
-  origin: unique(
-    origins.map(({ source, isConverted }) => `${sourceName(source)}${isConverted ? ' (document)' : ''}`),
-  ).join(', '),
-});
 
 /** The id in a local reference `Type/id`. */
 export const idOf = (reference: unknown): string | undefined =>

@@ -1,7 +1,8 @@
 import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
 import { isActive, onset, stateOf } from './condition.ts';
+import type { SummaryEntry } from './entry.ts';
 import { row } from './parts.ts';
-import { ORIGIN, type SectionRule, type SummaryEntry } from './section.ts';
+import { ORIGIN, type SectionRule } from './section.ts';
 import { codesOf, conceptText, firstDay } from './words.ts';
 
 /** Condition categories for social findings. */

@@ -5,6 +5,7 @@ import { absenceNotes } from './absence-notes.ts';
 import { encounters, otherObservations, procedures, reports } from './care.ts';
 import { chartsOf } from './charts/chart.ts';
 import { Trends } from './charts/trend.ts';
+import { entryOf, type SummaryEntry } from './entry.ts';
 import { headOf } from './head.ts';
 import { immunizations, medications } from './medications.ts';
 import { background, carePlans, documents } from './other-sections.ts';
@@ -13,14 +14,7 @@ import { NOTHING, type SummaryNote, type SummaryPart, type SummaryRow } from './
 import { allergies, problems } from './problems.ts';
 import type { RecordReader } from './record-reader.ts';
 import { results } from './results.ts';
-import {
-  entryOf,
-  idOf,
-  type Lookup,
-  type SectionRule,
-  type SummaryEntry,
-  type TableRule,
-} from './section.ts';
+import { idOf, type Lookup, type SectionRule, type TableRule } from './section.ts';
 import { socialFindings } from './social-findings.ts';
 import { vitalSigns } from './vital-signs.ts';
 import { conceptText } from './words.ts';

@@ -4,7 +4,8 @@ import type { CallBudgets } from '../budget-store.ts';
 import { SourceFailure } from '../connector.ts';
 import { blockOf } from '../rules/call-budget.ts';
 import { addressOf, isAllowedUrl, type ResolvedSourceConfig } from '../source-config.ts';
-import { createTokenProvider, type TokenDeps, type TokenProvider } from './auth/token-provider.ts';
+import type { TokenDeps } from './auth/token-deps.ts';
+import { createTokenProvider, type TokenProvider } from './auth/token-provider.ts';
 import { type CallPace, createCallPace, UNPACED } from './call-pace.ts';
 import {
   badResponse,

@@ -3,8 +3,7 @@ import type { PatientOnboardingInput } from '../../../contract/patient-onboardin
 import { callFailure } from '../../shared/call-failure.ts';
 import { UNSTATED } from '../../shared/unstated.ts';
 import type { Onboarding } from './onboarding.ts';
-import type { IdentityPage } from './onboarding-state.ts';
-import type { patientOnboarding } from './workflow.ts';
+import type { IdentityPage, PatientOnboardingWorkflow } from './onboarding-state.ts';
 
 interface Waiting {
   onboarding: Onboarding;
@@ -52,7 +51,7 @@ export async function awaitPerson(
     if (isDone()) return 'done';
     identity.hasReturned = false;
     const isLast = leftMs() <= 0;
-    if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof patientOnboarding>(input, state);
+    if (workflowInfo().continueAsNewSuggested) await continueAsNew<PatientOnboardingWorkflow>(input, state);
     try {
       state.problem = undefined;
       const status = await poll(id);

@@ -1,5 +1,6 @@
 import type {
   NetworkQuerySignal,
+  PatientOnboardingInput,
   PatientOnboardingStatus,
   PatientOnboardingSummary,
 } from '../../../contract/patient-onboarding.ts';
@@ -90,3 +91,9 @@ export function isOpen(source: SourceRecord): boolean {
   if (source.given !== undefined) return false;
   return source.fact !== undefined || source.start !== 'refused';
 }
+
+/** The workflow's signature, for the modules that continue it as new. */
+export type PatientOnboardingWorkflow = (
+  input: PatientOnboardingInput,
+  carried?: OnboardingState,
+) => Promise<PatientOnboardingSummary>;

@@ -1,17 +1,7 @@
 import { counted, numberText } from '../words.ts';
-import { type Drawing, drawTrend } from './draw-trend.ts';
+import { drawTrend } from './draw-trend.ts';
+import type { Chart } from './drawing.ts';
 import type { Point, Trend } from './trend.ts';
-
-/** A chart, drawn; each renderer only puts its shapes on paper. The table of the same section has every value. */
-export interface Chart {
-  /** What was measured, and its unit. */
-  title: string;
-  /** The last value and the period. */
-  detail: string;
-  /** What the drawing shows, for readers who cannot see it. */
-  description: string;
-  drawing: Drawing;
-}
 
 /** Fewer values need no picture: the overview compares the last with the one before. */
 const TIMES_MIN = 3;

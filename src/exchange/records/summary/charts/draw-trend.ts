@@ -1,23 +1,7 @@
 import { numberText } from '../words.ts';
+import type { Drawing, Place, Shape } from './drawing.ts';
 import { ticks } from './ticks.ts';
 import type { Point } from './trend.ts';
-
-/** Shapes in a box of `WIDTH` by `HEIGHT` units, y pointing down. */
-export interface Drawing {
-  width: number;
-  height: number;
-  shapes: readonly Shape[];
-}
-
-export type Shape =
-  /** The reference range. */
-  | { kind: 'band'; x: number; y: number; width: number; height: number }
-  | { kind: 'grid' | 'line' | 'second'; points: readonly Place[] }
-  /** A value: a diamond if it is abnormal. */
-  | { kind: 'dot' | 'ring' | 'diamond'; at: Place; text: string }
-  | { kind: 'label'; at: Place; text: string; align: 'start' | 'end' };
-
-type Place = readonly [x: number, y: number];
 
 const WIDTH = 240;
 const HEIGHT = 112;

@@ -1,9 +1,9 @@
 import { moment } from '../../rules/dates.ts';
 import { isJson, type Json, objectsOf, textOf } from '../../rules/json.ts';
+import type { SummaryEntry } from '../entry.ts';
 import { BLOOD_PRESSURE, categoryOf } from '../observation-kind.ts';
 import { flagOf, observationName, rangeFor } from '../observation-value.ts';
 import { measuredThing, PRESSURE_NAME, vitalPlace } from '../overview/measurement.ts';
-import type { SummaryEntry } from '../section.ts';
 import { componentOf } from '../vital-signs.ts';
 import { codesOf, dayText, unitText } from '../words.ts';
 

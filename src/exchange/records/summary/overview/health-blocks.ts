@@ -1,6 +1,6 @@
 import { isActive, onset, stateOf } from '../condition.ts';
+import type { SummaryEntry } from '../entry.ts';
 import { allergyReactions } from '../problems.ts';
-import type { SummaryEntry } from '../section.ts';
 import { isSocial } from '../social-findings.ts';
 import { conceptText, unique } from '../words.ts';
 import { type BlockRule, Counts } from './block-rule.ts';

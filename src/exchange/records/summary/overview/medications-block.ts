@@ -1,8 +1,8 @@
 import { drugName } from '../../rules/drug-name.ts';
 import { textOf } from '../../rules/json.ts';
+import type { SummaryEntry } from '../entry.ts';
 import { directions, isCurrent, medicationName } from '../medications.ts';
 import type { OverviewItem } from '../parts.ts';
-import type { SummaryEntry } from '../section.ts';
 import { amountText, counted, firstDay, statusText, unique } from '../words.ts';
 import { type BlockRule, Counts, isOfLastYear } from './block-rule.ts';
 

@@ -3,7 +3,7 @@ import type { ClientSecretAuth, GrantAuth, ResolvedSourceConfig } from '../../so
 import { secretForm, secretHeader } from './client-secret.ts';
 import type { IssuedToken } from './shared-tokens.ts';
 import { requestTokenByKey } from './smart-backend.ts';
-import type { TokenDeps } from './token-provider.ts';
+import type { TokenDeps } from './token-deps.ts';
 import { createTokenEndpoint } from './token-request.ts';
 import { requestTokenByUdap } from './udap/udap-grant.ts';
 

@@ -10,7 +10,7 @@ import {
 import { byServerClock } from './server-clock.ts';
 import type { IssuedToken } from './shared-tokens.ts';
 import { createSmartDiscovery } from './smart-discovery.ts';
-import type { TokenDeps } from './token-provider.ts';
+import type { TokenDeps } from './token-deps.ts';
 import type { TokenEndpoint } from './token-request.ts';
 
 /** SMART Backend Services (SMART App Launch 2.2): client credentials with an assertion that our key signs. */

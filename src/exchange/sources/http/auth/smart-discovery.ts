@@ -3,7 +3,7 @@ import { SourceFailure } from '../../connector.ts';
 import type { ResolvedSourceConfig } from '../../source-config.ts';
 import { badResponse, failureOfStatus } from '../failures.ts';
 import { requestJson } from './json-request.ts';
-import type { TokenDeps } from './token-provider.ts';
+import type { TokenDeps } from './token-deps.ts';
 
 const WELL_KNOWN = '.well-known/smart-configuration';
 const KEPT_MS = 10 * 60_000;

@@ -1,23 +1,13 @@
-import type { Dispatcher } from 'undici';
 import type { ResolvedSourceConfig } from '../../source-config.ts';
-import type { AssertionSigner } from './client-assertion.ts';
 import { createGrant } from './grant.ts';
-import { type IssuedToken, type SharedTokens, separateTokens } from './shared-tokens.ts';
+import { type IssuedToken, separateTokens } from './shared-tokens.ts';
+import type { TokenDeps } from './token-deps.ts';
 
 export interface TokenProvider {
   /** The value of the Authorization header, or undefined when the source needs none. */
   authorization(): Promise<string | undefined>;
   /** Discards a token that the source rejected; returns whether a new one can be requested. */
   invalidate(authorization: string): Promise<boolean>;
-}
-
-export interface TokenDeps {
-  dispatcher: Dispatcher;
-  now: () => number;
-  /** Signs client assertions; needed for sources that authenticate us by a key. */
-  signer?: AssertionSigner;
-  /** Shares tokens with the other workers. Default: this process has tokens of its own. */
-  sharedTokens?: SharedTokens;
 }
 
 export function createTokenProvider(config: ResolvedSourceConfig, deps: TokenDeps): TokenProvider {

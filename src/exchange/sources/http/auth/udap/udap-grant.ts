@@ -3,7 +3,7 @@ import type { ResolvedSourceConfig, UdapAuth } from '../../../source-config.ts';
 import { assertionForm } from '../client-assertion.ts';
 import { byServerClock } from '../server-clock.ts';
 import type { IssuedToken } from '../shared-tokens.ts';
-import type { TokenDeps } from '../token-provider.ts';
+import type { TokenDeps } from '../token-deps.ts';
 import type { TokenEndpoint } from '../token-request.ts';
 import { readUdapServer } from './server-metadata.ts';
 import { signByCertificate } from './signed-jwt.ts';

@@ -1,0 +1,27 @@
+/** File by file, the files that it imports. */
+export type Imports = ReadonlyMap<string, readonly string[]>;
+
+/**
+ * Finds a circle of files that import each other, type imports included: such files can only be read and moved together.
+ * Returns the files of one circle, in order; undefined if there is none.
+ */
+export function circleIn(imports: Imports): string[] | undefined {
+  const left = withoutEnds(imports);
+  const path: string[] = [];
+  let file = left.keys().next().value;
+  while (file !== undefined && !path.includes(file)) {
+    path.push(file);
+    file = left.get(file)?.find((imported) => left.has(imported));
+  }
+  return file === undefined ? undefined : path.slice(path.indexOf(file));
+}
+
+/** Removes the files that import none of the others, until each file that is left imports one that is left. */
+function withoutEnds(imports: Imports): Imports {
+  const left = new Map(imports);
+  for (;;) {
+    const ends = [...left].filter(([, imported]) => !imported.some((file) => left.has(file)));
+    if (ends.length === 0) return left;
+    for (const [file] of ends) left.delete(file);
+  }
+}
