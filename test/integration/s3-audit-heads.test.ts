@@ -1,3 +1,4 @@
+import { pathToFileURL } from 'node:url';
 import {
   CreateBucketCommand,
   DeleteObjectCommand,
@@ -20,8 +21,10 @@ import { auditSealing } from '../../src/exchange/platform/audit/sealer.ts';
 import { verifyChain } from '../../src/exchange/platform/audit/verify.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { runAdminWith } from '../support/run-admin.ts';
 import { findSeaweedFs, type S3Server, startSeaweedFs } from '../support/seaweedfs.ts';
 import { takeUp } from '../support/take-up.ts';
+import { makeTestFolder } from '../support/test-folder.ts';
 
 const found = await findSeaweedFs();
 const title =
@@ -139,6 +142,41 @@ describe.skipIf('missing' in found)(title, () => {
     const Key = `audit/${second}/0000000000000-${signed?.signature.slice(0, 32)}.json`;
     await server.client.send(new PutObjectCommand({ Bucket, Key, Body: JSON.stringify(signed) }));
     expect((await verify(second)).fault).toMatchObject({ what: 'head not ours' });
+  });
+
+  test('moved from a folder prove what is cut off later, and an older head never follows a newer one', async () => {
+    const folder = pathToFileURL(await makeTestFolder()).href;
+    const inFolder = await openAuditHeads(folder);
+    const accountId = await sealedAccount();
+    const old = await heads.read(accountId);
+    await addEntries(accountId, 3);
+    const current = await heads.read(accountId);
+    if (old === undefined || current === undefined) throw new Error('there are no heads');
+    await inFolder.write(current);
+    const to = `s3://${Bucket}/moved?endpoint=${server.endpoint}`;
+    const copy = () =>
+      runAdminWith(
+        { store, openAudit: async () => ({ chain }) },
+        'audit',
+        'copy-heads',
+        '--from',
+        folder,
+        '--to',
+        to,
+      );
+    expect(await copy()).toMatchObject({ exitCode: 0, document: { copied: [accountId], present: [] } });
+    expect(await copy()).toMatchObject({ exitCode: 0, document: { copied: [], present: [accountId] } });
+
+    const moved = await openAuditHeads(to);
+    await cutOff(accountId, 2);
+    const { fault } = await verifyChain({ store, chain, heads: moved }, accountId);
+    expect(fault).toMatchObject({ what: 'cut-off', position: 3 });
+
+    await inFolder.write(old);
+    expect(await copy()).toMatchObject({ exitCode: 3, document: { copied: [], newerThere: [accountId] } });
+    await inFolder.write({ ...current, position: 9 });
+    expect(await copy()).toMatchObject({ exitCode: 3, document: { copied: [], notOurs: [accountId] } });
+    expect(await moved.read(accountId)).toEqual(current);
   });
 
   test('that are missing are a fault', async () => {

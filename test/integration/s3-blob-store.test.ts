@@ -1,8 +1,10 @@
+import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
 import {
   GetObjectCommand,
   ListMultipartUploadsCommand,
@@ -11,10 +13,12 @@ import {
 } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { ConfigError } from '../../src/config.ts';
+import { runAdmin } from '../../src/exchange/admin/run.ts';
 import { openBlobStore } from '../../src/shared/blobs/open-blob-store.ts';
 import { openSealedStorage } from '../../src/shared/blobs/open-sealed-storage.ts';
 import { testBlobStore } from '../support/blob-store-contract.ts';
 import { findSeaweedFs, type S3Server, startSeaweedFs } from '../support/seaweedfs.ts';
+import { makeTestFolder } from '../support/test-folder.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 
 const found = await findSeaweedFs();
@@ -121,6 +125,42 @@ describe.skipIf('missing' in found)(title, () => {
       .toBe('stored');
   });
 
+  test('an existing folder moves to the bucket by a command that was killed in the middle, and back', async () => {
+    const folder = await makeTestFolder();
+    const address = pathToFileURL(folder).href;
+    const store = await openBlobStore(address, testKeyRing());
+    const refs: string[] = [];
+    for (let count = 0; count < 300; count++)
+      refs.push((await store.put('document', randomBytes(20_000), 'text/plain')).ref);
+    const large = randomBytes(20 * MB);
+    refs.push((await store.put('upload', large, 'text/csv')).ref);
+    const to = `s3://${Bucket}/moved?endpoint=${server.endpoint}`;
+    const moved = async () => (await names()).filter((name) => name.startsWith('moved/')).length;
+    const copy = (from: string, there: string) => ['blobs', 'copy', '--from', from, '--to', there, '--json'];
+
+    const killed = spawn(process.execPath, ['--import', 'tsx', 'src/admin.ts', ...copy(address, to)]);
+    const ended = once(killed, 'exit');
+    await expect.poll(moved).toBeGreaterThan(20);
+    killed.kill('SIGKILL');
+    await ended;
+    const before = await moved();
+    expect(before).toBeLessThan(refs.length);
+
+    const run = async (...argv: string[]) => JSON.parse(await adminOutput(argv));
+    const second = await run(...copy(address, to), '--verify');
+    expect(second).toMatchObject({ blobs: refs.length, present: before, different: 0, failed: 0 });
+    expect(second.copied).toBe(refs.length - before);
+    expect(await run(...copy(address, to))).toMatchObject({ copied: 0, present: refs.length });
+    const there = await openBlobStore(to, testKeyRing());
+    for (const ref of refs) expect((await there.read(ref)).equals(await store.read(ref))).toBe(true);
+
+    const back = pathToFileURL(await makeTestFolder()).href;
+    expect(await run(...copy(to, back))).toMatchObject({ copied: refs.length, failed: 0 });
+    expect((await (await openBlobStore(back, testKeyRing())).read(refs.at(-1) ?? '')).equals(large)).toBe(
+      true,
+    );
+  });
+
   test('an address that cannot work is refused when the store is opened', async () => {
     const open = (address: string) => openBlobStore(address, testKeyRing());
     const there = `?endpoint=${server.endpoint}`;
@@ -131,6 +171,19 @@ describe.skipIf('missing' in found)(title, () => {
     await expect(open(`s3://${Bucket}/?region=x`)).rejects.toThrow(/^BLOB_STORE: expected s3:/);
   });
 });
+
+/** Runs a command line of the CLI in this process, and returns what it prints. */
+async function adminOutput(argv: readonly string[]): Promise<string> {
+  const out: string[] = [];
+  const exitCode = await runAdmin(argv, {
+    write: (text) => void out.push(text),
+    writeError: (text) => void out.push(text),
+    open: () => Promise.reject(new Error('no database here')),
+    renderTable: () => [],
+  });
+  if (exitCode !== 0) throw new Error(out.join(''));
+  return out.join('');
+}
 
 /** Passes bytes through to a server, and cuts each connection after so many bytes of answers. */
 async function cuttingProxy(target: string): Promise<{ endpoint: string; cutAfter(bytes: number): void }> {

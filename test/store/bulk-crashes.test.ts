@@ -125,6 +125,7 @@ describe('blobs', () => {
     const listed = Array.from({ length: 30 }, (_, n) => ({
       ref: `document/${String(n).padStart(32, '0')}`,
       writtenAt: new Date(0),
+      sizeBytes: 1,
     }));
     const deleted: string[] = [];
     const blobs = {

@@ -1,3 +1,4 @@
+import type { AdminTarget } from '../../src/exchange/admin/command.ts';
 import { runAdmin } from '../../src/exchange/admin/run.ts';
 import type { BlobNames } from '../../src/exchange/platform/blobs/verify-blobs.ts';
 import type { Store } from '../../src/exchange/platform/database/database.ts';
@@ -17,7 +18,11 @@ export const runAdminOn = (store: Store, ...argv: string[]): Promise<AdminRun> =
   runAdminWith({ store }, ...argv);
 
 export async function runAdminWith(
-  { store, blobs }: { store: Store; blobs?: BlobNames },
+  {
+    store,
+    blobs,
+    openAudit = () => Promise.reject(new Error('not asked for here')),
+  }: { store: Store; blobs?: BlobNames; openAudit?: AdminTarget['openAudit'] },
   ...argv: string[]
 ): Promise<AdminRun> {
   const [out, err]: [string[], string[]] = [[], []];
@@ -27,7 +32,7 @@ export async function runAdminWith(
     open: async () => ({
       store: { ...store, close: async () => undefined },
       openKeyRing: async () => testKeyRing(),
-      openAudit: () => Promise.reject(new Error('not asked for here')),
+      openAudit,
       openBlobs: async () => blobs ?? Promise.reject(new Error('not asked for here')),
     }),
     renderTable,

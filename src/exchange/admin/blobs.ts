@@ -1,6 +1,11 @@
+import { stat } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
 import { countOf } from '../../lib/count-of.ts';
+import { type BlobCopyReport, COPY_PARTS, copyBlobs } from '../../shared/blobs/copy-blobs.ts';
+import { openSealedStorage } from '../../shared/blobs/open-sealed-storage.ts';
+import type { SealedStorage } from '../../shared/blobs/sealed-storage.ts';
 import { verifyBlobs } from '../platform/blobs/verify-blobs.ts';
-import type { AdminResult, AdminTarget } from './command.ts';
+import { AdminError, type AdminResult, type AdminTarget } from './command.ts';
 
 const SHOWN_MAX = 20;
 
@@ -34,3 +39,77 @@ const byTable = (missing: Readonly<Record<string, number>>): string =>
   Object.entries(missing)
     .map(([table, count]) => `${table} ${count}`)
     .join(', ');
+
+export interface CopyBlobsOptions {
+  from: string;
+  to: string;
+  dryRun?: boolean;
+  verify?: boolean;
+}
+
+/** How often a long copy reports its progress. */
+const PROGRESS_MS = 10_000;
+
+/** `blobs copy`: moves a blob store, or the orchestrator's files, to another folder or bucket. Needs neither database nor keys. */
+export async function copyBlobsCommand(
+  { from, to, dryRun: isDryRun = false, verify: comparesContent = false }: CopyBlobsOptions,
+  note: (line: string) => void,
+): Promise<AdminResult> {
+  let notedAt = Date.now();
+  const report = await copyBlobs({
+    from: await openExisting(from),
+    to: await openSealedStorage(to, '--to'),
+    isDryRun,
+    comparesContent,
+    onPart(part, { copied, present }) {
+      if (Date.now() - notedAt < PROGRESS_MS) return;
+      notedAt = Date.now();
+      note(`${Math.floor((part / COPY_PARTS) * 100)} %: ${copied} copied, ${present} were there already`);
+    },
+  });
+  const { different, failed } = report;
+  const blobs = report.copied + report.present + report.deletedMeanwhile + different + failed;
+  if (blobs === 0) throw new AdminError(`There are no blobs at ${from}; check the address (--from)`);
+  return {
+    document: { from, to, dryRun: isDryRun, blobs, ...report },
+    lines: copyLines(report, isDryRun, comparesContent),
+    failed: different + failed > 0,
+  };
+}
+
+function copyLines(report: BlobCopyReport, isDryRun: boolean, comparesContent: boolean): string[] {
+  const { copied, copiedBytes, present, deletedMeanwhile, different, failed } = report;
+  return [
+    `${countOf(copied, 'blob')} (${(copiedBytes / 1e6).toFixed(1)} MB) ${isDryRun ? 'would be copied' : 'copied'}; ` +
+      `${present} were there already${comparesContent ? ', with the same content' : ''}.`,
+    ...(deletedMeanwhile === 0
+      ? []
+      : [`${countOf(deletedMeanwhile, 'blob')} deleted by the running system meanwhile.`]),
+    ...(different === 0
+      ? []
+      : [
+          `FAULT: ${countOf(different, 'blob')} with another content at --to, not replaced. Find out which copy is damaged, ` +
+            'delete it, and run the command again:',
+          ...report.differentBlobs.slice(0, SHOWN_MAX).map((ref) => `  ${ref}`),
+        ]),
+    ...(failed === 0
+      ? []
+      : [
+          `FAULT: ${countOf(failed, 'blob')} not copied. Correct the cause and run the command again:`,
+          ...report.failedBlobs.slice(0, SHOWN_MAX).map(({ ref, reason }) => `  ${ref}: ${reason}`),
+        ]),
+  ];
+}
+
+/** A mistyped folder must not become an empty store that is copied without a word. */
+async function openExisting(address: string): Promise<SealedStorage> {
+  if (address.startsWith('file:///') && !(await isFolder(fileURLToPath(address))))
+    throw new AdminError(`--from: there is no folder ${address}`);
+  return openSealedStorage(address, '--from');
+}
+
+const isFolder = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );

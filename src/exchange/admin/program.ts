@@ -3,7 +3,8 @@ import { SOURCE_TYPES } from '../../contract/primitives.ts';
 import { SCOPES } from '../../contract/scope.ts';
 import { changeAccountCommand, createAccountCommand, listAccountsCommand } from './accounts.ts';
 import { acceptLossCommand, exportAuditCommand, verifyAuditCommand } from './audit.ts';
-import { verifyBlobsCommand } from './blobs.ts';
+import { copyHeadsCommand } from './audit-heads.ts';
+import { copyBlobsCommand, verifyBlobsCommand } from './blobs.ts';
 import { listClientsCommand, registerClientCommand, revokeClientCommand } from './clients.ts';
 import type { AdminResult, AdminTarget } from './command.ts';
 import { withConnectionSettings, withCredentials } from './connection-flags.ts';
@@ -33,6 +34,9 @@ export type RunCommand = (
   command: (target: AdminTarget) => Promise<AdminResult>,
 ) => Promise<void>;
 
+/** Runs a command that needs no database, and prints its result. */
+export type RunAlone = (command: () => Promise<AdminResult>) => Promise<void>;
+
 export interface CommonOptions {
   dataDir?: string;
 }
@@ -51,7 +55,11 @@ const WHERE = [
 ].join('\n');
 
 /** The command line of `npm run admin`. Each command ends in one call of `run`. */
-export function createAdminProgram(run: RunCommand, { out, err }: ProgramStreams): Command {
+export function createAdminProgram(
+  run: RunCommand,
+  runAlone: RunAlone,
+  { out, err }: ProgramStreams,
+): Command {
   const program = new Command('admin')
     .description('Manages accounts, their facilities, API keys and connections, and their audit.')
     .exitOverride()
@@ -70,11 +78,12 @@ export function createAdminProgram(run: RunCommand, { out, err }: ProgramStreams
   addDisclosureCommands(group(program, 'disclosures', 'Who was given the data of a patient'), run);
   addRetentionCommands(group(program, 'retention', 'How long data is kept'), run);
   addAuditCommands(group(program, 'audit', 'The audit trail of an account'), run);
-  subcommand(
+  addBlobCommands(
     group(program, 'blobs', 'The stored content of documents, uploads and results'),
-    'verify',
-    'Compare the blobs with the rows that refer to them; needs BLOB_STORE',
-  ).action((options) => run(options, verifyBlobsCommand));
+    run,
+    runAlone,
+    err,
+  );
   return program;
 }
 
@@ -90,6 +99,28 @@ const subcommand = (parent: Command, name: string, description: string): Command
 
 const ofAccount = (command: Command): Command =>
   command.requiredOption('--account <id>', 'id of the account, from "accounts list"');
+
+function addBlobCommands(
+  blobs: Command,
+  run: RunCommand,
+  runAlone: RunAlone,
+  err: ProgramStreams['err'],
+): void {
+  subcommand(blobs, 'verify', 'Compare the blobs with the rows that refer to them; needs BLOB_STORE').action(
+    (options) => run(options, verifyBlobsCommand),
+  );
+  blobs
+    .command('copy')
+    .description(
+      'Copy a blob store, or ORCHESTRATOR_FILES, to another folder or bucket; may be repeated. Needs no database',
+    )
+    .requiredOption('--from <address>', 'file:///a/folder or s3://bucket/prefix')
+    .requiredOption('--to <address>', 'the same; blobs that are there already are kept')
+    .option('--dry-run', 'only count what would be copied')
+    .option('--verify', 'read every blob again on both sides, and compare the content')
+    .option('--json', 'print one JSON document to stdout')
+    .action((options) => runAlone(() => copyBlobsCommand(options, (line) => err(`${line}\n`))));
+}
 
 function addAccountCommands(accounts: Command, run: RunCommand): void {
   withSettings(subcommand(accounts, 'create', 'Create an account, without a key'))
@@ -301,6 +332,14 @@ function addAuditCommands(audit: Command, run: RunCommand): void {
   subcommand(audit, 'verify', 'Verify that no entry was changed or removed; reports the first fault')
     .option('--account <id>', 'verify this account only')
     .action((options) => run(options, (target) => verifyAuditCommand(target, options.account)));
+  subcommand(
+    audit,
+    'copy-heads',
+    'Copy the newest external heads to another AUDIT_HEADS; stop the workers first',
+  )
+    .requiredOption('--from <address>', 'file:///a/folder or s3://bucket/prefix')
+    .requiredOption('--to <address>', 'the same')
+    .action((options) => run(options, (target) => copyHeadsCommand(target, options)));
   subcommand(
     audit,
     'accept-loss',

@@ -18,19 +18,22 @@ export async function runAdmin(argv: readonly string[], surroundings: AdminSurro
   const json = argv.includes('--json');
   const { write, writeError } = surroundings;
   let exitCode: number = EXIT.done;
+  const runAlone = async (command: () => Promise<AdminResult>) => {
+    const result = await command();
+    if (result.stream !== undefined) for await (const text of result.stream) await write(text);
+    else await write(json ? `${JSON.stringify(result.document)}\n` : textOf(result, surroundings));
+    if (result.failed === true) exitCode = EXIT.notWhole;
+  };
   const run = async (options: CommonOptions, command: (target: AdminTarget) => Promise<AdminResult>) => {
     const target = await surroundings.open(options);
     try {
-      const result = await command(target);
-      if (result.stream !== undefined) for await (const text of result.stream) await write(text);
-      else await write(json ? `${JSON.stringify(result.document)}\n` : textOf(result, surroundings));
-      if (result.failed === true) exitCode = EXIT.notWhole;
+      await runAlone(() => command(target));
     } finally {
       await target.store.close();
     }
   };
   try {
-    const program = createAdminProgram(run, { out: (text) => void write(text), err: writeError });
+    const program = createAdminProgram(run, runAlone, { out: (text) => void write(text), err: writeError });
     await program.parseAsync([...argv], { from: 'user' });
     return exitCode;
   } catch (error) {

@@ -50,6 +50,8 @@ export interface ListedBlob {
   ref: string;
   /** When the last byte was written. */
   writtenAt: Date;
+  /** Size of the encrypted content. */
+  sizeBytes: number;
 }
 
 export class BlobNotFoundError extends Error {

@@ -123,7 +123,8 @@ async function* list(folder: string, kind: string, digits: string): AsyncGenerat
     const ref = `${kind}/${name}`;
     // It may have been deleted since the folder was listed.
     const written = await stat(join(folder, kind, digits, name)).catch(() => undefined);
-    if (written !== undefined && isBlobRef(ref)) yield { ref, writtenAt: written.mtime };
+    if (written !== undefined && isBlobRef(ref))
+      yield { ref, writtenAt: written.mtime, sizeBytes: written.size };
   }
 }
 

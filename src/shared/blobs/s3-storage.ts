@@ -18,6 +18,12 @@ const PARTS_AT_A_TIME = 2;
 /** The first read of a range brings the header and the size of the blob. */
 const HEAD_BYTES = 512;
 
+interface ListedObject {
+  key: string;
+  writtenAt: Date;
+  sizeBytes: number;
+}
+
 /** Blobs are objects with the names that they have as files: `<prefix>/<kind>/<2 hex digits>/<32 hex digits>`. */
 export function s3Storage({ client, bucket, prefix }: S3Bucket): SealedStorage {
   const keyOf = (ref: string) => {
@@ -82,21 +88,23 @@ export function s3Storage({ client, bucket, prefix }: S3Bucket): SealedStorage {
     },
     async *list(kind, digits) {
       for await (const page of pages(`${kind}/${digits}/`))
-        for (const { key, writtenAt } of page) {
+        for (const { key, writtenAt, sizeBytes } of page) {
           const ref = `${kind}/${key.slice(key.lastIndexOf('/') + 1)}`;
-          if (isBlobRef(ref)) yield { ref, writtenAt };
+          if (isBlobRef(ref)) yield { ref, writtenAt, sizeBytes };
         }
     },
   };
 
   /** Lists at most 1,000 objects at a time. */
-  async function* pages(below: string): AsyncGenerator<{ key: string; writtenAt: Date }[]> {
+  async function* pages(below: string): AsyncGenerator<ListedObject[]> {
     let next: string | undefined;
     do {
       const request = { Bucket: bucket, Prefix: `${prefix}${below}`, ContinuationToken: next };
       const page = await client.send(new ListObjectsV2Command(request));
-      yield (page.Contents ?? []).flatMap(({ Key: key, LastModified: writtenAt }) =>
-        key === undefined || writtenAt === undefined ? [] : [{ key, writtenAt }],
+      yield (page.Contents ?? []).flatMap(({ Key: key, LastModified: writtenAt, Size: sizeBytes }) =>
+        key === undefined || writtenAt === undefined || sizeBytes === undefined
+          ? []
+          : [{ key, writtenAt, sizeBytes }],
       );
       next = page.NextContinuationToken;
     } while (next !== undefined);

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import type { ListedBlob } from './blob-store.ts';
 import type { EncryptedSource } from './chunked-encryption.ts';
 
 /** Where the encrypted bytes of blobs are: a folder or a bucket. It knows neither keys nor content. */
@@ -14,5 +15,5 @@ export interface SealedStorage {
   /** Deletes what was written before the given time under a kind, and returns how many. */
   deleteWrittenBefore(kind: string, before: Date): Promise<number>;
   /** The blobs of a kind whose names begin with two hex digits. */
-  list(kind: string, digits: string): AsyncIterable<{ ref: string; writtenAt: Date }>;
+  list(kind: string, digits: string): AsyncIterable<ListedBlob>;
 }

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { mapAtMost } from '../at-most.ts';
+import { mapAtMost } from '../../lib/at-most.ts';
 import { UsageError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import {

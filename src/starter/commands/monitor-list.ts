@@ -1,5 +1,5 @@
 import type { MonitoringKind } from '../../contract/cohort-monitoring.ts';
-import { mapAtMost } from '../at-most.ts';
+import { mapAtMost } from '../../lib/at-most.ts';
 import { monitoringView } from '../progress/monitoring-view.ts';
 import { withMonitorings } from '../target/monitorings.ts';
 import type { CommandResult } from '../terminal.ts';

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { SourceType } from '../../contract/primitives.ts';
 import { anySignal } from '../../lib/any-signal.ts';
+import { mapAtMost } from '../../lib/at-most.ts';
 import { timeoutSignal } from '../../lib/timeout-signal.ts';
 import {
   type OnboardingRequest,
   readOnboardingRequest,
 } from '../../orchestrator/patient-onboarding/onboarding-request.ts';
-import { mapAtMost } from '../at-most.ts';
 import { UsageError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { type PatientToOnboard, patientsToOnboard } from '../input/patients.ts';

@@ -1,6 +1,6 @@
+import { mapAtMost } from '../../lib/at-most.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
-import { mapAtMost } from '../at-most.ts';
 import { plainText } from '../progress/plain-text.ts';
 
 const AT_ONCE = 4;

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { mapAtMost } from '../../../src/starter/at-most.ts';
+import { mapAtMost } from '../../../src/lib/at-most.ts';
 import { UsageError } from '../../../src/starter/errors.ts';
 import { patientsToOnboard } from '../../../src/starter/input/patients.ts';
 import { parseSources, requestedSources } from '../../../src/starter/input/sources.ts';
