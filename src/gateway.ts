@@ -21,6 +21,7 @@ const VARIABLES = [
   ...MLLP_VARIABLES,
   'TRUSTED_PROXIES',
   'ACCOUNT_CONNECTIONS_MAX',
+  'SHARED_CONNECTIONS_MAX',
   'ACCOUNT_REQUESTS_MAX',
   'IDENTITY_PARTNER_BASE_URL',
   'IDENTITY_PARTNER_SECRET',
@@ -33,7 +34,10 @@ await runProcess('gateway', async (logger) => {
   exitWithParent();
   const config = readConfig(VARIABLES);
   const temporal = await createTemporalClient(config, { lazy: true });
-  const exchange = await assembleExchange(config, temporal, logger, config.ACCOUNT_CONNECTIONS_MAX);
+  const exchange = await assembleExchange(config, temporal, logger, {
+    accountMax: config.ACCOUNT_CONNECTIONS_MAX,
+    sharedMax: config.SHARED_CONNECTIONS_MAX,
+  });
   const app = await createGateway({
     ...exchange,
     messages: config.MESSAGE_PARTNER_BASE_URL === undefined ? undefined : exchange.messages,

@@ -15,6 +15,7 @@ const program = new Command('npm run overload --')
   .option('--connections <n>', 'connections of the flood at most', '1000')
   .option('--account-requests-max <n>', 'ACCOUNT_REQUESTS_MAX of the gateway')
   .option('--account-connections-max <n>', 'ACCOUNT_CONNECTIONS_MAX of the gateway')
+  .option('--shared-connections-max <n>', 'SHARED_CONNECTIONS_MAX of the gateway')
   .parse();
 const options = program.opts<{
   seconds: string;
@@ -22,6 +23,7 @@ const options = program.opts<{
   connections: string;
   accountRequestsMax?: string;
   accountConnectionsMax?: string;
+  sharedConnectionsMax?: string;
 }>();
 const print = (line: string) => void process.stdout.write(`${line}\n`);
 /** Requests in progress while it is measured how many are served. */
@@ -33,6 +35,7 @@ const dataDir = await mkdtemp(join(tmpdir(), 'overload-'));
 const limits = {
   ACCOUNT_REQUESTS_MAX: options.accountRequestsMax,
   ACCOUNT_CONNECTIONS_MAX: options.accountConnectionsMax,
+  SHARED_CONNECTIONS_MAX: options.sharedConnectionsMax,
 };
 const gateway = Object.fromEntries(
   Object.entries(limits).filter((each): each is [string, string] => each[1] !== undefined),

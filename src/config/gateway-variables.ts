@@ -18,6 +18,14 @@ export const GATEWAY_VARIABLES = {
     .describe(
       'Maximum number of PostgreSQL connections that one account may use at a time in each gateway, capped at half of the pool; its further requests wait',
     ),
+  SHARED_CONNECTIONS_MAX: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .default(2)
+    .describe(
+      'Number of PostgreSQL connections that accounts share evenly in each gateway while several of them are active (each may use one): about the number of cores of PostgreSQL',
+    ),
   ACCOUNT_REQUESTS_MAX: z.coerce
     .number()
     .int()

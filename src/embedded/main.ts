@@ -9,7 +9,12 @@ import { createStartProgress } from './start-progress.ts';
 import { onStopSignal } from './stop-signals.ts';
 
 /** Limits of a gateway, passed on if they are set. */
-const LIMITS = ['DATABASE_POOL_MAX', 'ACCOUNT_CONNECTIONS_MAX', 'ACCOUNT_REQUESTS_MAX'] as const;
+const LIMITS = [
+  'DATABASE_POOL_MAX',
+  'ACCOUNT_CONNECTIONS_MAX',
+  'SHARED_CONNECTIONS_MAX',
+  'ACCOUNT_REQUESTS_MAX',
+] as const;
 
 /** `npm start`: runs the whole system on this machine in the foreground until Ctrl-C. `npm run dev` adds --watch; `-- --observe` starts Prometheus and Grafana too. */
 const stopping = new AbortController();

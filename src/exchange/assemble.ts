@@ -6,7 +6,7 @@ import { openBlobStore } from '../shared/blobs/open-blob-store.ts';
 import { openFeatures, servicesOf } from './features.ts';
 import { missingBlobs } from './platform/blobs/missing-blobs.ts';
 import { orphanSweep } from './platform/blobs/orphan-sweep.ts';
-import { createStore } from './platform/database/database.ts';
+import { createStore, type StoreOptions } from './platform/database/database.ts';
 import { deleteOldIdempotencyKeys } from './platform/http/idempotency-store.ts';
 import { createLinkMaker } from './platform/links/signed-link.ts';
 import { createWebhookDelivery } from './platform/outbox/delivery.ts';
@@ -41,10 +41,10 @@ export async function assembleExchange(
   config: ExchangeConfig,
   temporal: Client,
   logger: Logger,
-  /** Maximum number of database connections that one account may use at a time (`StoreOptions.accountMax`). */
-  accountConnectionsMax?: number,
+  /** How accounts share the connections to the database; without it, each may use all. */
+  connectionShares: Pick<StoreOptions, 'accountMax' | 'sharedMax'> = {},
 ) {
-  const platform = await openPlatform(config, temporal, logger, accountConnectionsMax);
+  const platform = await openPlatform(config, temporal, logger, connectionShares);
   const { store, blobs } = platform;
   const features = openFeatures(platform);
   const opened = Object.values(features);
@@ -74,7 +74,7 @@ async function openPlatform(
   config: ExchangeConfig,
   temporal: Client,
   logger: Logger,
-  accountConnectionsMax: number | undefined,
+  connectionShares: Pick<StoreOptions, 'accountMax' | 'sharedMax'>,
 ): Promise<Platform> {
   const keyRing = parseKeyRing(config.DATA_KEYS);
   const blobs = await openBlobStore(config.BLOB_STORE, keyRing);
@@ -82,7 +82,7 @@ async function openPlatform(
   const store = createStore({
     databaseUrl: config.DATABASE_URL,
     poolMax: config.DATABASE_POOL_MAX,
-    accountMax: accountConnectionsMax,
+    ...connectionShares,
     onIdleError: (err) => logger.warn({ err }, 'lost a database connection'),
   });
   const webhookKeys = createWebhookKeys(keyRing);

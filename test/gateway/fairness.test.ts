@@ -9,6 +9,8 @@ import { createTestGateway, newPerson, type TestAccount, type TestGateway } from
 
 const CONNECTIONS = 300;
 const UNDER_WAY_MAX = 100;
+/** So many transactions of a flood may begin while one of another account waits for its own to begin. */
+const TURNS_MAX = 10;
 
 let gateway: TestGateway;
 let baseUrl: string;
@@ -125,6 +127,43 @@ describe('an account that sends more than can be served', () => {
     const created = answers.filter(({ status }) => status === 201).length;
     expect(await listed(greedy)).toBe(created + 1);
     expect(await listed(other)).toBe(20);
+  });
+
+  test('lets each transaction of another account begin after a few of its own, and refuses none of them', async () => {
+    const inTurn = gateway.store.asAccount;
+    let begun = 0;
+    const begunMeanwhile: number[] = [];
+    const watched = vi.spyOn(gateway.store, 'asAccount').mockImplementation((accountId, work) => {
+      const before = begun;
+      return inTurn(accountId, (tx) => {
+        if (accountId === greedy.accountId) begun += 1;
+        if (accountId === other.accountId) begunMeanwhile.push(begun - before);
+        return work(tx);
+      });
+    });
+    const before = { greedy: await listed(greedy), other: await listed(other) };
+    let isOver = false;
+    const accepted = { greedy: 0, other: 0 };
+    const refused = new Set<number>();
+    const flood = Array.from({ length: UNDER_WAY_MAX }, async () => {
+      while (!isOver) {
+        const { status } = await create(greedy);
+        if (status === 201) accepted.greedy += 1;
+        else refused.add(status);
+      }
+    });
+    await expect.poll(() => accepted.greedy, { timeout: 20_000 }).toBeGreaterThan(10);
+    begunMeanwhile.length = 0;
+    for (; accepted.other < 10; accepted.other += 1)
+      expect(await create(other)).toMatchObject({ status: 201 });
+    isOver = true;
+    await Promise.all(flood);
+    watched.mockRestore();
+    expect(begunMeanwhile.length).toBeGreaterThanOrEqual(10);
+    expect(Math.max(...begunMeanwhile)).toBeLessThanOrEqual(TURNS_MAX);
+    expect([...refused].filter((status) => status !== 503)).toEqual([]);
+    expect(await listed(greedy)).toBe(before.greedy + accepted.greedy);
+    expect(await listed(other)).toBe(before.other + accepted.other);
   });
 
   test('keeps the places of requests it hung up on until their work is done, and then has them all again', async () => {

@@ -76,7 +76,7 @@ export async function createTestGateway({
   ...overrides
 }: Partial<GatewayDeps> & { onEvents?: EventsCommitted } = {}): Promise<TestGateway> {
   const database = await createTestDatabase();
-  const store = createStore({ databaseUrl: database.databaseUrl, poolMax: 12, accountMax: 6 });
+  const store = createStore({ databaseUrl: database.databaseUrl, poolMax: 12, accountMax: 6, sharedMax: 2 });
   if (onEvents !== undefined) store.onEventsCommitted(onEvents);
   const blobFolder = await mkdtemp(join(tmpdir(), 'gateway-blobs-'));
   const blobs = await openFileBlobStore(blobFolder, testKeyRing());

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { AccountTurns } from '../../../src/exchange/platform/database/account-turns.ts';
 import { closedGate } from '../../support/gate.ts';
 
@@ -41,6 +41,40 @@ describe('turns of accounts', () => {
       ),
     ));
 
+  test('are shared by active accounts: none has more than its share, and all begin', () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 4 }),
+        fc.integer({ min: 1, max: 9 }),
+        fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 60 }),
+        async (atOnceMax, sharedMax, pieces) => {
+          const turns = new AccountTurns({ atOnceMax, sharedMax, waitMs: 60_000 });
+          const accounts = new Set(pieces);
+          for (const account of accounts) await turns.run(account, async () => undefined);
+          const share = accounts.size < 2 ? atOnceMax : Math.max(1, Math.floor(sharedMax / accounts.size));
+          const running = new Map<string, number>();
+          const runningOf = (account: string) => running.get(account) ?? 0;
+          let [most, mostTogether, ended] = [0, 0, 0];
+          await Promise.all(
+            pieces.map((account) =>
+              turns.run(account, async () => {
+                running.set(account, runningOf(account) + 1);
+                most = Math.max(most, runningOf(account));
+                const together = [...running.values()].reduce((sum, each) => sum + each, 0);
+                mostTogether = Math.max(mostTogether, together);
+                await Promise.resolve();
+                running.set(account, runningOf(account) - 1);
+                ended += 1;
+              }),
+            ),
+          );
+          expect(most).toBeLessThanOrEqual(Math.min(atOnceMax, share));
+          if (accounts.size > 1) expect(mostTogether).toBeLessThanOrEqual(Math.max(sharedMax, accounts.size));
+          expect(ended).toBe(pieces.length);
+        },
+      ),
+    ));
+
   test('let an account begin at once while another one has all its turns taken', async () => {
     const turns = new AccountTurns({ atOnceMax: 1, waitMs: 60_000 });
     const blocked = closedGate();
@@ -66,5 +100,66 @@ describe('turns of accounts', () => {
     await sleep(1);
     expect(begun).toBe(false);
     expect(await turns.run('a', async () => 'next')).toBe('next');
+  });
+
+  describe('while other accounts are active', () => {
+    afterEach(() => vi.useRealTimers());
+
+    /** Starts so many transactions of an account that end only when their gate opens. */
+    const startMany = (turns: AccountTurns, account: string, count: number) => {
+      const gate = closedGate();
+      const begun = { count: 0 };
+      const ends = Array.from({ length: count }, () =>
+        turns.run(account, () => {
+          begun.count += 1;
+          return gate.passed;
+        }),
+      );
+      const end = () => {
+        gate.open();
+        return Promise.all(ends);
+      };
+      return { begun, end };
+    };
+
+    test('are fewer, and all again once those are silent', async () => {
+      vi.useFakeTimers();
+      const turns = new AccountTurns({ atOnceMax: 8, sharedMax: 4, waitMs: 60_000 });
+      await turns.run('other', async () => undefined);
+      const many = startMany(turns, 'many', 20);
+      await vi.advanceTimersByTimeAsync(500);
+      expect(many.begun.count).toBe(2);
+      const others = startMany(turns, 'other', 2);
+      await vi.advanceTimersByTimeAsync(0);
+      expect(others.begun.count).toBe(2);
+      await others.end();
+      await many.end();
+      expect(many.begun.count).toBe(20);
+      await vi.advanceTimersByTimeAsync(2_500);
+      const again = startMany(turns, 'many', 20);
+      await vi.advanceTimersByTimeAsync(0);
+      expect(again.begun.count).toBe(8);
+      await again.end();
+      await vi.advanceTimersByTimeAsync(200);
+      expect(vi.getTimerCount()).toBe(0);
+    });
+
+    test('are not held up by a transaction that waits for a lock', async () => {
+      vi.useFakeTimers();
+      const turns = new AccountTurns({ atOnceMax: 3, sharedMax: 2, waitMs: 60_000 });
+      const keepActive = setInterval(() => void turns.run('other', async () => undefined), 100);
+      await vi.advanceTimersByTimeAsync(200);
+      const blocked = startMany(turns, 'a', 1);
+      const behind = startMany(turns, 'a', 5);
+      await vi.advanceTimersByTimeAsync(500);
+      expect(behind.begun.count).toBe(0);
+      await vi.advanceTimersByTimeAsync(1_000);
+      expect(behind.begun.count).toBe(1);
+      await vi.advanceTimersByTimeAsync(5_000);
+      expect(behind.begun.count).toBe(2);
+      clearInterval(keepActive);
+      await Promise.all([blocked.end(), behind.end()]);
+      expect(behind.begun.count).toBe(5);
+    });
   });
 });

@@ -1,34 +1,61 @@
 import { OverloadError } from '../errors.ts';
+import { ActiveAccounts } from './active-accounts.ts';
 
 interface Line {
-  running: number;
+  running: Set<Turn>;
   waiting: Set<() => void>;
 }
 
+interface Turn {
+  /** On the clock of `performance`. */
+  beganAtMs: number;
+}
+
+export interface TurnOptions {
+  /** Maximum number of concurrent transactions of one account. */
+  atOnceMax: number;
+  /** While several accounts are active, they share so many evenly; each may have one. Default: no sharing. */
+  sharedMax?: number;
+  /** How long a transaction waits for its turn: as long as for a connection. */
+  waitMs: number;
+}
+
+/** A transaction that runs for longer is itself waiting, for a lock or a reader, so it is not counted against a share. */
+const LONG_MS = 1_000;
+/** How often it is checked whether waiting transactions may begin although none of their account has ended. */
+const CHECK_MS = 100;
+
 /**
  * Limits the number of concurrent transactions per account. Further transactions of an account wait in its own queue before
- * they request a connection, so that one account cannot fill the queue of the connection pool.
+ * they request a connection, so that one account cannot fill the queue of the connection pool. While several accounts are
+ * active, each may have fewer, because they share the cores of PostgreSQL.
  */
 export class AccountTurns {
   readonly #lines = new Map<string, Line>();
+  readonly #active = new ActiveAccounts();
+  #checks: NodeJS.Timeout | undefined;
 
-  /** @param options `waitMs`: how long a transaction waits for its turn, as long as for a connection */
-  constructor(private readonly options: { atOnceMax: number; waitMs: number }) {}
+  constructor(private readonly options: TurnOptions) {}
 
   /** Runs `work` when it is its turn. Rejects with OverloadError, without starting `work`, if that takes too long. */
   async run<T>(accountId: string, work: () => Promise<T>): Promise<T> {
-    const line = this.#lines.get(accountId) ?? { running: 0, waiting: new Set() };
+    const line = this.#lines.get(accountId) ?? { running: new Set(), waiting: new Set() };
     this.#lines.set(accountId, line);
-    if (line.running < this.options.atOnceMax) line.running += 1;
-    else await this.#turnIn(line);
+    this.#active.note(accountId);
+    const turn = await this.#turnIn(line);
     try {
       return await work();
     } finally {
-      this.#passOn(accountId, line);
+      line.running.delete(turn);
+      this.#active.note(accountId);
+      this.#letBegin(line);
+      if (line.running.size === 0) this.#lines.delete(accountId);
     }
   }
 
-  #turnIn(line: Line): Promise<void> {
+  #turnIn(line: Line): Turn | Promise<Turn> {
+    if (line.waiting.size === 0 && this.#mayBegin(line)) return begun(line);
+    this.#checks ??= setInterval(() => this.#check(), CHECK_MS).unref();
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         line.waiting.delete(begin);
@@ -36,21 +63,47 @@ export class AccountTurns {
       }, this.options.waitMs);
       const begin = () => {
         clearTimeout(timer);
-        resolve();
+        resolve(begun(line));
       };
       line.waiting.add(begin);
     });
   }
 
-  /** Gives the turn to the transaction that has waited longest; `running` does not change then. */
-  #passOn(accountId: string, line: Line): void {
-    const [next] = line.waiting;
-    if (next !== undefined) {
-      line.waiting.delete(next);
-      next();
-      return;
-    }
-    line.running -= 1;
-    if (line.running === 0) this.#lines.delete(accountId);
+  #mayBegin({ running }: Line): boolean {
+    if (running.size >= this.options.atOnceMax) return false;
+    const share = this.#share();
+    if (running.size < share) return true;
+    const longSince = performance.now() - LONG_MS;
+    return [...running].filter(({ beganAtMs }) => beganAtMs > longSince).length < share;
   }
+
+  #share(): number {
+    const { atOnceMax, sharedMax } = this.options;
+    const accounts = this.#active.count();
+    if (sharedMax === undefined || accounts < 2) return atOnceMax;
+    return Math.max(1, Math.floor(sharedMax / accounts));
+  }
+
+  /** Begins the transactions that have waited longest, as many as may run. */
+  #letBegin(line: Line): void {
+    for (const begin of line.waiting) {
+      if (!this.#mayBegin(line)) return;
+      line.waiting.delete(begin);
+      begin();
+    }
+  }
+
+  /** A share also grows when other accounts become silent, or when an account's own transactions turn out to be long. */
+  #check(): void {
+    for (const line of this.#lines.values()) this.#letBegin(line);
+    if ([...this.#lines.values()].some(({ waiting }) => waiting.size > 0)) return;
+    clearInterval(this.#checks);
+    this.#checks = undefined;
+  }
+}
+
+function begun(line: Line): Turn {
+  const turn = { beganAtMs: performance.now() };
+  line.running.add(turn);
+  return turn;
 }

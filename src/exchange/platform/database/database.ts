@@ -60,6 +60,8 @@ export interface StoreOptions {
    * it in processes that serve many accounts, so that one account cannot block the others.
    */
   accountMax?: number;
+  /** Maximum number of connections that accounts share evenly while several are active; at least one each. Default: no sharing. */
+  sharedMax?: number;
   /** Called when an idle connection breaks, for example on a restart of the server. */
   onIdleError?: (error: Error) => void;
 }
@@ -68,7 +70,7 @@ const POOL_MAX = 20;
 const CONNECTION_WAIT_MS = 10_000;
 
 export function createStore(options: StoreOptions): Store {
-  const { poolMax = POOL_MAX, accountMax } = options;
+  const { poolMax = POOL_MAX } = options;
   const pool = new pg.Pool({
     connectionString: options.databaseUrl,
     max: poolMax,
@@ -85,7 +87,7 @@ export function createStore(options: StoreOptions): Store {
     for (const listener of connectionListeners) listener(waitedMs);
   };
   const db = new Kysely<Database>({ dialect: new BoundDialect({ pool, onConnection }) });
-  const inTurn = createTurns(poolMax, accountMax);
+  const inTurn = createTurns(poolMax, options);
   const listeners: EventsCommitted[] = [];
   const announce = (accountId: string, eventIds: readonly string[]) => {
     if (eventIds.length > 0) for (const listener of listeners) listener(accountId, eventIds);
@@ -121,10 +123,10 @@ export function createStore(options: StoreOptions): Store {
   };
 }
 
-function createTurns(poolMax: number, accountMax: number | undefined) {
+function createTurns(poolMax: number, { accountMax, sharedMax }: StoreOptions) {
   if (accountMax === undefined) return <T>(_accountId: string, work: () => Promise<T>) => work();
   const atOnceMax = Math.max(1, Math.min(accountMax, Math.floor(poolMax / 2)));
-  const turns = new AccountTurns({ atOnceMax, waitMs: CONNECTION_WAIT_MS });
+  const turns = new AccountTurns({ atOnceMax, sharedMax, waitMs: CONNECTION_WAIT_MS });
   return <T>(accountId: string, work: () => Promise<T>) => turns.run(accountId, work);
 }
 
