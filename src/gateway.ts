@@ -5,6 +5,7 @@ import { MLLP_VARIABLES, openMllp } from './exchange/notifications/mllp/open-mll
 import { createResponseSeal } from './exchange/platform/http/response-seal.ts';
 import { isUnderPressure, watchPressure } from './exchange/platform/limits/pressure.ts';
 import { openIdentityPartner } from './exchange/platform/partners/open-partners.ts';
+import { drain } from './lib/draining.ts';
 import { exitWithParent, reportReady } from './lib/exit-with-parent.ts';
 import { runProcess } from './lib/process.ts';
 import { createTemporalClient, TEMPORAL_VARIABLES } from './temporal/client.ts';
@@ -17,6 +18,7 @@ const VARIABLES = [
   'INTERNAL_TOKEN_KEY',
   'GATEWAY_HOST',
   'GATEWAY_PORT',
+  'GATEWAY_DRAIN_SECONDS',
   'NOTIFICATION_SENDERS',
   ...MLLP_VARIABLES,
   'TRUSTED_PROXIES',
@@ -67,7 +69,7 @@ await runProcess('gateway', async (logger) => {
     ended: certificatesReplaced(),
     stop: async () => {
       await mllp?.close();
-      await app.close();
+      await drain(app, config.GATEWAY_DRAIN_SECONDS);
       await exchange.close();
       await temporal.connection.close();
     },

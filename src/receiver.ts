@@ -1,4 +1,5 @@
 import { readConfig } from './config.ts';
+import { drain } from './lib/draining.ts';
 import { exitWithParent, reportReady } from './lib/exit-with-parent.ts';
 import { runProcess } from './lib/process.ts';
 import { configuredAccess } from './orchestrator/client/credentials.ts';
@@ -47,7 +48,7 @@ await runProcess('receiver', async (logger) => {
   return {
     ended: certificatesReplaced(),
     stop: async () => {
-      await receiver.close();
+      await drain(receiver, 0);
       await temporal.connection.close();
     },
   };

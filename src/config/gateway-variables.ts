@@ -5,6 +5,14 @@ import { flag, httpUrl, mllpSenders, origins, port, proxies, senders } from './v
 export const GATEWAY_VARIABLES = {
   GATEWAY_HOST: z.string().default('127.0.0.1').describe('Address on which the gateway listens'),
   GATEWAY_PORT: port.default(0).describe('Port of the gateway; 0 for any free port'),
+  GATEWAY_DRAIN_SECONDS: z.coerce
+    .number()
+    .min(0)
+    .max(10)
+    .default(0)
+    .describe(
+      'How long a gateway that is asked to end is not ready but still takes requests, so that the proxies in front of it notice; longer than the interval of their health checks',
+    ),
   TRUSTED_PROXIES: proxies
     .default([])
     .describe(

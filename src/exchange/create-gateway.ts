@@ -2,6 +2,7 @@ import helmet from '@fastify/helmet';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { serializerCompiler } from 'fastify-type-provider-zod';
 import { v7 as uuidv7 } from 'uuid';
+import { prepareDraining, SERVES_WHILE_CLOSING } from '../lib/draining.ts';
 import { createMetrics } from '../lib/metrics.ts';
 import { traceRequests } from '../lib/tracing/trace-requests.ts';
 import { addFeatureRoutes, type GatewayDeps } from './features.ts';
@@ -38,6 +39,7 @@ export async function createGateway(deps: GatewayDeps): Promise<FastifyInstance>
   const app = Fastify({
     genReqId: () => uuidv7(),
     requestTimeout: 0,
+    ...SERVES_WHILE_CLOSING,
     trustProxy: deps.trustedProxies?.length ? [...deps.trustedProxies] : false,
     http: { headersTimeout: HEADERS_TIMEOUT_MS },
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 256 },
@@ -47,6 +49,7 @@ export async function createGateway(deps: GatewayDeps): Promise<FastifyInstance>
     frameworkErrors: (error, request, reply) => sendError(error, request, reply, deps.logger),
   });
   traceRequests(app);
+  prepareDraining(app);
   app.decorateRequest('caller', null);
   app.decorateRequest('refusalNotes', null);
   app.setValidatorCompiler(zodValidator);

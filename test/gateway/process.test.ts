@@ -105,6 +105,21 @@ describe('the gateway as a process', () => {
     await connection.close();
   });
 
+  test('when asked to end, it is not ready but serves what still comes, and then ends', async () => {
+    const { process: child, baseUrl } = await startGateway(inject('temporalAddress'), {
+      GATEWAY_DRAIN_SECONDS: '2',
+    });
+    const ended = stopped(child);
+    const ready = async () => {
+      const { statusCode, headers, body } = await request(`${baseUrl}/ready`);
+      return [statusCode, headers.connection, ((await body.json()) as { status: string }).status];
+    };
+    await expect.poll(ready).toEqual([503, 'close', 'draining']);
+    expect((await createPatient(baseUrl)).status).toBe(201);
+    expect(await ended).toBe(0);
+    await expect(request(`${baseUrl}/health`)).rejects.toThrow('ECONNREFUSED');
+  });
+
   test('accepts work while Temporal is away, and says that it is', async () => {
     // Nothing ever listens on the port of "discard".
     const { process: child, baseUrl } = await startGateway('127.0.0.1:9');

@@ -1,4 +1,5 @@
 import { type FastifyInstance, fastify } from 'fastify';
+import { prepareDraining, SERVES_WHILE_CLOSING } from '../../lib/draining.ts';
 import { traceRequests } from '../../lib/tracing/trace-requests.ts';
 import { registerConfirmation } from './confirmation-route.ts';
 import { registerIntake } from './intake-route.ts';
@@ -15,8 +16,13 @@ const REQUEST_TIMEOUT_MS = 15_000;
  * `GET /return/…` from browsers; also serves `GET /health` and `/ready`. Bodies stay raw, because signatures cover bytes.
  */
 export function createReceiver(deps: ReceiverDeps): FastifyInstance {
-  const app = fastify({ bodyLimit: BODY_SIZE_MAX_BYTES, requestTimeout: REQUEST_TIMEOUT_MS });
+  const app = fastify({
+    ...SERVES_WHILE_CLOSING,
+    bodyLimit: BODY_SIZE_MAX_BYTES,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+  });
   traceRequests(app);
+  prepareDraining(app);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
 

@@ -6,7 +6,7 @@ const PROBE_TIMEOUT_MS = 2_000;
 
 /**
  * `/health`: the process is running. `/ready`: it can accept requests, which requires only the database; while Temporal or
- * a source is unavailable, accepted work waits. The body reports all of them, as far as everyone may know: no connections of
+ * a source is unavailable, accepted work waits. A gateway that is about to end is not ready, so that proxies use the others. The body reports all of them, as far as everyone may know: no connections of
  * accounts, and no reasons, which name servers and operators.
  */
 export function addHealthRoutes(
@@ -23,8 +23,9 @@ export function addHealthRoutes(
       responds(deps.pingTemporal()),
       responds(sources),
     ]);
-    return reply.code(database ? 200 : 503).send({
-      status: database ? 'ready' : 'not ready',
+    const isDraining = app.draining.hasBegun;
+    return reply.code(database && !isDraining ? 200 : 503).send({
+      status: isDraining ? 'draining' : database ? 'ready' : 'not ready',
       database: database ? 'up' : 'down',
       temporal: temporal ? 'up' : 'down',
       sources: isReported ? await sources : undefined,
