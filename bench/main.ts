@@ -42,6 +42,7 @@ program
       .join(', ')}`,
     'keith-kiehn',
   )
+  .option('--profile <folder>', 'write a CPU profile of our last round')
   .option('--json', 'print the result as one JSON line')
   .action(
     async ({
@@ -52,16 +53,18 @@ program
       rounds: number;
       inFlight: number;
       sample: string;
+      profile?: string;
       json?: true;
     }) => {
       const result = await benchQueries(options, (line) => process.stderr.write(`${line}\n`));
-      const ratio = (of: 'queriesPerSecond' | 'cpuSecondsPerQuery') =>
+      const ratio = (of: Exclude<keyof (typeof result.ours)[number], 'statementsPerQuery'>) =>
         median(result.ours.map((ours, round) => ours[of] / (result.bare[round]?.[of] ?? Number.NaN)));
       const summary = {
         ...result,
         ratios: {
           queriesPerSecond: ratio('queriesPerSecond'),
           cpuSecondsPerQuery: ratio('cpuSecondsPerQuery'),
+          postgresCpuSecondsPerQuery: ratio('postgresCpuSecondsPerQuery'),
         },
       };
       if (json === true) {
@@ -74,6 +77,7 @@ program
           `history events: ours ${result.events.ours}, bare ${result.events.bare}`,
           `queries/s: ${summary.ratios.queriesPerSecond.toFixed(2)} of the bare workflow's`,
           `CPU per query: ${summary.ratios.cpuSecondsPerQuery.toFixed(2)} of the bare workflow's`,
+          `PostgreSQL's CPU per query: ${summary.ratios.postgresCpuSecondsPerQuery.toFixed(2)} of the bare workflow's`,
           '',
         ].join('\n'),
       );

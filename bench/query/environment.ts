@@ -169,6 +169,7 @@ async function start(atEnd: (end: () => Promise<unknown>) => void) {
   return {
     account,
     exchange,
+    postgresPid: postgres.pid,
     recordings,
     sourceActivities,
     temporal,

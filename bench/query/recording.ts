@@ -48,12 +48,18 @@ export const callRecorder: Dispatcher.DispatcherComposeInterceptor = (dispatch) 
   return dispatch(options, handler);
 };
 
-/** From now on, records each statement of every pg client of this process. */
+let counted = 0;
+
+/** How many statements the pg clients of this process have sent since `recordStatements`. */
+export const countStatements = (): number => counted;
+
+/** From now on, counts each statement of every pg client of this process, and records those of `record`. */
 export function recordStatements(): void {
   const prototype = pg.Client.prototype as unknown as { query: (...args: unknown[]) => unknown };
   const { query } = prototype;
   prototype.query = function (this: unknown, ...args: unknown[]) {
     const [sql, values] = args;
+    counted += 1;
     if (typeof sql === 'string')
       current.getStore()?.statements.push({ sql, values: Array.isArray(values) ? values : [] });
     return query.apply(this, args);

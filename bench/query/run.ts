@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { v7 as uuidv7 } from 'uuid';
 import type { SourceStep } from '../../src/contract/network-query-steps.ts';
@@ -7,9 +8,11 @@ import { networkQueryWorkflowId } from '../../src/contract/temporal.ts';
 import { insertPatient } from '../../src/exchange/patients/patient-store.ts';
 import { normaliseDemographics } from '../../src/exchange/patients/rules/patient-normalisation.ts';
 import { loadSamplePatients } from '../../src/simulator/samples.ts';
+import { readCpuSeconds } from '../bulk/cpu-times.ts';
 import type { bareQuery } from './bare-workflow.ts';
 import { type Environment, startEnvironment } from './environment.ts';
-import { type Recording, record, recordStatements } from './recording.ts';
+import { startProfile } from './profile.ts';
+import { countStatements, type Recording, record, recordStatements } from './recording.ts';
 
 export interface QueryBenchOptions {
   /** Queries of each variant per round. */
@@ -17,12 +20,18 @@ export interface QueryBenchOptions {
   rounds: number;
   inFlight: number;
   sample: string;
+  /** Folder for a CPU profile of our last round (.cpuprofile): the main thread of client and worker. */
+  profile?: string;
 }
 
 export interface Measured {
   queriesPerSecond: number;
   /** User and system CPU time per query, of the process with client and worker. */
   cpuSecondsPerQuery: number;
+  /** The same of PostgreSQL with all its processes. */
+  postgresCpuSecondsPerQuery: number;
+  /** SQL statements per query, with BEGIN and COMMIT. */
+  statementsPerQuery: number;
 }
 
 export interface QueryBenchResult {
@@ -49,7 +58,10 @@ export async function benchQueries(
     await bare(env, options.sample, 20, options.inFlight);
     const result: QueryBenchResult = { options, ours: [], bare: [], events: { ours: 0, bare: 0 }, resources };
     for (let round = 1; round <= options.rounds; round++) {
+      const isProfiled = options.profile !== undefined && round === options.rounds;
+      const profiler = isProfiled ? await startProfile() : undefined;
       const one = await ours(env, options.sample, options.queries, options.inFlight);
+      await profiler?.write(join(options.profile ?? '', 'query.cpuprofile'));
       const other = await bare(env, options.sample, options.queries, options.inFlight);
       result.ours.push(one.measured);
       result.bare.push(other.measured);
@@ -62,8 +74,13 @@ export async function benchQueries(
   }
 }
 
-const describe = ({ queriesPerSecond, cpuSecondsPerQuery }: Measured): string =>
-  `${queriesPerSecond.toFixed(1)} queries/s, ${(cpuSecondsPerQuery * 1000).toFixed(0)} ms CPU`;
+const describe = (measured: Measured): string => {
+  const [own, postgres] = [measured.cpuSecondsPerQuery, measured.postgresCpuSecondsPerQuery].map((seconds) =>
+    (seconds * 1000).toFixed(0),
+  );
+  const { queriesPerSecond, statementsPerQuery } = measured;
+  return `${queriesPerSecond.toFixed(1)} queries/s, ${own} ms CPU, PostgreSQL ${postgres} ms CPU, ${Math.round(statementsPerQuery)} statements`;
+};
 
 /** Creates patients without matching keys, so that one sample can be used for all of them. */
 async function preparePatients(env: Environment, key: string, count: number): Promise<string[]> {
@@ -131,7 +148,7 @@ async function recordSample(env: Environment, sample: string): Promise<number> {
 async function ours(env: Environment, sample: string, count: number, inFlight: number) {
   const patients = await preparePatients(env, sample, count);
   let last = '';
-  const measured = await measure(patients, inFlight, async (patientId) => {
+  const measured = await measure(env, patients, inFlight, async (patientId) => {
     const { requestId } = await prepareQuery(env, patientId);
     await env.exchange.networkQueries.launcher.start(env.account.accountId, requestId, 0);
     await env.temporal.workflow.getHandle(networkQueryWorkflowId(requestId)).result();
@@ -144,7 +161,7 @@ async function bare(env: Environment, sample: string, count: number, inFlight: n
   const patients = await preparePatients(env, sample, count);
   const { client, queue } = env.bare;
   let last = '';
-  const measured = await measure(patients, inFlight, async (patientId) => {
+  const measured = await measure(env, patients, inFlight, async (patientId) => {
     const { requestId } = await prepareQuery(env, patientId);
     last = `bare/${requestId}`;
     await client.workflow.execute<typeof bareQuery>('bareQuery', {
@@ -164,12 +181,15 @@ async function countEvents(handle: {
 
 /** Keeps `inFlight` calls of the work running until all are done. */
 async function measure<T>(
+  { postgresPid }: Environment,
   items: readonly T[],
   inFlight: number,
   work: (item: T) => Promise<void>,
 ): Promise<Measured> {
   const queue = [...items];
   const cpuBefore = process.cpuUsage();
+  const postgresBefore = readCpuSeconds({ postgres: postgresPid }).postgres;
+  const statementsBefore = countStatements();
   const begunAt = performance.now();
   const lane = async () => {
     for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(item);
@@ -180,5 +200,8 @@ async function measure<T>(
   return {
     queriesPerSecond: items.length / seconds,
     cpuSecondsPerQuery: (user + system) / 1_000_000 / items.length,
+    postgresCpuSecondsPerQuery:
+      (readCpuSeconds({ postgres: postgresPid }).postgres - postgresBefore) / items.length,
+    statementsPerQuery: (countStatements() - statementsBefore) / items.length,
   };
 }

@@ -1,0 +1,17 @@
+import { writeFile } from 'node:fs/promises';
+import { Session } from 'node:inspector/promises';
+
+/** Samples what the main thread does, from now until the profile is written. */
+export async function startProfile(): Promise<{ write(file: string): Promise<void> }> {
+  const session = new Session();
+  session.connect();
+  await session.post('Profiler.enable');
+  await session.post('Profiler.start');
+  return {
+    async write(file) {
+      const { profile } = await session.post('Profiler.stop');
+      session.disconnect();
+      await writeFile(file, JSON.stringify(profile));
+    },
+  };
+}
