@@ -13,7 +13,7 @@ import {
 } from './merge-store.ts';
 import { writeResourceChanges } from './resource-change-store.ts';
 import { meaningOf } from './rules/codes.ts';
-import { type Delivery, type DeliveryFacts, deliveryFacts } from './rules/delivery-facts.ts';
+import { type Delivery, type DeliveryFacts, deliveryFacts, medicationIdOf } from './rules/delivery-facts.ts';
 import { groupByKeys } from './rules/grouping.ts';
 import { resourceChanges } from './rules/resource-changes.ts';
 import { readSourcePatientIds } from './source-patient-store.ts';
@@ -73,27 +73,26 @@ export async function mergeBatch(
 /** The merge facts of deliveries, including the code of the Medication that a delivery refers to. */
 async function newFacts(tx: AccountTx, patientId: string, deliveries: Delivery[]): Promise<KnownOrigin[]> {
   const patientIds = await readSourcePatientIds(tx, patientId);
-  const plain = deliveries.map((delivery) =>
-    deliveryFacts(delivery, { patientIds: patientIds.get(delivery.source) }),
-  );
-  const named = plain.flatMap(({ source, medicationId }): DeliveryPlace[] =>
-    medicationId === undefined
-      ? []
-      : [{ source: source as DeliveryPlace['source'], resourceType: 'Medication', sourceId: medicationId }],
-  );
+  const medicationOf = ({ source, content }: Delivery): DeliveryPlace | undefined => {
+    const sourceId = medicationIdOf(content);
+    return sourceId === undefined
+      ? undefined
+      : { source: source as DeliveryPlace['source'], resourceType: 'Medication', sourceId };
+  };
+  const named = deliveries.flatMap((delivery) => medicationOf(delivery) ?? []);
   const codes = new Map(
     (named.length === 0 ? [] : await readDeliveries(tx, patientId, uniquePlaces(named))).map((medication) => [
       nameOf(medication),
       meaningOf(medication.content.code),
     ]),
   );
-  return deliveries.map((delivery, index) => {
-    const { source, medicationId } = plain[index] ?? {};
-    if (medicationId === undefined) return asOrigin(plain[index] ?? deliveryFacts(delivery, {}));
-    const medication = codes.get(
-      nameOf({ source: source ?? '', resourceType: 'Medication', sourceId: medicationId }),
-    );
-    return asOrigin(deliveryFacts(delivery, { patientIds: patientIds.get(delivery.source), medication }));
+  return deliveries.map((delivery) => {
+    const medication = medicationOf(delivery);
+    const context = {
+      patientIds: patientIds.get(delivery.source),
+      medication: medication === undefined ? undefined : codes.get(nameOf(medication)),
+    };
+    return asOrigin(deliveryFacts(delivery, context));
   });
 }
 

@@ -26,8 +26,10 @@ const PREFERRED = [
 ];
 
 /** Whether the system's codes state why a value is missing. */
-export const isNullFlavor = (system: unknown): boolean =>
-  /v3-NullFlavor$|data-absent-reason$/.test(textOf(system) ?? '');
+export function isNullFlavor(system: unknown): boolean {
+  const text = textOf(system) ?? '';
+  return text.endsWith('v3-NullFlavor') || text.endsWith('data-absent-reason');
+}
 
 /** The canonical URL of a code system, which sources give as a URL or an OID. */
 export function codeSystem(system: unknown): string {
@@ -41,15 +43,27 @@ export function codeSystem(system: unknown): string {
  * concept has neither code nor text.
  */
 export function meaningOf(concept: unknown): string | undefined {
-  const bySystem = new Map<string, Set<string>>();
-  for (const { system, code } of objectsOf(concept).flatMap(({ coding }) => objectsOf(coding))) {
-    const [name, value] = [codeSystem(system), textOf(code)];
-    if (value === undefined || name === '' || isNullFlavor(name)) continue;
-    bySystem.set(name, (bySystem.get(name) ?? new Set()).add(value.trim()));
-  }
-  const system = PREFERRED.find((name) => bySystem.has(name)) ?? [...bySystem.keys()].sort()[0];
-  if (system !== undefined) return `${system}|${[...(bySystem.get(system) ?? [])].sort().join(',')}`;
-  return textMeaning(concept);
+  let system: string | undefined;
+  let values: string[] = [];
+  for (const { coding } of objectsOf(concept))
+    for (const { system: spelled, code } of objectsOf(coding)) {
+      const [name, value] = [codeSystem(spelled), textOf(code)?.trim()];
+      if (value === undefined || name === '' || isNullFlavor(name)) continue;
+      if (system === undefined || isPreferred(name, system)) [system, values] = [name, [value]];
+      else if (name === system && !values.includes(value)) values.push(value);
+    }
+  return system === undefined ? textMeaning(concept) : `${system}|${values.sort().join(',')}`;
+}
+
+/** Whether a concept is represented by its codes of this system rather than of the other one. */
+function isPreferred(name: string, other: string): boolean {
+  const [place, otherPlace] = [placeOf(name), placeOf(other)];
+  return place === otherPlace ? name < other : place < otherPlace;
+}
+
+function placeOf(name: string): number {
+  const place = PREFERRED.indexOf(name);
+  return place === -1 ? PREFERRED.length : place;
 }
 
 function textMeaning(concept: unknown): string | undefined {

@@ -1,5 +1,5 @@
 import { moment } from './dates.ts';
-import { canonical, isJson, type Json } from './json.ts';
+import { isJson, type Json } from './json.ts';
 import { parseLocalReference } from './references.ts';
 
 /** A resource's content without id, meta and narrative, and with every Patient reference made equal. */
@@ -8,8 +8,26 @@ export function withoutMetadata(resource: Json): Json {
   return withoutPatientIds(rest) as Json;
 }
 
-/** A form that is equal for two spellings of one resource: another time zone for the same instant, another key order. */
-export const comparable = (resource: Json): unknown => canonical(withInstants(withoutMetadata(resource)));
+/**
+ * A form that is equal for two spellings of one resource: another time zone for the same instant, another key order. Every
+ * resource goes through this, so it is a single pass: the same as `canonical` of `withoutMetadata`, with instants in UTC.
+ */
+export function comparable({ id: _id, meta: _meta, text: _text, ...rest }: Json): unknown {
+  return comparableValue(rest);
+}
+
+function comparableValue(value: unknown): unknown {
+  if (typeof value === 'string') return value.includes('T') ? (moment(value) ?? value) : value;
+  if (Array.isArray(value)) return value.map(comparableValue);
+  if (!isJson(value)) return value;
+  const copy: Record<string, unknown> = {};
+  for (const name of Object.keys(value).sort()) {
+    const item = value[name];
+    if (item === undefined || name === '__proto__') continue;
+    copy[name] = isPatientReference(name, item) ? 'Patient' : comparableValue(item);
+  }
+  return copy;
+}
 
 /** A person may have several Patient ids at one source, so references to them must not differ. */
 function withoutPatientIds(value: unknown): unknown {
@@ -18,17 +36,13 @@ function withoutPatientIds(value: unknown): unknown {
   return Object.fromEntries(
     Object.entries(value).map(([name, item]) => [
       name,
-      name === 'reference' && typeof item === 'string' && parseLocalReference(item)?.type === 'Patient'
-        ? 'Patient'
-        : withoutPatientIds(item),
+      isPatientReference(name, item) ? 'Patient' : withoutPatientIds(item),
     ]),
   );
 }
 
-function withInstants(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withInstants);
-  if (isJson(value)) {
-    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, withInstants(item)]));
-  }
-  return typeof value === 'string' && value.includes('T') ? (moment(value) ?? value) : value;
-}
+const isPatientReference = (name: string, value: unknown): boolean =>
+  name === 'reference' &&
+  typeof value === 'string' &&
+  value.startsWith('Patient/') &&
+  parseLocalReference(value) !== undefined;

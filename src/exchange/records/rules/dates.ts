@@ -11,8 +11,10 @@ export function moment(value: unknown): string | undefined {
   const match = DATE_TIME.exec(textOf(value) ?? '');
   if (match === null) return undefined;
   const [whole, year = '', month = '01', date = '01', time, zone = 'Z'] = match;
-  if (!isCalendarDay(`${year}-${month}-${date}`)) return undefined;
+  if (!isCalendarDay(Number(year), Number(month), Number(date))) return undefined;
   if (time === undefined) return whole;
+  if (zone === 'Z' && CLOCK_TIME.test(time))
+    return `${year}-${month}-${date}T${time.length === 5 ? `${time}:00` : time}Z`;
   const ms = Date.parse(`${year}-${month}-${date}T${time.length === 5 ? `${time}:00` : time}${zone}`);
   const utc = Number.isNaN(ms) ? '' : new Date(ms).toISOString();
   // A zone may move the last day of the year 9999 beyond four digits.
@@ -24,10 +26,16 @@ export function day(value: unknown): string | undefined {
   return moment(value)?.slice(0, 10);
 }
 
+const CLOCK_TIME = /^(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d)?$/;
+
 /** PostgreSQL rejects 31 February and year 0; JavaScript accepts them. */
-function isCalendarDay(text: string): boolean {
-  const ms = Date.parse(text);
-  return !Number.isNaN(ms) && text >= '0001' && new Date(ms).toISOString().startsWith(text);
+function isCalendarDay(year: number, month: number, date: number): boolean {
+  return year > 0 && month > 0 && month < 13 && date > 0 && date <= daysIn(year, month);
+}
+
+function daysIn(year: number, month: number): number {
+  if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
+  return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
 }
 
 /** The first of these elements that holds a date, an instant, or a period (its start, otherwise its end). */

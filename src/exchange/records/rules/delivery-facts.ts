@@ -139,7 +139,7 @@ const isEmpty = (value: unknown): boolean =>
   objectsOf(value).every((object) => Object.keys(object).length === 0);
 
 /** The id of the Medication that a prescription, fill or administration refers to; undefined for a contained one. */
-function medicationIdOf(content: Json): string | undefined {
+export function medicationIdOf(content: Json): string | undefined {
   if (!MEDICATION_TYPES.has(textOf(content.resourceType) ?? '') || !isJson(content.medicationReference)) {
     return undefined;
   }

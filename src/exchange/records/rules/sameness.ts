@@ -56,14 +56,16 @@ function identifierKeys(
   related: Related,
   buckets: readonly (readonly string[])[],
 ): string[] {
-  const { identifier: _identifier, ...unnumbered } = resource;
-  const besides = AGREEING_WITH_IDENTIFIER[type]?.(resource, related) ?? [comparable(unnumbered)];
-  const beside = [isEnteredInError(resource), negation(resource), ...besides];
-  return [
+  const identifiers = [
     ...objectsOf(resource.identifier),
     ...objectsOf(resource.masterIdentifier),
     ...objectsOf(resource.accessionIdentifier),
-  ].flatMap(({ system, value, use }) => {
+  ];
+  if (identifiers.length === 0) return [];
+  const { identifier: _identifier, ...unnumbered } = resource;
+  const besides = AGREEING_WITH_IDENTIFIER[type]?.(resource, related) ?? [comparable(unnumbered)];
+  const beside = [isEnteredInError(resource), negation(resource), ...besides];
+  return identifiers.flatMap(({ system, value, use }) => {
     const [name, text] = [textOf(system), textOf(value)?.trim()];
     if (name === undefined || text === undefined || NO_VALUE.test(text)) return [];
     if (use === 'old' || use === 'temp' || SHARED_SYSTEMS.has(name)) return [];

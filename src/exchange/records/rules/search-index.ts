@@ -1,6 +1,6 @@
 import { type DateRange, EARLIEST, LATEST, rangeOf } from './date-ranges.ts';
 import { isJson, type Json, objectsOf, textOf } from './json.ts';
-import { type SearchParameter, searchParametersOf } from './search-parameters.ts';
+import { SEARCHED_TYPES, type SearchParameter, searchParametersOf } from './search-parameters.ts';
 
 /** Bounds of what is stored for one delivery; what exceeds them is found by reading it. */
 const ENTRIES_MAX = 100;
@@ -14,18 +14,37 @@ export const NOT_INDEXED = '*';
  * - date: `date@<from>~<to>~<first day>~<last day>`, in UTC and as the source wrote it.
  */
 export function searchEntries(resource: Json): string[] {
-  const parameters = searchParametersOf(textOf(resource.resourceType) ?? '');
   const entries = new Set<string>();
-  for (const [name, { kind, paths }] of Object.entries(parameters)) {
-    for (const value of paths.flatMap((path) => valuesAt(resource, path.split('.')))) {
-      const found = kind === 'date' ? dateEntry(name, value) : tokenEntries(name, value);
-      for (const entry of found) entries.add(entry);
-    }
-  }
+  for (const { name, kind, paths } of BY_TYPE.get(textOf(resource.resourceType) ?? '') ?? OF_OTHERS)
+    for (const path of paths)
+      for (const value of valuesAt(resource, path)) {
+        const found = kind === 'date' ? dateEntry(name, value) : tokenEntries(name, value);
+        for (const entry of found) entries.add(entry);
+      }
   const all = [...entries];
   const kept = all.filter(({ length }) => length <= ENTRY_LENGTH_MAX).slice(0, ENTRIES_MAX);
   return kept.length === all.length ? kept : [...kept, NOT_INDEXED];
 }
+
+/** A search parameter with the elements that it searches, as lists of names. */
+interface Searched {
+  name: string;
+  kind: SearchParameter['kind'];
+  paths: readonly (readonly string[])[];
+}
+
+const searchedIn = (type: string): Searched[] =>
+  Object.entries(searchParametersOf(type)).map(([name, { kind, paths }]) => ({
+    name,
+    kind,
+    paths: paths.map((path) => path.split('.')),
+  }));
+
+/** Prepared once, because every resource of every source is looked through. */
+const BY_TYPE: ReadonlyMap<string, readonly Searched[]> = new Map(
+  SEARCHED_TYPES.map((type) => [type, searchedIn(type)]),
+);
+const OF_OTHERS = searchedIn('');
 
 /** The kind of the parameter that an entry belongs to is part of its prefix. */
 export const entryPrefix = (name: string, { kind }: Pick<SearchParameter, 'kind'>): string =>
@@ -62,9 +81,10 @@ function periodRange({ start, end }: Json): DateRange | undefined {
   };
 }
 
-function valuesAt(value: unknown, path: readonly string[]): unknown[] {
-  if (Array.isArray(value)) return (value as unknown[]).flatMap((item) => valuesAt(item, path));
-  const [name, ...rest] = path;
-  if (name === undefined) return value === undefined || value === null ? [] : [value];
-  return isJson(value) ? valuesAt(value[name], rest) : [];
+function valuesAt(value: unknown, path: readonly string[], depth = 0): unknown[] {
+  if (value === undefined || value === null) return [];
+  if (Array.isArray(value)) return (value as unknown[]).flatMap((item) => valuesAt(item, path, depth));
+  const name = path[depth];
+  if (name === undefined) return [value];
+  return isJson(value) ? valuesAt(value[name], path, depth + 1) : [];
 }

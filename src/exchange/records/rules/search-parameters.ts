@@ -147,6 +147,9 @@ const BY_TYPE: Readonly<Record<string, Readonly<Record<string, SearchParameter>>
   VisionPrescription: { status, datewritten: date('dateWritten') },
 };
 
+/** The types with search parameters of their own. */
+export const SEARCHED_TYPES: readonly string[] = Object.keys(BY_TYPE);
+
 const OF_ALL = { identifier: token('identifier') };
 
 /** The search parameters of a type by name, without those that do not depend on content (`_id`, `patient`, …). */
