@@ -42,6 +42,19 @@ afterAll(async () => {
   await gateway.close();
 });
 
+/** The value of a metric of the gateway, by its name and labels. */
+async function metric(name: string): Promise<number> {
+  const { body } = await gateway.app.inject({ method: 'GET', url: '/metrics' });
+  const line = body.split('\n').find((each) =>
+    each
+      .replaceAll(/,?process="gateway",?/g, '')
+      .replace('{}', '')
+      .startsWith(`${name} `),
+  );
+  if (line === undefined) throw new Error(`there is no metric ${name}`);
+  return Number(line.slice(line.lastIndexOf(' ') + 1));
+}
+
 interface Answer {
   status: number;
   retryAfter: unknown;
@@ -95,6 +108,7 @@ async function waitingForLocks(): Promise<number> {
 
 describe('an account that sends more than can be served', () => {
   test('takes nothing from another account, and loses nothing that was accepted', async () => {
+    const shedBefore = await metric('requests_shed_total{reason="account"}');
     const person = newPerson();
     const url = `/medical/v1/patient?facilityId=${greedy.facilityId}`;
     const { id } = (await send(greedy, 'POST', url, person)).body;
@@ -124,6 +138,8 @@ describe('an account that sends more than can be served', () => {
       expect(body).toMatchObject({ status: 503, name: 'SERVICE_UNAVAILABLE' });
     }
     expect([...new Set(answers.map(({ status }) => status))].sort()).toEqual([200, 201, 503]);
+    expect(await metric('requests_shed_total{reason="account"}')).toBe(shedBefore + refused.length);
+    expect(await metric('requests_shed_total{reason="gateway"}')).toBe(0);
     const created = answers.filter(({ status }) => status === 201).length;
     expect(await listed(greedy)).toBe(created + 1);
     expect(await listed(other)).toBe(20);
@@ -204,6 +220,8 @@ describe('a gateway that cannot keep up', () => {
     const refused = await create(greedy);
     expect(refused).toMatchObject({ status: 503, retryAfter: '1', body: { name: 'SERVICE_UNAVAILABLE' } });
     expect(String(refused.body.detail)).toContain('The gateway is overloaded');
+    expect(await metric('requests_shed_total{reason="gateway"}')).toBe(1);
+    expect(await metric('requests_in_progress')).toBe(30);
     expect(lookUps).not.toHaveBeenCalled();
     lookUps.mockRestore();
     const others = await Promise.all([

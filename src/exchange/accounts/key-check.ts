@@ -47,6 +47,6 @@ export function createKeyCheck(store: Pick<Store, 'call' | 'asSystem'>): KeyChec
 
 function asOverload(error: unknown): never {
   if (error instanceof LookUpsFullError)
-    throw new OverloadError('Too many keys are being checked; try again shortly');
+    throw new OverloadError('gateway', 'Too many keys are being checked; try again shortly');
   throw error;
 }

@@ -109,6 +109,7 @@ export function createDocumentRenditions({
     if (rendering.kind === 'rendered') return rendering.bytes;
     if (rendering.kind === 'busy')
       throw new OverloadError(
+        'gateway',
         'Too many documents are being converted; try again in a few seconds',
         BUSY_RETRY_SECONDS,
       );

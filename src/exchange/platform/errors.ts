@@ -92,11 +92,19 @@ export class UnavailableError extends ExchangeError {
   }
 }
 
+/** Why a request is refused: the account has used its share, or the gateway cannot keep up. */
+export const OVERLOAD_REASONS = ['account', 'gateway'] as const;
+export type OverloadReason = (typeof OVERLOAD_REASONS)[number];
+
 /** 503: too many concurrent requests of this kind. Nothing of this request has been done. */
 export class OverloadError extends UnavailableError {
   override readonly name = 'OverloadError';
 
-  constructor(message: string, retryAfterSeconds = 1) {
+  constructor(
+    readonly reason: OverloadReason,
+    message: string,
+    retryAfterSeconds = 1,
+  ) {
     super(message, { retryAfterSeconds });
   }
 }

@@ -59,7 +59,9 @@ export class AccountTurns {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         line.waiting.delete(begin);
-        reject(new OverloadError('Too many concurrent requests of this account; try again shortly'));
+        reject(
+          new OverloadError('account', 'Too many concurrent requests of this account; try again shortly'),
+        );
       }, this.options.waitMs);
       const begin = () => {
         clearTimeout(timer);

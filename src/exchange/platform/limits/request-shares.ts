@@ -48,10 +48,12 @@ export class RequestShares {
     const underWay = this.underWay(accountId);
     if (underWay >= this.max)
       return new OverloadError(
+        'account',
         `More than ${this.max} concurrent requests of this account; wait for responses before you send more`,
       );
     if (underWay < SHARE_MIN || underWay < this.#totalMax / this.#accountsWith(accountId)) return undefined;
     return new OverloadError(
+      'gateway',
       'The gateway is overloaded, and this account has many requests in progress; wait for responses before you send more',
     );
   }
@@ -65,6 +67,11 @@ export class RequestShares {
     } else if (this.#isShedding || this.#pressures >= PATIENCE) {
       this.#totalMax = Math.max(SHARE_MIN, Math.min(this.#totalMax, this.#total) * SHRINKS_TO);
     }
+  }
+
+  /** Requests in progress of all accounts. */
+  get total(): number {
+    return this.#total;
   }
 
   underWay(accountId: string): number {

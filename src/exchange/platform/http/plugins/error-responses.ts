@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from '../../../../lib/logger.ts';
 import { sendNotice } from '../../../../lib/pages/notice-page.ts';
-import { ExchangeError, OverloadError } from '../../errors.ts';
+import { ExchangeError, OverloadError, type OverloadReason } from '../../errors.ts';
 import { RefusalBrake } from '../../limits/refusal-brake.ts';
 import { patientNamedBy, targetNamedBy } from '../audited-reads.ts';
 import { type ErrorResponse, isConnectionFault, PROBLEM_JSON, toErrorResponse } from '../errors.ts';
@@ -18,6 +18,8 @@ declare module 'fastify' {
       /** Why authentication failed (401). */
       why?: 'missing' | 'unknown' | 'revoked' | 'expired';
       targetId?: string;
+      /** Why the request was refused although nothing is wrong with it (503). */
+      shed?: OverloadReason;
     } | null;
   }
 }
@@ -33,6 +35,8 @@ export function addErrorResponses(app: FastifyInstance, logger: Logger, refusals
     // Fastify rejects a QUERY request (RFC 10008) without a content type before it looks up the route.
     const isQuery = (thrown as { code?: unknown }).code === 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE';
     const error = isQuery ? noRoute(routes, request) : thrown;
+    if (error instanceof OverloadError)
+      request.refusalNotes = { ...request.refusalNotes, shed: error.reason };
     await auditRefusal(refusals, error, request);
     await holdBack(brake, error, request);
     return sendError(error, request, reply, logger);

@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { Counter, Histogram, type Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { Logger } from '../../../../lib/logger.ts';
+import { OVERLOAD_REASONS } from '../../errors.ts';
 import { LineBudget } from '../../limits/line-budget.ts';
 
 export interface ObserveDeps {
@@ -30,6 +31,21 @@ export function observeRequests(app: FastifyInstance, deps: ObserveDeps): void {
     labelNames: ['reason'] as const,
     registers: [deps.metrics],
   });
+  const shed = new Counter({
+    name: 'requests_shed_total',
+    help: 'Requests refused with 503 because the account has used its share, or the gateway cannot keep up, by reason',
+    labelNames: ['reason'] as const,
+    registers: [deps.metrics],
+  });
+  for (const reason of OVERLOAD_REASONS) shed.inc({ reason }, 0);
+  new Gauge({
+    name: 'requests_in_progress',
+    help: 'Requests of accounts that this gateway is working on',
+    registers: [deps.metrics],
+    collect() {
+      this.set(app.requestShares.total);
+    },
+  });
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
   });
@@ -47,6 +63,8 @@ export function observeRequests(app: FastifyInstance, deps: ObserveDeps): void {
   app.addHook('onResponse', async (request, reply) => {
     const operation = operationOf(request);
     durations.observe({ operation, status: String(reply.statusCode) }, reply.elapsedTime / 1000);
+    const reason = request.refusalNotes?.shed;
+    if (reason !== undefined) shed.inc({ reason });
     if (reply.statusCode !== 401) return logRequest(deps.logger, operation, request, reply);
     failures.inc({ reason: request.refusalNotes?.why ?? 'signature' });
     const line = unauthenticated.take();
