@@ -322,13 +322,14 @@ program
 program
   .command('export')
   .description(
-    'a bulk export of many patients in this process, its memory, and plain reading of the same records',
+    'a bulk export of many patients, the memory of its process, and plain reading of the same records',
   )
   .option('--patients <n>', 'copies of the sample patients', whole, 1_000)
+  .option('--kill', 'kill the exporting process half-way, and let another one go on')
   .option('--json', 'print the result as one JSON line')
-  .action(async ({ json, ...options }: { patients: number; json?: true }) => {
+  .action(async ({ json, ...options }: { patients: number; kill?: true; json?: true }) => {
     const result = await benchExport(options, (line) => process.stderr.write(`${line}\n`));
-    const { patients, lines, exportSeconds, read, memory, load } = result;
+    const { patients, lines, exportSeconds, read, memory, kills, load } = result;
     const a = (count: number, seconds: number) => `${Math.round(count / seconds)} a second`;
     process.stdout.write(
       json === true
@@ -337,7 +338,8 @@ program
             `export: ${patients} patients, ${lines} lines in ${exportSeconds.toFixed(1)} s, ${a(lines, exportSeconds)}`,
             `resources without Provenance: ${a(read.resources, exportSeconds)}`,
             `plain reading: ${read.resources} resources in ${read.seconds.toFixed(1)} s, ${a(read.resources, read.seconds)}`,
-            `memory in MB: ${memory.before} before; highest by tenth ${memory.tenths.join(', ')}`,
+            `memory in MB: ${memory.before} before; by quarter ${memory.quarters.map(({ mean, highest }) => `${mean} (at most ${highest})`).join(', ')}`,
+            `killed ${kills} times`,
             `load average ${load.map((each) => each.toFixed(1)).join(' to ')}`,
             '',
           ].join('\n'),

@@ -6,6 +6,7 @@ import { insertAccount } from '../../src/exchange/accounts/account-store.ts';
 import { createExportLauncher } from '../../src/exchange/bulk-export/launcher.ts';
 import { createExportRunner } from '../../src/exchange/bulk-export/run-export.ts';
 import { addPatients } from '../../src/exchange/cohorts/member-store.ts';
+import { canonicalJson } from '../../src/exchange/records/rules/json.ts';
 import type { BlobStore } from '../../src/shared/blobs/blob-store.ts';
 import { delivery, personOf, samples } from '../support/deliveries.ts';
 import {
@@ -108,6 +109,8 @@ describe('an export', () => {
       Object.fromEntries(resources.map((each) => [`${each.resourceType}/${each.id}`, each]));
     expect(lines).toHaveLength(wanted.length);
     expect(keyed(lines)).toEqual(keyed(wanted));
+    // What we add (claims, statements of absence) is in the same order as the rest, so that equal resources are equal texts.
+    for (const line of lines) expect(JSON.stringify(line)).toBe(canonicalJson(line));
     for (const { type, url } of manifest.output)
       for (const each of await linesOf([
         { type, url, count: (await door.get(url)).body.split('\n').length - 1 },
@@ -169,9 +172,10 @@ describe('an export', () => {
     let puts = 0;
     const failing = withPut(async (...args) => {
       puts += 1;
+      const own = puts;
       const ref = await door.blobs.put(...args);
       // The blob is there, and the process ends before its row is committed.
-      if (puts % 5 === 0) throw new Error('killed');
+      if (own % 5 === 0) throw new Error('killed');
       return ref;
     });
     await runnerOf().listPatients(of);
@@ -191,6 +195,25 @@ describe('an export', () => {
     expect(shapeOf(again)).toEqual(shapeOf(whole));
     for (const [index, { url: file }] of again.output.entries())
       expect((await door.get(file)).body).toBe((await door.get(whole.output[index]?.url ?? '')).body);
+  });
+
+  test('of which one file cannot be written leaves no other file of the slice behind', async () => {
+    const url = await kickOff(`Group/${cohortId}/$export`);
+    const of = { accountId: door.accountId, exportId: idOf(url) };
+    await runnerOf().listPatients(of);
+    const refs: string[] = [];
+    let calls = 0;
+    const failing = withPut(async (...args) => {
+      calls += 1;
+      if (calls === 2) throw new Error('the disk is full');
+      const ref = await door.blobs.put(...args);
+      refs.push(ref.ref);
+      return ref;
+    });
+    await expect(runnerOf(failing).writeSlices(of)).rejects.toThrow('the disk is full');
+    expect(refs.length).toBeGreaterThan(1);
+    for (const ref of refs) await expect(door.blobs.get(ref)).rejects.toThrow();
+    await run(url);
   });
 
   test('written by two executions at once has each slice once', async () => {

@@ -28,19 +28,25 @@ function copyOf(id: string): string {
 /**
  * Copies the patients of an account, with everything that was delivered about them, into another account, `times` times. The
  * records of the copies are merged when they are first read, unless they are copied as `isMerged`; their blobs are those of
- * the originals.
+ * the originals. Numbers from `first` make other copies than an earlier call made.
  */
 export async function copyPatients(
   rows: StackAccess['rows'],
-  { from, to, times, isMerged = false }: { from: string; to: string; times: number; isMerged?: boolean },
+  {
+    from,
+    to,
+    times,
+    first = 1,
+    isMerged = false,
+  }: { from: string; to: string; times: number; first?: number; isMerged?: boolean },
 ): Promise<void> {
   for (const [table, columns] of Object.entries({ ...COPIED, ...(isMerged && MERGED) })) {
     const changed = Object.entries(columns).map(([name, value]) => `'${name}', ${value}`);
     await rows(
-      `insert into ${table} select copy.* from ${table} t, generate_series(1, $3::int) n,
+      `insert into ${table} select copy.* from ${table} t, generate_series($3::int, $4::int) n,
          lateral jsonb_populate_record(t, jsonb_build_object('account_id', $2::text, ${changed.join(', ')})) copy
        where t.account_id = $1`,
-      [from, to, times],
+      [from, to, first, first + times - 1],
     );
   }
 }

@@ -1,9 +1,12 @@
 import type { BulkExportInput, BulkExportProgress } from '../../contract/bulk-export-workflow.ts';
+import { readAhead } from '../../lib/read-ahead.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store } from '../platform/database/database.ts';
+import type { ConsolidatedPlace } from '../records/consolidated-place.ts';
 import type { RecordKeeper } from '../records/record-keeper.ts';
 import {
   commitSlice,
+  type ExportMember,
   endExport,
   findExport,
   listExportPatients,
@@ -11,7 +14,7 @@ import {
   type StoredExport,
   type WrittenSlice,
 } from './export-store.ts';
-import { type ExportLine, readPatient } from './read-patient.ts';
+import { type ExportLine, type ExportPage, readPatient } from './read-patient.ts';
 import { resourceFilter } from './rules/resource-filter.ts';
 
 /** Writes the files of exports, slice by slice. */
@@ -24,6 +27,9 @@ export interface ExportRunner {
   /** Ends the export as failed, unless it has already ended. @param reason shown to the caller */
   fail(of: BulkExportInput, reason: string): Promise<BulkExportProgress>;
 }
+
+/** A page of a patient's record, or that the patient is finished. */
+type Read = { member: ExportMember; page: ExportPage } | { member: ExportMember; isMissing: boolean };
 
 /** A slice ends with the page that makes it this large, or with this many patients: what is repeated after a crash. */
 const SLICE = { bytes: 8_000_000, patients: 200 };
@@ -42,52 +48,94 @@ export function createExportRunner(deps: {
   const find = ({ accountId, exportId }: BulkExportInput) =>
     store.asAccount(accountId, (tx) => findExport(tx, exportId));
 
-  /** Reads one slice. Nothing of it depends on when it is read, but for changes of the records themselves. */
-  async function readSlice(accountId: string, row: StoredExport, signal?: AbortSignal) {
+  /** Everything that is still to be written, page by page. Does not depend on when it is read, but for changes of the records. */
+  async function* readRest(accountId: string, row: StoredExport): AsyncGenerator<Read> {
     const filter = resourceFilter(row.types, row.type_filters);
     const { id, since } = row;
-    const members = await store.asAccount(accountId, (tx) => readMembers(tx, id, row.done, size.patients));
+    let { done } = row;
+    let start = row.place ?? undefined;
+    for (;;) {
+      const members = await store.asAccount(accountId, (tx) => readMembers(tx, id, done, size.patients));
+      if (members.length === 0) return;
+      for (const member of members) {
+        let isMissing = start === undefined;
+        for await (const page of readPatient(deps, { accountId, member, filter, since }, start)) {
+          isMissing = false;
+          yield { member, page };
+        }
+        yield { member, isMissing };
+        start = undefined;
+        done = member.ordinal;
+      }
+    }
+  }
+
+  /** Takes one slice from what is still to be written. */
+  async function takeSlice(rest: AsyncGenerator<Read>, row: StoredExport, signal?: AbortSignal) {
     const lines = new SliceLines();
     const patientIds: string[] = [];
     const missingOrdinals: number[] = [];
-    const of = (done: number, rest: Partial<WrittenSlice> = {}) => ({
-      ...{ slice: row.slices, done, place: undefined, isLast: false },
-      ...{ patientIds, missingOrdinals, resources: lines.resources },
-      ...rest,
-    });
-    let done = row.done;
-    for (const member of members) {
-      const start = member === members[0] ? (row.place ?? undefined) : undefined;
-      let isRead = false;
-      for await (const page of readPatient(deps, { accountId, member, filter, since }, start)) {
-        signal?.throwIfAborted();
-        isRead = true;
-        const isDisclosed = page.lines.some(({ kind }) => kind !== 'error');
+    const sliceOf = (done: number, end: { place?: ConsolidatedPlace; isLast: boolean }) => {
+      const { resources } = lines;
+      const written = { slice: row.slices, done, place: end.place, isLast: end.isLast };
+      return { lines, written: { ...written, patientIds, missingOrdinals, resources } };
+    };
+    let { done } = row;
+    for (let finished = 0; finished < size.patients; ) {
+      const { value, done: isLast } = await rest.next();
+      signal?.throwIfAborted();
+      if (isLast === true) return sliceOf(done, { isLast });
+      const { member } = value;
+      if ('page' in value) {
+        const { lines: own, next: place } = value.page;
+        const isDisclosed = own.some(({ kind }) => kind !== 'error');
         if (isDisclosed && patientIds.at(-1) !== member.patientId) patientIds.push(member.patientId);
-        lines.add(page.lines);
-        if (lines.sizeBytes >= size.bytes && page.next !== undefined)
-          return { lines, written: of(done, { place: page.next }) };
+        lines.add(own);
+        if (lines.sizeBytes >= size.bytes && place !== undefined)
+          return sliceOf(done, { place, isLast: false });
+        continue;
       }
-      if (!isRead && start === undefined) missingOrdinals.push(member.ordinal);
+      if (value.isMissing) missingOrdinals.push(member.ordinal);
       done = member.ordinal;
+      finished += 1;
       if (lines.sizeBytes >= size.bytes) break;
     }
-    return { lines, written: of(done, { isLast: done >= (row.patients ?? 0) }) };
+    return sliceOf(done, { isLast: done >= (row.patients ?? 0) });
   }
 
-  async function writeSlice(accountId: string, row: StoredExport, signal?: AbortSignal): Promise<void> {
-    const { lines, written } = await readSlice(accountId, row, signal);
-    const parts: WrittenSlice['parts'] = [];
-    for (const { kind, resourceType, texts } of lines.files())
-      parts.push({
-        ...{ kind, resourceType, lines: texts.length },
-        content: await blobs.put('export', Buffer.from(texts.join('')), NDJSON),
-      });
+  /** Returns the row after the slice, or undefined when the export has ended or another execution has written the slice. */
+  async function writeSlice(
+    accountId: string,
+    row: StoredExport,
+    rest: AsyncGenerator<Read>,
+    signal?: AbortSignal,
+  ) {
+    const { lines, written } = await takeSlice(rest, row, signal);
+    const parts = await putFiles(lines);
     const committed = await store.asAccount(accountId, (tx) =>
       commitSlice(tx, row.id, { ...written, parts }),
     );
-    // The export has ended, or another execution has written the slice: no row refers to these blobs.
-    if (committed === undefined) for (const { content } of parts) await blobs.delete(content.ref);
+    // No row refers to these blobs.
+    if (committed === undefined) await deleteBlobs(parts);
+    return committed;
+  }
+
+  /** Files are written side by side: most of the time of a small one is the wait for the disk. */
+  async function putFiles(lines: SliceLines): Promise<WrittenSlice['parts']> {
+    const puts = [...lines.files()].map(async ({ kind, resourceType, texts }) => ({
+      ...{ kind, resourceType, lines: texts.length },
+      content: await blobs.put('export', Buffer.from(texts.join('')), NDJSON),
+    }));
+    const settled = await Promise.allSettled(puts);
+    const parts = settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+    const failed = settled.find((each) => each.status === 'rejected');
+    if (failed === undefined) return parts;
+    await deleteBlobs(parts);
+    throw failed.reason;
+  }
+
+  async function deleteBlobs(parts: WrittenSlice['parts']): Promise<void> {
+    for (const { content } of parts) await blobs.delete(content.ref);
   }
 
   return {
@@ -96,12 +144,18 @@ export function createExportRunner(deps: {
     checkpoint: async (of) => String((await find(of))?.slices ?? ''),
     async writeSlices(of, signal) {
       const endsAt = Date.now() + STEP_MS;
-      for (;;) {
-        signal?.throwIfAborted();
-        const row = await find(of);
-        if (row?.status !== 'running' || Date.now() >= endsAt) return progressOf(row);
-        await writeSlice(of.accountId, row, signal);
+      let row = await find(of);
+      if (row?.status !== 'running') return progressOf(row);
+      const rest = readAhead(readRest(of.accountId, row));
+      try {
+        while (row?.status === 'running' && Date.now() < endsAt) {
+          signal?.throwIfAborted();
+          row = await writeSlice(of.accountId, row, rest, signal);
+        }
+      } finally {
+        await rest.return(undefined);
       }
+      return progressOf(row ?? (await find(of)));
     },
     async fail(of, reason) {
       await store.asAccount(of.accountId, (tx) => endExport(tx, of.exportId, { status: 'failed', reason }));

@@ -41,7 +41,8 @@ export async function asServed(
   for (const resource of resources) {
     const known = times.get(resource.id) ?? new Date(0);
     const changedAt = resource.id === patientId ? await patientChangedAt(tx, patientId, known) : known;
-    served.push({ ...resource, changedAt, json: withLastUpdated(resource.content, changedAt) });
+    const content = resource.content as unknown as Json;
+    served.push({ ...resource, changedAt, json: withLastUpdated(content, changedAt) });
   }
   return served;
 }
@@ -52,12 +53,17 @@ export function servedProvenance(resource: ServedResource, patientId: string): J
   return withLastUpdated(provenanceOf(resource, patientId), resource.changedAt);
 }
 
-function withLastUpdated(content: object, at: Date): Json {
-  const { meta, ...rest } = inUsCore(content as Json);
-  return canonical({
+/** The content has its keys in canonical order already; only what is new here is brought into it. */
+function withLastUpdated(content: Json, at: Date): Json {
+  const { meta, ...rest } = inUsCore(content);
+  const served: Json = {
     ...rest,
     meta: { ...(isJson(meta) ? meta : {}), lastUpdated: at.toISOString() },
-  }) as Json;
+  };
+  const keys = Object.keys(served).sort();
+  return Object.fromEntries(
+    keys.map((key) => [key, served[key] === content[key] ? served[key] : canonical(served[key])]),
+  );
 }
 
 /** The Patient also changes with the caller's demographics. */

@@ -76,8 +76,10 @@ const IN_ORDER: Requirement = { element: 'Period', holds: (resource) => !hasReve
 function hasReversedPeriod(value: unknown): boolean {
   if (Array.isArray(value)) return value.some(hasReversedPeriod);
   if (!isJson(value)) return false;
-  const [start, end] = [Date.parse(String(value.start)), Date.parse(String(value.end))];
-  return start > end || Object.values(value).some(hasReversedPeriod);
+  const { start, end } = value;
+  if (start !== undefined && end !== undefined && Date.parse(String(start)) > Date.parse(String(end)))
+    return true;
+  return Object.values(value).some(hasReversedPeriod);
 }
 
 const concerns = ({ version }: Requirement, wanted: UsCoreVersion): boolean =>
