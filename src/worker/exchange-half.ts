@@ -3,6 +3,7 @@ import { readConfig } from '../config.ts';
 import { TASK_QUEUES } from '../contract/temporal.ts';
 import { assembleExchange, EXCHANGE_VARIABLES } from '../exchange/assemble.ts';
 import { featureActivities } from '../exchange/features.ts';
+import { abandonedJobCancellation } from '../exchange/network-query/cancel-jobs.ts';
 import { createAuditChain } from '../exchange/platform/audit/chain.ts';
 import { openAuditHeads } from '../exchange/platform/audit/open-heads.ts';
 import { auditSealing } from '../exchange/platform/audit/sealer.ts';
@@ -52,7 +53,11 @@ export async function openExchangeHalf({ logger, temporal, metrics }: HalfDeps):
   const reconcile = createReconcileActivities({
     reconciler: createReconciler({
       roundCount: createRoundCount(store),
-      recoveries: [...exchange.recoveries, sealing],
+      recoveries: [
+        ...exchange.recoveries,
+        abandonedJobCancellation({ store, connectors, connections }),
+        sealing,
+      ],
       logger,
       metrics: createReconcileMetrics(metrics),
     }),

@@ -1,14 +1,18 @@
 import { fc, test as property } from '@fast-check/vitest';
 import { ApplicationFailure } from '@temporalio/common';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { DefaultLogger } from '@temporalio/worker';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { SOURCE_FAILURE_TYPES, type SourceStepInput } from '../../src/contract/network-query-steps.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
 import { listDocuments } from '../../src/exchange/documents/document-store.ts';
-import { completeAttempt, failAttempt } from '../../src/exchange/network-query/endings.ts';
+import { abandonedJobCancellation } from '../../src/exchange/network-query/cancel-jobs.ts';
+import { completeAttempt, failAttempt, failOpenAttempts } from '../../src/exchange/network-query/endings.ts';
 import { readRecordCompleteness } from '../../src/exchange/records/completeness-store.ts';
 import { upsertResources } from '../../src/exchange/records/delivery-store.ts';
 import {
+  type SourceConnector,
   SourceFailure,
   type SourceFailureKind,
   type SourcePage,
@@ -23,6 +27,7 @@ import {
   sourceOf,
   stepOf,
 } from '../support/network-query-environment.ts';
+import { takeUp } from '../support/take-up.ts';
 
 let environment: QueryEnvironment;
 let accountId: string;
@@ -169,21 +174,92 @@ describe('the end of an attempt', () => {
     expect(await outcome(requestId)).toMatchObject({ status: 'running', attempts: [{ status: 'failed' }] });
   });
 
-  test('tells the source to stop when the attempt is abandoned, and goes on when it cannot', async () => {
-    const { step } = await begin();
-    const cancelled: unknown[] = [];
-    const source = {
-      begin: async () => ({ kind: 'accepted' as const, job: { url: 'job-7' } }),
-      cancel: async (job: unknown) => {
-        cancelled.push(job);
-        throw new SourceFailure('transport', 'no answer');
-      },
-    };
-    const { askSource, recordFailedAttempt } = environment.activities(source);
-    await runActivity(askSource, step);
-    await runActivity(recordFailedAttempt, { ...step, reason: 'No answer within 2 days', abandoned: true });
-    expect(cancelled).toEqual([{ url: 'job-7' }]);
-    expect(await outcome(step.requestId)).toMatchObject({ status: 'failed' });
+  describe('of an attempt whose job is abandoned', () => {
+    /** A source that accepts a job and acknowledges cancellations only when it is up. */
+    function stubborn(url: string) {
+      const source = { isUp: false, cancelled: [] as unknown[] };
+      const connector = {
+        ...sourceOf([]),
+        begin: async () => ({ kind: 'accepted' as const, job: { url } }),
+        cancel: async (job: unknown) => {
+          source.cancelled.push(job);
+          if (!source.isUp) throw new SourceFailure('transport', 'no answer');
+        },
+      };
+      const asked = connector as Partial<SourceConnector> as SourceConnector;
+      const cancelling = abandonedJobCancellation({
+        store: environment.store,
+        connectors: { hie: asked, pharmacy: asked, lab: asked },
+      });
+      /** One round of reconcile, so much later. */
+      const later = async (minutes: number) => {
+        await environment.store.asSystem((tx) =>
+          sql`update abandoned_job set noted_at = noted_at - make_interval(mins => ${minutes}),
+            tried_at = tried_at - make_interval(mins => ${minutes})`.execute(tx.db),
+        );
+        return takeUp(cancelling);
+      };
+      return { source, connector, later };
+    }
+    const job = (url: string) => ({ url });
+
+    test('tells the source to stop, goes on when it cannot, and tells it again until it has acknowledged that', async () => {
+      const { step } = await begin();
+      const { source, connector, later } = stubborn('job-7');
+      const { askSource, recordFailedAttempt } = environment.activities(connector);
+      await runActivity(askSource, step);
+      const failed = { ...step, reason: 'No answer within 2 days', abandoned: true };
+      await runActivity(recordFailedAttempt, failed);
+      expect(source.cancelled).toEqual([job('job-7')]);
+      expect(await outcome(step.requestId)).toMatchObject({ status: 'failed' });
+      expect(await later(9)).toBe(0);
+      expect(source.cancelled).toHaveLength(1);
+      expect(await later(2)).toBe(0);
+      source.isUp = true;
+      expect(await later(11)).toBe(1);
+      expect(await later(11)).toBe(0);
+      expect(source.cancelled).toEqual([job('job-7'), job('job-7'), job('job-7')]);
+    });
+
+    test('is cancelled by reconcile when the worker was killed before it could, or the workflow was terminated', async () => {
+      const { step } = await begin();
+      const { source, connector, later } = stubborn('job-9');
+      source.isUp = true;
+      await runActivity(environment.activities(connector).askSource, step);
+      const reason = 'The workflow of this query ended unexpectedly';
+      const of = { requestId: step.requestId, run: step.run };
+      await environment.store.asAccount(accountId, (tx) => failOpenAttempts(tx, of, reason));
+      expect(await later(0)).toBe(0);
+      expect(source.cancelled).toEqual([]);
+      expect(await later(2)).toBe(1);
+      expect(source.cancelled).toEqual([job('job-9')]);
+    });
+
+    test('is cancelled when the source names it after the step was cancelled, however late', async () => {
+      const { step } = await begin();
+      const asked = closedGate();
+      const named = closedGate();
+      const { source, connector } = stubborn('job-8');
+      source.isUp = true;
+      const slow = {
+        ...connector,
+        begin: async () => {
+          asked.open();
+          await named.passed;
+          return connector.begin();
+        },
+      };
+      const running = new MockActivityEnvironment({}, { logger: new DefaultLogger('ERROR') });
+      const ended = running
+        .run(environment.activities(slow).askSource, step)
+        .catch((error: unknown) => error);
+      await asked.passed;
+      running.cancel();
+      expect(await ended).toMatchObject({ name: 'CancelledFailure' });
+      expect(source.cancelled).toEqual([]);
+      named.open();
+      await vi.waitFor(() => expect(source.cancelled).toEqual([job('job-8')]), { timeout: 30_000 });
+    }, 60_000);
   });
 });
 

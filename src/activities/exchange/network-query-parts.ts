@@ -107,7 +107,7 @@ function failureOnly(error: unknown): SourceFailure {
   throw error;
 }
 
-const purposeOf = ({ accessEndsAt }: AttemptWork): PurposeOfUse =>
+export const purposeOf = ({ accessEndsAt }: AttemptWork): PurposeOfUse =>
   accessEndsAt === undefined ? 'treatment' : 'ias';
 
 const CANCEL_TIMEOUT_MS = 5_000;

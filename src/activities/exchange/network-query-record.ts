@@ -1,21 +1,15 @@
-import { log } from '@temporalio/activity';
 import type { FailedAttempt, SourceStepInput } from '../../contract/network-query-steps.ts';
 import type { SourceType } from '../../contract/primitives.ts';
-import { takeAbandonedJobs } from '../../exchange/network-query/abandoned-job-store.ts';
-import { newestAttempt, readAttempt } from '../../exchange/network-query/attempt-store.ts';
+import { newestAttempt } from '../../exchange/network-query/attempt-store.ts';
 import { callbackHash, callbackToken } from '../../exchange/network-query/callback-token.ts';
+import { cancelJobsOf } from '../../exchange/network-query/cancel-jobs.ts';
 import { failAttempt } from '../../exchange/network-query/endings.ts';
 import { openAttempt, QueryGone } from '../../exchange/network-query/open-attempt.ts';
 import type { Store } from '../../exchange/platform/database/database.ts';
 import type { SourceConnections } from '../../exchange/source-connections/connections.ts';
 import type { SourceConnector } from '../../exchange/sources/connector.ts';
-import type { PurposeOfUse } from '../../exchange/sources/source-config.ts';
-import { cancelParts } from './network-query-parts.ts';
 
 export type RecordActivities = ReturnType<typeof createRecordActivities>;
-
-/** How long to wait for a source to acknowledge a cancellation, which is only a courtesy to it. */
-const CANCEL_TIMEOUT_MS = 5_000;
 
 /** What the workflow itself records. Each activity may run twice and takes effect once. */
 export function createRecordActivities(deps: {
@@ -25,42 +19,14 @@ export function createRecordActivities(deps: {
   connections?: SourceConnections;
   callbackKey: string;
 }) {
-  const { store, connections } = deps;
-
-  async function stopSource(failed: FailedAttempt): Promise<void> {
-    const work = await store.asAccount(failed.accountId, (tx) => readAttempt(tx, failed));
-    if (work !== undefined && connections !== undefined)
-      await cancelParts({ store, connections }, failed, work);
-    if (work?.job == null) return;
-    try {
-      await deps.connectors[failed.source].cancel(work.job, AbortSignal.timeout(CANCEL_TIMEOUT_MS));
-    } catch {
-      log.info('the source did not accept the cancellation', { source: failed.source });
-    }
-  }
-
-  /** Cancels the jobs of an attempt that was deleted with its patient. */
-  async function stopAbandonedJobs(step: SourceStepInput): Promise<void> {
-    const abandoned = await store.asAccount(step.accountId, (tx) => takeAbandonedJobs(tx, step));
-    const connectorTo = async (id: string | null, purpose: PurposeOfUse) =>
-      id === null ? deps.connectors[step.source] : connections?.connector(step.accountId, id, purpose);
-    for (const { connectionId, purpose, job } of abandoned) {
-      try {
-        const connector = await connectorTo(connectionId, purpose);
-        await connector?.cancel(job, AbortSignal.timeout(CANCEL_TIMEOUT_MS));
-      } catch {
-        log.info('the source did not accept the cancellation', { source: step.source });
-      }
-    }
-  }
+  const { store } = deps;
 
   return {
     /** Ends an attempt as failed. Without `retryAfterMs`, this is the end of the source, and a webhook announces it. */
     async recordFailedAttempt(failed: FailedAttempt): Promise<void> {
       await store.asAccount(failed.accountId, (tx) => failAttempt(tx, failed, failed));
-      // After the end: a job that is accepted from here on is cancelled by the step that asked for it (`keepJob`).
-      if (failed.abandoned) await stopSource(failed);
-      await stopAbandonedJobs(failed);
+      // Also those of a query that was deleted. A job that is accepted from here on is cancelled by the step that asked for it.
+      await cancelJobsOf(deps, failed);
     },
 
     /** Opens the next attempt at a source, so that readers see it at once. */

@@ -5,6 +5,7 @@ import {
   type SourceStepInput,
 } from '../../contract/network-query-steps.ts';
 import type { SourceType } from '../../contract/primitives.ts';
+import { keepSurplusJob } from '../../exchange/network-query/abandoned-job-store.ts';
 import { askForEverything, isNotEnough, type NotEnough } from '../../exchange/network-query/ask-again.ts';
 import {
   type AttemptWork,
@@ -13,6 +14,7 @@ import {
   saveJob,
 } from '../../exchange/network-query/attempt-store.ts';
 import { callbackHash, callbackToken, provenToken } from '../../exchange/network-query/callback-token.ts';
+import { cancelJobsOf } from '../../exchange/network-query/cancel-jobs.ts';
 import { AttemptSuperseded, collectPages, completeCollected } from '../../exchange/network-query/collect.ts';
 import { beginCollection } from '../../exchange/network-query/collection-store.ts';
 import { CountsDiffer } from '../../exchange/network-query/compare-counts.ts';
@@ -38,6 +40,7 @@ import type { SourceConnections } from '../../exchange/source-connections/connec
 import type { SourceHealth } from '../../exchange/source-health/source-health.ts';
 import { createChangeChecks } from '../../exchange/sources/change-check-store.ts';
 import {
+  type Begin,
   NOT_TRUSTED,
   type SourceConnector,
   SourceFailure,
@@ -45,9 +48,10 @@ import {
   type SourcePage,
   StoredByAnotherBuild,
 } from '../../exchange/sources/connector.ts';
+import { withinGrace } from '../../lib/within-grace.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import { withHeartbeat } from './heartbeat.ts';
-import { cancelParts, workOnParts } from './network-query-parts.ts';
+import { cancelParts, purposeOf, workOnParts } from './network-query-parts.ts';
 import { createSourceCalls, type WorkOnSource } from './source-calls.ts';
 
 export interface SourceActivityDeps {
@@ -73,6 +77,8 @@ const HEARTBEAT_EVERY_MS = 10_000;
 const OTHER_BUILD_RETRY_MS = 5_000;
 /** How long to wait for a source to acknowledge a cancellation, which is only a courtesy to it. */
 const CANCEL_TIMEOUT_MS = 5_000;
+/** How long a cancelled step waits for the source to name the job that its request has started; after that, it ends without. */
+const JOB_AWAITED_MS = 5_000;
 
 /**
  * The steps on a source. Each reads from PostgreSQL how far the attempt has progressed and continues from there, so each
@@ -100,7 +106,10 @@ export function createSourceActivities(deps: SourceActivityDeps) {
     const now = deps.clock?.() ?? new Date();
     const beginning = await whatToAsk({ store, checks, now }, step, work, connector);
     const options = { callbackUrl, realtime: work.realtime, changes: beginning.changes };
-    const begun = await connector.begin(work.demographics, options, signal);
+    const begun = await withinGrace(connector.begin(work.demographics, options, signal), {
+      ...{ signal, graceMs: JOB_AWAITED_MS },
+      late: (late) => void cancelLate(step, work, late).catch(noteUncancelled),
+    });
     const { notice } = begun;
     if (notice !== undefined) await store.asAccount(step.accountId, (tx) => recordNotice(tx, step, notice));
     if (begun.kind !== 'unknown-patient') await beginning.noteChecked(begun.checked);
@@ -126,16 +135,26 @@ export function createSourceActivities(deps: SourceActivityDeps) {
         const collection = beginning.collection(begun);
         const isKept = await store.asAccount(step.accountId, async (tx) => {
           const kept = await keepJob(tx, step, begun.job);
-          if (kept && collection !== undefined) await beginCollection(tx, step, work.patientId, collection);
+          if (!kept) await keepSurplusJob(tx, step, { purpose: purposeOf(work), job: begun.job });
+          else if (collection !== undefined) await beginCollection(tx, step, work.patientId, collection);
           return kept;
         });
         // Another execution of this step was faster, or the attempt was given up: this job would never be collected.
-        if (!isKept)
-          await connector.cancel(begun.job, AbortSignal.timeout(CANCEL_TIMEOUT_MS)).catch(noteUncancelled);
+        if (!isKept) await cancelJobsOf(deps, step);
         return { state: 'waiting', retryAfterMs: begun.retryAfterMs };
       }
     }
   };
+
+  /** Cancels the job that a source names when its step has ended. */
+  async function cancelLate(step: PartStep, work: AttemptWork, late: Begin): Promise<void> {
+    if (late.kind !== 'accepted') return;
+    const { job } = late;
+    await store.asAccount(step.accountId, (tx) =>
+      keepSurplusJob(tx, step, { purpose: purposeOf(work), job }),
+    );
+    await cancelJobsOf(deps, step);
+  }
 
   const collectAccepted: WorkOnSource = async (step, work, connector, signal) => {
     if (work.isCollected) return complete(step, work, connector, signal);

@@ -7,6 +7,7 @@ import { readExternalId } from '../patients/patient-facts.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { insertEvent } from '../platform/outbox/event-store.ts';
 import { deletePageResources } from '../records/retirement-store.ts';
+import { keepJobsOfAttempt } from './abandoned-job-store.ts';
 import { endAttempt } from './attempt-store.ts';
 import { readCollection } from './collection-store.ts';
 import { readParts } from './part-store.ts';
@@ -62,13 +63,15 @@ export async function completeAttempt(
  *
  * @param failure.reason shown to callers
  * @param failure.retryAfterMs when given, a further attempt follows after this time
+ * @param failure.abandoned the source may still work on its job, which is kept until it is cancelled there
  */
 export async function failAttempt(
   tx: AccountTx,
   step: SourceStepInput,
-  failure: { reason: string; retryAfterMs?: number },
+  failure: { reason: string; retryAfterMs?: number; abandoned?: boolean },
 ): Promise<void> {
   const query = await lockQuery(tx, step.requestId);
+  if (failure.abandoned === true) await keepJobsOfAttempt(tx, step);
   const willRetry = failure.retryAfterMs !== undefined;
   const ended = await endAttempt(tx, step, { status: 'failed', reason: failure.reason, willRetry });
   if (query === undefined || ended === undefined) return;
@@ -115,7 +118,7 @@ export async function failOpenAttempts(
     (attempt) => source === undefined || attempt.source === source,
   );
   for (const attempt of open) {
-    await failAttempt(tx, { accountId: tx.accountId, ...of, ...attempt }, { reason });
+    await failAttempt(tx, { accountId: tx.accountId, ...of, ...attempt }, { reason, abandoned: true });
   }
   return open.length;
 }

@@ -34,8 +34,8 @@ export function networkQueryRecovery(deps: { store: Store; launcher: Pick<Launch
   });
 }
 
-/** Removes the jobs of deleted patients whose workflow never came to cancel them. */
+/** Removes the jobs that could not be cancelled at their sources. */
 export const abandonedJobRecovery = ({ store }: { store: Pick<Store, 'asSystem'> }): Recovery =>
-  removalRecovery('jobs of deleted patients', (limit) =>
+  removalRecovery('jobs that sources keep', (limit) =>
     store.asSystem((tx) => deleteOldAbandonedJobs(tx, limit)),
   );

@@ -149,6 +149,8 @@ interface AbandonedJobTable {
   purpose_of_use: 'treatment' | 'ias';
   job: JsonColumn<Record<string, unknown>>;
   noted_at: Instant;
+  /** When the source last failed to acknowledge the cancellation. */
+  tried_at: Date | null;
 }
 
 interface NetworkQueryTimelineTable {

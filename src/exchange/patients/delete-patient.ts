@@ -5,7 +5,7 @@ import {
   networkQueryWorkflowId,
 } from '../../contract/temporal.ts';
 import { lockConsent } from '../cohorts/cohort-locks.ts';
-import { keepOpenJobs } from '../network-query/abandoned-job-store.ts';
+import { keepJobsOfPatient } from '../network-query/abandoned-job-store.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { ConflictError, NotFoundError } from '../platform/errors.ts';
 import { deletePatientRows, findOpenWork, lockPatientAlone } from './deletion-store.ts';
@@ -43,7 +43,7 @@ export async function deletePatient(
     ...open.followUps.map(dischargeFollowUpWorkflowId),
     ...open.messages.map(messageTransmissionWorkflowId),
   ]);
-  await keepOpenJobs(tx, patient.id);
+  await keepJobsOfPatient(tx, patient.id);
   await deletePatientRows(tx, patient.id);
   return patient.id;
 }

@@ -15,6 +15,7 @@ export interface HeldJob {
   readonly source: SourceType;
   readonly family: string;
   readonly callbackUrl: string;
+  readonly acceptedAtMs: number;
   state: 'open' | 'answered' | 'failed' | 'refused' | 'cancelled';
 }
 
@@ -83,7 +84,7 @@ export async function startHeldSources(): Promise<HeldSources> {
 
   function accept(source: SourceType, family: string, { headers }: IncomingMessage): Answer {
     const callbackUrl = headers['x-callback-url']?.toString() ?? '';
-    const number = jobs.push({ source, family, state: 'open', callbackUrl }) - 1;
+    const number = jobs.push({ source, family, state: 'open', callbackUrl, acceptedAtMs: Date.now() }) - 1;
     const location = `${origin}/${source}/fhir/jobs/${number}`;
     return { ...NOT_READY, headers: { ...NOT_READY.headers, 'content-location': location } };
   }

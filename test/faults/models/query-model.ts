@@ -412,12 +412,13 @@ export const QUERY_MODEL: Model<QueryModelState> = {
 };
 
 /** A worker that is killed while it asks never learns of the job that it started. */
-const openJobs = ({ persons, deleted }: QueryModelState, { sources, wasKilled }: World): string[] =>
-  wasKilled
-    ? []
-    : [...persons, ...deleted].flatMap(({ body }) =>
-        sources.openJobs(body.lastName).map(({ source }) => source),
-      );
+const openJobs = ({ persons, deleted }: QueryModelState, { sources, mayBeUnknown }: World): string[] =>
+  [...persons, ...deleted].flatMap(({ body }) =>
+    sources
+      .openJobs(body.lastName)
+      .filter((job) => !mayBeUnknown(job))
+      .map(({ source }) => source),
+  );
 
 async function announcedEnds(world: World, queries: readonly Query[]): Promise<string[]> {
   const webhooks = await world.webhooks(queries.map(({ requestId }) => requestId));

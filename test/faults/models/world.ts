@@ -17,6 +17,8 @@ import { type HeldJob, type HeldSources, startHeldSources } from './held-sources
 const ANSWER_TIMEOUT_MS = 60_000;
 /** Above the wait for the next poll, on a busy machine. */
 const SETTLE_TIMEOUT_MS = 90_000;
+/** What a worker takes at most to store that a source has accepted its request, on a busy machine. */
+const STORING_MS = 5_000;
 
 export interface ModelStack {
   readonly stack: TestStack;
@@ -70,12 +72,14 @@ export interface World {
   webhooks(requestIds: readonly string[]): Promise<Received[]>;
   /** Does nothing in a run without kills. */
   kill(part: 'worker' | 'gateway'): Promise<void>;
-  readonly wasKilled: boolean;
+  /** Whether a worker may have been killed before it stored that the source accepted this job: what it never learned of. */
+  mayBeUnknown(job: HeldJob): boolean;
 }
 
 async function createWorld({ stack, sources }: ModelStack, kills: boolean): Promise<World> {
   const account = await stack.addAccount();
-  let wasKilled = false;
+  /** From shortly before a worker was killed until that was done. */
+  const killed: { fromMs: number; toMs: number }[] = [];
 
   async function answered(method: Method, path: string, options: CallOptions = {}) {
     const deadlineAt = Date.now() + ANSWER_TIMEOUT_MS;
@@ -142,12 +146,12 @@ async function createWorld({ stack, sources }: ModelStack, kills: boolean): Prom
     },
     async kill(part) {
       if (!kills) return;
-      wasKilled = true;
+      const fromMs = Date.now() - STORING_MS;
       await killPart(stack, part);
+      if (part === 'worker') killed.push({ fromMs, toMs: Date.now() });
     },
-    get wasKilled() {
-      return wasKilled;
-    },
+    mayBeUnknown: ({ acceptedAtMs }) =>
+      killed.some(({ fromMs, toMs }) => fromMs <= acceptedAtMs && acceptedAtMs <= toMs),
   };
   return world;
 }

@@ -8,8 +8,8 @@ import type { SourceContext } from '../source-context.ts';
 import { resourceTypesOf } from './resource-types.ts';
 
 const EVERYTHING = 'Patient/$everything';
-/** How long a source may still name the job that a cancelled request has started. */
-const JOB_NAMED_WITHIN_MS = 5_000;
+/** How long a source may still name the job that a cancelled request has started, so that it can be cancelled. */
+const JOB_NAMED_WITHIN_MS = 60_000;
 
 export type EverythingResult =
   | { kind: 'page'; response: JsonResponse }
