@@ -8,6 +8,12 @@ import { benchPublicBulk, type PublicBulkOptions } from './bulk/through-the-inte
 import { benchDocuments } from './documents/run.ts';
 import { benchExport } from './export/run.ts';
 import { benchGateway, type GatewayBenchOptions, type Measured } from './gateway/run.ts';
+import { benchGrowth, type GrowthBenchOptions, type MeasuredOperation } from './growth/run.ts';
+import {
+  benchInteractive,
+  type InteractiveBenchOptions,
+  type Phase as InteractivePhase,
+} from './interactive/run.ts';
 import { benchMatching } from './matching/run.ts';
 import { benchMerge, type MergeBenchOptions } from './merge/run.ts';
 import { benchQueries } from './query/run.ts';
@@ -141,6 +147,64 @@ program
         '',
       ].join('\n'),
     );
+  });
+program
+  .command('growth')
+  .description('the same calls with more and more patients of one account in the database, made by SQL')
+  .option(
+    '--sizes <list>',
+    'numbers of patients, ascending',
+    (text) => text.split(',').map(whole),
+    [1_000, 100_000, 1_000_000],
+  )
+  .option('--calls <n>', 'calls of each kind at each size', whole, 40)
+  .option('--statements', 'print the statements that read the most in each call')
+  .option('--json', 'print the result as one JSON line')
+  .action(async ({ json, ...options }: GrowthBenchOptions & { json?: true }) => {
+    const result = await benchGrowth(options, (line) => process.stderr.write(`${line}\n`));
+    if (json === true) {
+      process.stdout.write(`${JSON.stringify(result)}\n`);
+      return;
+    }
+    const names = [...new Set(result.measured.map(({ name }) => name))];
+    const row = (name: string, of: (measured: MeasuredOperation) => string) =>
+      result.measured
+        .filter((each) => each.name === name)
+        .map(of)
+        .join(' | ');
+    process.stdout.write(
+      [
+        ...names.map(
+          (name) => `${name} | ${row(name, ({ ms, pages }) => `${ms.toFixed(1)} ms, ${pages.toFixed(0)}`)}`,
+        ),
+        ...result.tables.map(
+          ({ table, rows, tableBytesPerPatient, indexBytesPerPatient }) =>
+            `${table} | ${rows} | ${tableBytesPerPatient.toFixed(0)} | ${indexBytesPerPatient.toFixed(0)}`,
+        ),
+        '',
+      ].join('\n'),
+    );
+  });
+program
+  .command('interactive')
+  .description('E4, and a query from E2 to its webhook: alone, beside an import, and beside its queries')
+  .option('--rows <n>', 'rows of the imported file', whole, 100_000)
+  .option('--seconds <n>', 'duration of the phases without an import', whole, 20)
+  .option('--json', 'print the result as one JSON line')
+  .action(async ({ json, ...options }: InteractiveBenchOptions & { json?: true }) => {
+    const result = await benchInteractive(options, (line) => process.stderr.write(`${line}\n`));
+    if (json === true) {
+      process.stdout.write(`${JSON.stringify(result)}\n`);
+      return;
+    }
+    const [alone] = result.phases;
+    const times = (of: 'create' | 'query', phase: InteractivePhase) =>
+      (phase[of].p95Ms / (alone?.[of].p95Ms ?? Number.NaN)).toFixed(1);
+    const lines = result.phases.map(
+      (phase) =>
+        `${phase.name}: p95 of E4 ${times('create', phase)}, of a query ${times('query', phase)} times those alone`,
+    );
+    process.stdout.write(`${lines.join('\n')}\nload of the machine ${result.load.join(' to ')}\n`);
   });
 program
   .command('merge')

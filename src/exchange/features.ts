@@ -64,7 +64,7 @@ export function openFeatures(platform: Platform) {
     patients: patientsFeature.open(platform),
     possibleDuplicates: possibleDuplicatesFeature.open(platform),
     consents: consentsFeature.open(),
-    cohorts: cohortsFeature.open(),
+    cohorts: cohortsFeature.open(platform),
     facilities: facilitiesFeature.open(),
     embed: embedFeature.open(),
     sourceHealth: sourceHealthFeature.open(platform),

@@ -39,6 +39,7 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
     'cohort',
     'cohort_member',
     'cohort_schedule',
+    'cohort_size_change',
     'consent',
     'consolidated_query',
     'discharge_follow_up',

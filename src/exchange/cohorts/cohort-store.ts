@@ -3,6 +3,7 @@ import type { COHORT_COLORS, CohortSettings } from '../../contract/cohorts.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { NameTakenError, violates } from '../platform/database/violations.ts';
 import { lockCohorts, lockConsent } from './cohort-locks.ts';
+import { COHORT_SIZE } from './cohort-sizes.ts';
 
 export interface StoredCohort {
   id: string;
@@ -149,7 +150,5 @@ function selectCohorts(tx: AccountTx) {
     .selectFrom('cohort')
     .select(['cohort.id', 'name', 'description', 'purpose_of_use as purposeOfUse', 'settings', 'version'])
     .select(sql<StoredCohort['color']>`color`.as('color'))
-    .select(
-      sql<number>`(select count(*) from cohort_member where cohort_member.cohort_id = cohort.id)`.as('size'),
-    );
+    .select(COHORT_SIZE.as('size'));
 }
