@@ -5,7 +5,7 @@ import { readRecordCompleteness } from '../../src/exchange/records/completeness-
 import { type ConsolidatedFilter, readConsolidated } from '../../src/exchange/records/read-consolidated.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import type { Attachment } from '../../src/exchange/sources/connector.ts';
-import { BlobNotFoundError } from '../../src/shared/blobs/blob-store.ts';
+import { BlobNotFoundError, type BlobStore } from '../../src/shared/blobs/blob-store.ts';
 import {
   createQueryEnvironment,
   page,
@@ -39,7 +39,7 @@ const attachment = (bytes: Buffer, documentReferenceId = 'd1', contentType = 'te
 });
 
 /** One query of the exchange network that brings these documents. */
-async function bring(patientId: string, attachments: Attachment[]) {
+async function bring(patientId: string, attachments: Attachment[], blobs: BlobStore = environment.blobs) {
   const requestId = await environment.addQuery(accountId, patientId, ['hie']);
   const { askSource } = environment.activities(
     sourceOf([
@@ -57,6 +57,7 @@ async function bring(patientId: string, attachments: Attachment[]) {
         { patientIds: ['p1'], attachments },
       ),
     ]),
+    { blobs },
   );
   const answer = await runActivity(askSource, stepOf(accountId, requestId, 'hie'));
   const { told, status } = await environment.outcome(accountId, requestId);
@@ -151,6 +152,24 @@ describe('a C-CDA document', () => {
     ]);
     expect(await codesOf(patientId)).toEqual(['1', '2']);
   });
+});
+
+test('a plain-text note is not read again to find out that it is no C-CDA document', async () => {
+  const patientId = await environment.addPatient(accountId);
+  const readRefs: string[] = [];
+  const { blobs } = environment;
+  const watched: BlobStore = {
+    ...blobs,
+    getRange: (ref, ...range) => blobs.getRange(ref, ...range).finally(() => readRefs.push(ref)),
+    read: (ref) => blobs.read(ref).finally(() => readRefs.push(ref)),
+  };
+  const notes = ['d1', 'd2', 'd3'].map((id) =>
+    attachment(Buffer.from(`Feels better. ${id}`), id, 'text/plain'),
+  );
+  const markedUp = attachment(Buffer.from('Less than <5 mg'), 'd4', 'text/plain');
+  await bring(patientId, [...notes, markedUp], watched);
+  expect(new Set(readRefs).size).toBe(1);
+  expect((await conversions(patientId)).map(({ outcome }) => outcome)).toEqual(Array(4).fill('not-cda'));
 });
 
 describe('a document that older rules converted', () => {

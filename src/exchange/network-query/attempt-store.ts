@@ -93,6 +93,21 @@ export async function readAttempt(tx: AccountTx, step: SourceStepInput): Promise
   };
 }
 
+/** How an attempt stands. */
+export async function readStatus(
+  tx: AccountTx,
+  step: SourceStepInput,
+): Promise<AttemptWork['status'] | undefined> {
+  const row = await tx.db
+    .selectFrom('network_query_attempt')
+    .select('status')
+    .where('query_id', '=', step.requestId)
+    .where('source', '=', step.source)
+    .where('attempt', '=', step.attempt)
+    .executeTakeFirst();
+  return row?.status;
+}
+
 const LOST_REASON = 'Its end was lost when the exchange was restored from a backup';
 
 /**

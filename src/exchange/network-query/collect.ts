@@ -3,6 +3,8 @@ import { v7 as uuidv7 } from 'uuid';
 import type { BlobRef, BlobStore } from '../../shared/blobs/blob-store.ts';
 import { extensionOf } from '../documents/file-name.ts';
 import type { Store } from '../platform/database/database.ts';
+import { insertOutcomes } from '../records/conversion-store.ts';
+import { isPlainText } from '../records/convert-documents.ts';
 import {
   type CollectedResource,
   insertDocuments,
@@ -16,14 +18,14 @@ import type { Json } from '../records/rules/json.ts';
 import { insertSourcePatientIds } from '../records/source-patient-store.ts';
 import type { AskedConnection } from '../source-connections/connections.ts';
 import { SourceFailure, type SourcePage } from '../sources/connector.ts';
-import { type AttemptWork, type PartStep, readAttempt, savePage } from './attempt-store.ts';
+import { type AttemptWork, type PartStep, readStatus, savePage } from './attempt-store.ts';
 import { rememberCollection } from './collection-store.ts';
-import { compareCounts } from './compare-counts.ts';
+import { compareCounts, readCountable } from './compare-counts.ts';
 import { announceFirstData, completeAttempt } from './endings.ts';
 import { leavesGap, recordExclusions, recordOmissions } from './omissions.ts';
 import { endPart } from './part-store.ts';
 import { lockQuery } from './query-store.ts';
-import { type Retiring, retireMissing, retireRetracted } from './retire-missing.ts';
+import { type Retiring, readMissing, retireMissing, retireRetracted } from './retire-missing.ts';
 
 /**
  * A page came too late: the attempt has ended (given up, or completed by another execution of this step), or another
@@ -87,7 +89,7 @@ async function storePage(
   pageCount: number,
   signal: AbortSignal,
 ): Promise<number> {
-  const documents = await storeBytes(deps.blobs, step, patientId, page);
+  const { documents, plainTextIds } = await storeBytes(deps.blobs, step, patientId, page);
   const large = await storeLargeAttachment(deps.blobs, step, patientId, page, signal);
   if (large !== undefined) documents.push(large);
   const isLargeLost = page.largeAttachment !== undefined && large === undefined;
@@ -102,6 +104,7 @@ async function storePage(
     const saved = await savePage(tx, step, pageCount, counts, page.next);
     if (saved === undefined) return false;
     await insertDocuments(tx, documents);
+    if (plainTextIds.length > 0) await insertOutcomes(tx, patientId, plainTextIds, 'not-cda');
     await insertSourcePatientIds(tx, patientId, step.source, page.patientIds);
     const documentId = documents[0]?.id ?? '';
     await upsertResources(tx, { patientId, source: step.source, documentId }, collected);
@@ -134,8 +137,12 @@ export async function completeCollected(
   patientId: string,
   signal: AbortSignal,
 ): Promise<void> {
-  await compareCounts(deps, step, patientId, signal);
-  await retireMissing(deps, step, patientId, signal);
+  const { countable, missing } = await deps.store.asAccount(step.accountId, async (tx) => ({
+    countable: await readCountable(tx, deps, step, patientId),
+    missing: await readMissing(tx, step, patientId),
+  }));
+  await compareCounts(deps, step, countable, signal);
+  await retireMissing(deps, step, patientId, missing, signal);
   await deps.records.merge(step.accountId, patientId, { documentsOf: step.source });
   if (step.part !== undefined) return completeMergedPart(deps, step, step.part, patientId);
   const status = await deps.store.asAccount(step.accountId, async (tx) => {
@@ -143,7 +150,7 @@ export async function completeCollected(
     await recordExclusions(tx, step, patientId);
     await rememberCollection(tx, step, patientId);
     await completeAttempt(tx, step);
-    return (await readAttempt(tx, step))?.status;
+    return readStatus(tx, step);
   });
   // The attempt may have been given up while its last pages were merged.
   if (status !== 'completed') throw new AttemptSuperseded('The attempt was ended while its data was merged');
@@ -158,7 +165,7 @@ async function completeMergedPart(
   const isRunning = await deps.store.asAccount(step.accountId, async (tx) => {
     await rememberCollection(tx, step, patientId);
     await endPart(tx, step, part, { status: 'completed' });
-    return (await readAttempt(tx, step))?.status === 'running';
+    return (await readStatus(tx, step)) === 'running';
   });
   if (!isRunning) throw new AttemptSuperseded('The attempt was ended while its data was merged');
 }
@@ -175,24 +182,30 @@ async function announceMerged(
 
 /**
  * Stores a page's bytes and attachments as blobs. The page itself is the first document; its file name becomes the
- * `meta.source` of the page's resources.
+ * `meta.source` of the page's resources. Returns also which attachments are plain text.
  */
 async function storeBytes(
   blobs: BlobStore,
   step: PartStep,
   patientId: string,
   page: SourcePage,
-): Promise<NewDocument[]> {
+): Promise<{ documents: NewDocument[]; plainTextIds: string[] }> {
   const describe = describerFor(step, patientId);
   const documents: NewDocument[] = [];
   const { raw } = page;
   // A page is empty when the source does not serve a search, or when all of its resources were misattributed.
   if (raw.bytes.length > 0)
     documents.push(describe('page', await blobs.put('source-answer', raw.bytes, raw.contentType)));
-  const attachments = page.attachments.map(async ({ bytes, contentType, documentReferenceId }) =>
-    describe('attachment', await blobs.put('document', bytes, contentType), documentReferenceId),
+  const attachments = await Promise.all(
+    page.attachments.map(async ({ bytes, contentType, documentReferenceId }) =>
+      describe('attachment', await blobs.put('document', bytes, contentType), documentReferenceId),
+    ),
   );
-  return [...documents, ...(await Promise.all(attachments))];
+  const isPlain = page.attachments.map(({ bytes, contentType }) => isPlainText(bytes, contentType));
+  return {
+    documents: [...documents, ...attachments],
+    plainTextIds: attachments.filter((_, index) => isPlain[index]).map(({ id }) => id),
+  };
 }
 
 /** How many of the files a person can get: the list of documents has no stored answers, and equal files once. */

@@ -66,12 +66,16 @@ export async function countHeld(
 
 /** How this attempt, or the part, asks; undefined if that is not recorded, or it has ended. */
 export async function readCollection(tx: AccountTx, step: PartStep): Promise<Collection | undefined> {
-  const row = await updateProgress(tx, step)
-    .set({ collection: sql`collection` })
-    .where('status', '=', 'running')
-    .returning('collection')
-    .executeTakeFirst();
-  return row?.collection ?? undefined;
+  const { requestId, source, attempt, part } = step;
+  const [table, own] =
+    part === undefined
+      ? [sql.table('network_query_attempt'), sql``]
+      : [sql.table('network_query_part'), sql`and connection_id = ${part.id}`];
+  // Locked, so that it cannot end before this transaction does.
+  const { rows } = await sql<{ collection: Collection | null }>`
+    select collection from ${table} where query_id = ${requestId} and source = ${source} and attempt = ${attempt}
+      and status = 'running' ${own} for no key update`.execute(tx.db);
+  return rows[0]?.collection ?? undefined;
 }
 
 /**

@@ -3,7 +3,7 @@ import type { SourceStepInput } from '../../contract/network-query-steps.ts';
 import type { SourceType } from '../../contract/primitives.ts';
 import { countOf } from '../../lib/count-of.ts';
 import type { AccountTx, Store } from '../platform/database/database.ts';
-import { countRetired, findMissing, retire } from '../records/retirement-store.ts';
+import { type CompleteResult, countRetired, findMissing, retire } from '../records/retirement-store.ts';
 import { type Identity, isTakenBack, type RetireReason } from '../records/rules/retirement.ts';
 import { readSourcePatientIds } from '../records/source-patient-store.ts';
 import type { Fate, SourceConnector, SourcePage } from '../sources/connector.ts';
@@ -36,6 +36,24 @@ export async function retireRetracted(
   );
 }
 
+/** What a complete answer no longer contains, and how to ask the source about it. */
+export interface Missing extends CompleteResult {
+  /** The person's Patient ids at the connection. */
+  patientIds: string[];
+}
+
+/** Reads it; undefined when nothing is missing, or when the answer is not complete. */
+export async function readMissing(
+  tx: AccountTx,
+  step: PartStep,
+  patientId: string,
+): Promise<Missing | undefined> {
+  const answer = await findMissing(tx, step, patientId);
+  if (answer === undefined || answer.missing.length === 0) return undefined;
+  const ids = (await readSourcePatientIds(tx, patientId)).get(step.source) ?? [];
+  return { ...answer, patientIds: [...ids].filter((id) => isIn(step.part?.namespace ?? '', id)) };
+}
+
 /**
  * Retires resources that the source delivered before and that its complete answer no longer contains. Each is first read at
  * the source, because a search may leave out a resource that still exists. An incomplete answer retires nothing. Safe to
@@ -45,21 +63,13 @@ export async function retireMissing(
   deps: Retiring,
   step: PartStep,
   patientId: string,
+  answer: Missing | undefined,
   signal: AbortSignal,
 ): Promise<void> {
-  const compared = await deps.store.asAccount(step.accountId, async (tx) => ({
-    answer: await findMissing(tx, step, patientId),
-    ids: (await readSourcePatientIds(tx, patientId)).get(step.source) ?? new Set<string>(),
-  }));
-  const namespace = step.part?.namespace ?? '';
-  if (compared.answer === undefined || compared.answer.missing.length === 0) return;
-  const { missing, present } = compared.answer;
+  if (answer === undefined) return;
+  const { missing, present, patientIds } = answer;
   const checked = shuffledFor(missing, step.requestId).slice(0, CHECKED_MAX);
-  const question = {
-    missing: checked,
-    present,
-    patientIds: [...compared.ids].filter((id) => isIn(namespace, id)),
-  };
+  const question = { missing: checked, present, patientIds };
   const fates = await deps.connectors[step.source].checkMissing(question, signal);
   const retired = checked.flatMap((identity, index) => {
     const reason = fates[index];

@@ -30,8 +30,8 @@ export interface UnconvertedDocument {
 }
 
 /**
- * Documents to convert, oldest first: with a source, its documents without an outcome; without a source, documents of any
- * source converted by older rules. All files of a DocumentReference are returned together, because they are converted
+ * Documents to convert, oldest first: those of any source that older rules converted, and with a source also its documents
+ * without an outcome. All files of a DocumentReference are returned together, because they are converted
  * together. Documents that their source retired, replaced or marked as entered in error are left out.
  */
 export async function unconvertedDocuments(
@@ -39,7 +39,10 @@ export async function unconvertedDocuments(
   patientId: string,
   source?: RecordSource,
 ): Promise<UnconvertedDocument[]> {
-  const wanted = source === undefined ? sql`c.document_id is not null` : sql`d.source = ${source}`;
+  const wanted =
+    source === undefined
+      ? sql`c.document_id is not null`
+      : sql`(c.document_id is not null or d.source = ${source})`;
   const { rows } = await sql<UnconvertedDocument>`
     with candidates as (
       select d.id, d.query_id as "queryId", ${broughtBy('d')} as "broughtBy", d.source, d.source_document_id as "sourceDocumentId",

@@ -31,37 +31,28 @@ export interface ConvertDeps {
 }
 
 /**
- * Converts a source's new C-CDA documents to FHIR resources, stored as deliveries of that source. Each document gets one
- * outcome. A document that could not be converted stays available as a document, and the timeline of its query says why.
+ * Finds the documents that must be converted before a merge: those that older rules converted, and new ones of the given
+ * source. The caller holds the record's lock.
  */
-export async function convertDocuments(
-  deps: ConvertDeps,
-  of: { accountId: string; patientId: string; source: RecordSource },
-): Promise<void> {
-  const { accountId, patientId, source } = of;
-  const documents = await deps.store.asAccount(accountId, async (tx) => {
-    await lockRecord(tx, patientId);
-    await deleteMadeInError(tx, patientId, source);
-    return unconvertedDocuments(tx, patientId, source);
-  });
-  await convertAll(deps, of, documents);
-}
-
-/** Converts documents again that were converted by older rules, so that the record reflects the current rules. */
-export async function convertAgain(
-  deps: ConvertDeps,
-  of: { accountId: string; patientId: string },
-): Promise<void> {
-  const { accountId, patientId } = of;
-  const documents = await deps.store.asAccount(accountId, (tx) => unconvertedDocuments(tx, patientId));
-  if (documents.length > 0) await convertAll(deps, of, documents);
+export async function documentsToConvert(
+  tx: AccountTx,
+  patientId: string,
+  source?: RecordSource,
+): Promise<UnconvertedDocument[]> {
+  if (source !== undefined) await deleteMadeInError(tx, patientId, source);
+  const documents = await unconvertedDocuments(tx, patientId, source);
+  // Otherwise `convertDocuments` does it, when it knows what they state.
+  if (documents.length === 0 && source !== undefined) await deleteReplaced(tx, patientId);
+  return documents;
 }
 
 /**
- * Converts the newest version of each document; an older version only if no newer one can be converted. Then what documents
- * state that others have replaced leaves the record.
+ * Converts C-CDA documents to FHIR resources, stored as deliveries of their source: the newest version of each; an older
+ * version only if no newer one can be converted. Each document gets one outcome. One that could not be converted stays
+ * available as a document, and the timeline of its query says why. Then what documents state that others have replaced leaves
+ * the record.
  */
-async function convertAll(
+export async function convertDocuments(
   deps: ConvertDeps,
   of: { accountId: string; patientId: string },
   documents: readonly UnconvertedDocument[],
@@ -99,10 +90,21 @@ function versionsOf(files: readonly UnconvertedDocument[]): UnconvertedDocument[
 /** XML has its first tag within this many bytes in any encoding (see openXml). */
 const FIRST_TAG_WITHIN_BYTES = 4_000;
 const READ_AT_ONCE = 8;
+/** Content types that do not say whether a file is XML. */
+const MAYBE_XML: ReadonlySet<string> = new Set(['application/octet-stream', 'text/plain']);
 
 /**
- * Most attachments are plain-text notes. Those not declared as XML and without a `<` at their beginning get the outcome
- * `not-cda`, in one statement. Returns the remaining documents.
+ * Whether a file, while it is still in memory, is seen not to be XML although its content type leaves it open. Most
+ * attachments are such notes. With the outcome `not-cda` (`insertOutcomes`) they need not be read again to find that out.
+ */
+export const isPlainText = (bytes: Uint8Array, contentType: string): boolean =>
+  MAYBE_XML.has(contentType) && !hasTag(bytes.subarray(0, FIRST_TAG_WITHIN_BYTES));
+
+const hasTag = (start: Uint8Array): boolean => start.includes('<'.charCodeAt(0));
+
+/**
+ * Files that are not declared as XML and have no `<` at their beginning get the outcome `not-cda`, in one statement. Most have
+ * it from when they were stored; those of messages and large ones have not. Returns the remaining documents.
  */
 async function withoutPlainText(
   { store, blobs }: ConvertDeps,
@@ -116,7 +118,7 @@ async function withoutPlainText(
       if (error instanceof BlobNotFoundError) return undefined;
       throw error;
     });
-    return start !== undefined && !start.includes('<');
+    return start !== undefined && !hasTag(start);
   };
   const plain = new Set<UnconvertedDocument[]>();
   for (let index = 0; index < groups.length; index += READ_AT_ONCE) {

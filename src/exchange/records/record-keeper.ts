@@ -1,5 +1,6 @@
 import type { RecordSource } from '../../contract/primitives.ts';
-import { type ConvertDeps, convertAgain, convertDocuments } from './convert-documents.ts';
+import type { AccountTx } from '../platform/database/database.ts';
+import { type ConvertDeps, convertDocuments, documentsToConvert } from './convert-documents.ts';
 import { MERGE_RULES, mergeBatch } from './merge-batch.ts';
 import { lockRecord, type PendingDelivery, pendingDeliveries, stillPending } from './merge-store.ts';
 
@@ -7,7 +8,7 @@ import { lockRecord, type PendingDelivery, pendingDeliveries, stillPending } fro
 export interface RecordKeeper {
   /**
    * Merges what the sources delivered since the last time, after converting documents again that older rules
-   * converted; if there is nothing new, that costs two short transactions. One merge at a time for each patient; safe to
+   * converted; if there is nothing new, that costs one short transaction. One merge at a time for each patient; safe to
    * call again after a crash.
    *
    * @param options.documentsOf a source whose new C-CDA documents are converted first (only workers do that)
@@ -31,19 +32,17 @@ export function createRecordKeeper(deps: ConvertDeps): RecordKeeper {
   const { store } = deps;
   return {
     async merge(accountId, patientId, { documentsOf } = {}) {
-      if (documentsOf !== undefined) {
-        await convertDocuments(deps, { accountId, patientId, source: documentsOf });
-      }
-      await convertAgain(deps, { accountId, patientId });
+      const begun = await store.asAccount(accountId, async (tx) => {
+        await lockRecord(tx, patientId);
+        const documents = await documentsToConvert(tx, patientId, documentsOf);
+        // Most often there is none, and this transaction does it all.
+        return documents.length > 0 ? { documents } : { first: await mergeListed(tx, patientId) };
+      });
+      if (begun.documents !== undefined)
+        await convertDocuments(deps, { accountId, patientId }, begun.documents);
       let changed = 0;
-      for (;;) {
-        const { merged, left } = await store.asAccount(accountId, async (tx) => {
-          await lockRecord(tx, patientId);
-          const pending = await pendingDeliveries(tx, patientId, MERGE_RULES, LISTED_DELIVERIES);
-          const [first = [], ...rest] = batchesOf(pending);
-          if (first.length > 0) await mergeBatch(tx, patientId, first);
-          return { merged: first.length, left: rest };
-        });
+      for (let next = begun.first; ; next = undefined) {
+        const { merged, left } = next ?? (await mergeNext(accountId, patientId));
         changed += merged;
         if (merged === 0) return { changed };
         for (const batch of left) {
@@ -59,6 +58,27 @@ export function createRecordKeeper(deps: ConvertDeps): RecordKeeper {
       }
     },
   };
+
+  function mergeNext(accountId: string, patientId: string): Promise<MergedFirst> {
+    return store.asAccount(accountId, async (tx) => {
+      await lockRecord(tx, patientId);
+      return mergeListed(tx, patientId);
+    });
+  }
+}
+
+/** What one transaction has merged, and what it has listed for the next ones. */
+interface MergedFirst {
+  merged: number;
+  left: PendingDelivery[][];
+}
+
+/** Lists pending deliveries and merges the first batch of them. The caller holds the record's lock. */
+async function mergeListed(tx: AccountTx, patientId: string): Promise<MergedFirst> {
+  const pending = await pendingDeliveries(tx, patientId, MERGE_RULES, LISTED_DELIVERIES);
+  const [first = [], ...left] = batchesOf(pending);
+  if (first.length > 0) await mergeBatch(tx, patientId, first);
+  return { merged: first.length, left };
 }
 
 function batchesOf(pending: readonly PendingDelivery[]): PendingDelivery[][] {

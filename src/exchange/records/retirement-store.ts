@@ -44,7 +44,7 @@ export async function deletePageResources(tx: AccountTx, step: SourceStepInput):
 export interface CompleteResult {
   /** Collected from this source before and not contained in this result. */
   missing: Identity[];
-  /** One resource of each type in the result: type to id. */
+  /** One resource of each type in the result, type to id; empty when nothing is missing. */
   present: Map<string, string>;
 }
 
@@ -78,6 +78,7 @@ export async function findMissing(
     select split_part(name, '/', 1), split_part(name, '/', 2) from (select unnest(resources) as name from ${answered}) n
   `.execute(tx.db);
   const missing = before.rows.filter(({ id }) => isIn(part?.namespace ?? '', id));
+  if (missing.length === 0) return { missing, present: new Map() };
   const present = await sql<Identity>`
     select distinct on (split_part(name, '/', 1)) split_part(name, '/', 1) as "resourceType", split_part(name, '/', 2) as id
     from (select unnest(resources) as name from ${answered}) n`.execute(tx.db);
