@@ -1,6 +1,6 @@
 /**
  * Which folder of `src` may import which. The first rule whose `from` matches a file applies to it: the file may import
- * whatever matches `from` or `may`, and, if `packages` is given, only these packages. Entry points (`src/*.ts`), the starter
+ * whatever matches `from` or `may`, and, if `packages` is given, only these packages. Entry points (`src/*.ts`), the starter, the cluster
  * and the embedded stack assemble everything and have no rule.
  */
 export interface ImportRule {

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { KILLABLE } from '../../test/faults/kill/holds.ts';
 import { type BulkSoakOptions, soakBulk } from './bulk.ts';
+import { type ClusterSoakOptions, soakCluster } from './cluster.ts';
 import { type KillSoakOptions, soakKills } from './kills.ts';
 import { type MixedSoakOptions, soakMixed } from './mixed.ts';
 import { type MonitoringSoakOptions, soakMonitoring } from './monitoring.ts';
@@ -57,6 +58,18 @@ program
   .option('--minutes <n>', 'time limit of each step in minutes', '20')
   .option('--keep', 'keep the data folder with all logs')
   .action((options: BulkSoakOptions) => soakBulk(options));
+
+program
+  .command('cluster')
+  .description(
+    'Mixed load and a large import on the cluster while one of each kind of process is killed and all are rolled; no request may fail.',
+  )
+  .option('--minutes <n>', 'how long processes are killed and rolled', '5')
+  .option('--seed <n>', 'seed; the same seed gives the same kills in the same order', '1')
+  .option('--rows <n>', 'rows of the import', '10000')
+  .option('--json <file>', 'write the report to this file')
+  .option('--keep', 'keep the data folder with all logs')
+  .action((options: ClusterSoakOptions) => soakCluster(options));
 
 program
   .command('stops')

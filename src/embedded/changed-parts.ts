@@ -5,6 +5,7 @@ const ALL: readonly ProcessName[] = ['simulator', 'gateway', 'receiver', 'worker
 /** The processes that use a folder or file of src. What is not listed is used by all. */
 const USERS: Readonly<Record<string, readonly ProcessName[]>> = {
   activities: ['worker'],
+  cluster: [],
   embedded: [],
   exchange: ['gateway', 'worker'],
   'gateway.ts': ['gateway'],

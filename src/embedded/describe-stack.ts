@@ -1,8 +1,12 @@
 import colors from 'picocolors';
 import type { StackConnection } from './connection-file.ts';
 
-/** The text that `npm start` prints: addresses, API key, and the next command. */
-export function describeStack(connection: StackConnection, dataDir: string): string {
+/** The text that `npm start` prints: addresses, API key, and the next command, which begins with `starter`. */
+export function describeStack(
+  connection: StackConnection,
+  dataDir: string,
+  starter = 'npm run starter --',
+): string {
   const rows: [string, string][] = [
     ['Gateway', connection.baseUrl],
     ['API reference', `${connection.baseUrl}/reference`],
@@ -20,7 +24,7 @@ export function describeStack(connection: StackConnection, dataDir: string): str
     '',
     ...lines,
     '',
-    'Everything is running; Ctrl-C stops it. In another terminal, try: npm run starter -- onboard --sample keith-kiehn',
+    `Everything is running; Ctrl-C stops it. In another terminal, try: ${starter} onboard --sample keith-kiehn`,
   ].join('\n');
 }
 

@@ -5,7 +5,7 @@ import type { StopStep } from './running-part.ts';
 
 const folderOf = (dataDir: string): string => join(dataDir, 'run');
 
-/** The processes end by themselves when their supervisor is gone; an early signal would cut their shutdown short. */
+/** Our processes end by themselves when their supervisor is gone; an early signal would cut their shutdown short. */
 const STEPS: readonly StopStep[] = [
   { signal: 0, waitMs: 10_000 },
   { signal: 'SIGTERM', waitMs: 5_000 },
@@ -17,13 +17,13 @@ export async function writePidFile(dataDir: string, name: string, pid: number): 
   await writeFile(join(folderOf(dataDir), `${name}.pid`), `${pid}\n`, { mode: 0o600 });
 }
 
-/** Stops the Node.js processes that a killed supervisor left behind on this data folder. */
-export async function stopLeftOverNodeProcesses(dataDir: string): Promise<void> {
+/** Stops the processes that a killed supervisor left behind on this data folder, which their command lines name. */
+export async function stopLeftOverProcesses(dataDir: string): Promise<void> {
   const files = await readdir(folderOf(dataDir)).catch(() => []);
   await Promise.all(
     files.map(async (file) => {
       const pid = Number(await readFile(join(folderOf(dataDir), file), 'utf8').catch(() => ''));
-      if (pid > 0) await stopOrphan(pid, [`--stack ${dataDir} --part `], STEPS);
+      if (pid > 0) await stopOrphan(pid, [dataDir], STEPS);
       await rm(join(folderOf(dataDir), file), { force: true });
     }),
   );

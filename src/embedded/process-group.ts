@@ -36,6 +36,8 @@ interface Member {
   watch: Promise<unknown>;
   /** Ends the wait before the next start; undefined when there is no such wait. */
   wake: (() => void) | undefined;
+  /** Stopped for good. */
+  isRemoved: boolean;
   /** Set during a requested restart: that is not a failure, so there is no wait. */
   isRestarting: boolean;
 }
@@ -74,6 +76,7 @@ export class ProcessGroup {
       running: undefined,
       watch: Promise.resolve(),
       wake: undefined,
+      isRemoved: false,
       isRestarting: false,
     };
     this.#members.push(member);
@@ -109,6 +112,18 @@ export class ProcessGroup {
     else member.wake();
   }
 
+  /** Stops a part for good. */
+  async remove(name: string): Promise<void> {
+    const member = this.#members.find((known) => known.name === name);
+    if (member === undefined) return;
+    member.isRemoved = true;
+    member.wake?.();
+    await member.running?.stop();
+    await member.watch;
+    const index = this.#members.indexOf(member);
+    if (index >= 0) this.#members.splice(index, 1);
+  }
+
   /** Stops all parts in reverse order; a part that takes too long is killed. Never rejects. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stopAll();
@@ -134,12 +149,12 @@ export class ProcessGroup {
     for (;;) {
       const startedAt = Date.now();
       const status = await running.exited;
-      if (signal.aborted) return;
+      if (signal.aborted || member.isRemoved) return;
       if (Date.now() - startedAt > this.#options.soundAfterMs) waitMs = this.#options.backOffMs;
       if (!member.isRestarting) this.#options.log(`${part.name} ${describeExit(status)}; restarting it`);
       for (;;) {
         if (!member.isRestarting) await this.#pause(member, waitMs);
-        if (signal.aborted) return;
+        if (signal.aborted || member.isRemoved) return;
         waitMs = member.isRestarting
           ? this.#options.backOffMs
           : Math.min(waitMs * 2, this.#options.backOffMaxMs);
@@ -150,7 +165,7 @@ export class ProcessGroup {
         break;
       }
       // A restart was requested while it was starting.
-      if (signal.aborted || member.isRestarting) await running.stop();
+      if (signal.aborted || member.isRestarting || member.isRemoved) await running.stop();
       else this.#options.log(`${part.name} is running again`);
     }
   }

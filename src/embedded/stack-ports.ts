@@ -24,15 +24,16 @@ const storedSchema = z.record(z.string(), z.number().int());
  * Chooses the port of each part: the required one, else that of the last run on this folder (stored webhook addresses and
  * pending callbacks refer to it), else a free one. Throws when a required port is taken; 0 and absent require none.
  */
-export async function ensurePorts(
+export async function ensurePorts<const N extends string = PortName>(
   dataDir: string,
   wanted: Partial<Record<PortName, number>> = {},
-): Promise<StackPorts> {
+  names: readonly (N | PortName)[] = PORT_NAMES,
+): Promise<Readonly<Record<N | PortName, number>>> {
   const path = join(dataDir, 'ports.json');
   const stored = (await readJsonFile(path, storedSchema).catch(() => undefined)) ?? {};
-  const ports = new Map<PortName, number>();
-  for (const name of PORT_NAMES) {
-    const wish = wanted[name];
+  const ports = new Map<string, number>();
+  for (const name of names) {
+    const wish = wanted[name as PortName];
     if (wish !== undefined && wish !== 0) {
       if (!(await isPortFree(wish)))
         throw new Error(
@@ -45,7 +46,7 @@ export async function ensurePorts(
     while ([...ports.values()].includes(port)) port = await freePort();
     ports.set(name, port);
   }
-  const result = Object.fromEntries(ports) as StackPorts;
+  const result = Object.fromEntries(ports) as Record<N | PortName, number>;
   await writeJsonFile(path, result);
   return result;
 }

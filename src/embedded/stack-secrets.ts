@@ -27,6 +27,8 @@ const GENERATORS = {
   identityPartnerSecret: generateWebhookKey,
   messagePartnerSecret: generateWebhookKey,
   simulatorAdminToken: token,
+  /** Of the S3 server of `npm run cluster`. */
+  s3SecretKey: token,
 } as const satisfies Record<string, () => string>;
 
 export type StackSecrets = Readonly<Record<keyof typeof GENERATORS, string>>;

@@ -9,6 +9,8 @@ import type { StackSecrets } from './stack-secrets.ts';
 import { startTemporalServer } from './temporal-server.ts';
 import { startTemporalUi, type TemporalUi } from './temporal-ui.ts';
 
+export type Closer = () => Promise<void>;
+
 export interface ServerContext {
   readonly group: ProcessGroup;
   readonly dataDir: string;
@@ -16,7 +18,7 @@ export interface ServerContext {
   readonly secrets: StackSecrets;
   readonly outside: NonNullable<StackOptions['outside']>;
   /** Functions that are called after the stack has stopped. */
-  readonly closers: (() => Promise<void>)[];
+  readonly closers: Closer[];
 }
 
 /** How to reach Temporal: the stack's own, or an external one. */
@@ -44,15 +46,9 @@ export async function startDatabase({ group, dataDir, ports, outside }: ServerCo
 
 /** Returns the external Temporal, else starts the stack's own server with the login in front of its UI. */
 export async function startTemporal(context: ServerContext): Promise<StackTemporal> {
-  const { group, dataDir, ports, secrets, outside, closers } = context;
+  const { group, dataDir, ports, outside } = context;
   if (outside.temporal !== undefined) return outside.temporal;
-  const ui = await startTemporalUi({
-    dataKeys: secrets.dataKeys,
-    codecToken: secrets.codecToken,
-    port: ports.temporalUi,
-    upstream: `http://127.0.0.1:${ports.temporalWeb}`,
-  });
-  closers.push(() => ui.close());
+  const ui = await startUi(context);
   const { address, namespace } = await group.start({
     name: 'Temporal',
     start: (signal) =>
@@ -69,6 +65,18 @@ export async function startTemporal(context: ServerContext): Promise<StackTempor
       ),
   });
   return { address, namespace, uiUrl: ui.url, ui };
+}
+
+/** Starts the login in front of the server's own UI, which follows later. */
+export async function startUi({ ports, secrets, closers }: ServerContext): Promise<TemporalUi> {
+  const ui = await startTemporalUi({
+    dataKeys: secrets.dataKeys,
+    codecToken: secrets.codecToken,
+    port: ports.temporalUi,
+    upstream: `http://127.0.0.1:${ports.temporalWeb}`,
+  });
+  closers.push(() => ui.close());
+  return ui;
 }
 
 /** Stops a server that is not on the expected ports, because the other parts would not reach it, and throws. */

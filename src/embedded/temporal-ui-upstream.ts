@@ -1,17 +1,7 @@
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { json } from 'node:stream/consumers';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-
-/** Headers that belong to one connection, not to the message (RFC 9110, 7.6.1). */
-const HOP_BY_HOP = [
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-];
+import { withoutHops } from '../lib/hop-by-hop.ts';
 
 /** Forwards a request, without our cookie, to Temporal's own web server, and returns its response. */
 export async function forward(
@@ -70,6 +60,3 @@ function ask(
     request.raw.pipe(outgoing);
   });
 }
-
-const withoutHops = (headers: IncomingHttpHeaders): IncomingHttpHeaders =>
-  Object.fromEntries(Object.entries(headers).filter(([name]) => !HOP_BY_HOP.includes(name)));

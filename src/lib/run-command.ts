@@ -5,6 +5,8 @@ export interface CommandOptions {
   cwd?: string;
   uid?: number;
   gid?: number;
+  /** The whole environment; default: that of this process. */
+  env?: Record<string, string>;
 }
 
 /** Thrown when a program cannot be started, exits with a code other than 0, or exceeds its timeout. */

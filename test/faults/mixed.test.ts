@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { checkWave, type WaveFacts } from '../../bench/soak/mixed/check-wave.ts';
+import { cause } from '../../bench/soak/mixed/faults.ts';
 import { type MixedStack, startMixedStack } from '../../bench/soak/mixed/mixed-stack.ts';
 import { FAULT_KINDS, planBriefly } from '../../bench/soak/mixed/plan.ts';
 import { runDisturbed, runUndisturbed } from '../../bench/soak/mixed/run.ts';
@@ -35,6 +36,7 @@ test(
     const log: string[] = [];
     const run = await runDisturbed(stack, {
       faults: planBriefly(seededRandom(SEED)),
+      cause: (fault) => cause(stack, fault),
       endsWithinMs: TIMEOUT_MS / 5,
       wavesAtOnce: 1,
       usual: undisturbed.records,

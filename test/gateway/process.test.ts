@@ -1,10 +1,9 @@
-import { type ChildProcess, fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
 import { sql } from 'kysely';
 import { request } from 'undici';
@@ -15,15 +14,15 @@ import { type SeededAccount, seedDemoAccount } from '../../src/exchange/accounts
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
 import { freePort } from '../../src/lib/free-port.ts';
 import { closedGate } from '../support/gate.ts';
-import { newPerson, TEST_INTERNAL_KEY, TEST_LINK_KEY } from '../support/gateway.ts';
+import { newPerson } from '../support/gateway.ts';
+import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
-import { TEST_DATA_KEYS, TEST_ID_HMAC_KEY } from '../support/test-keys.ts';
 
 let database: TestDatabase;
 let blobFolder: string;
 let store: Store;
 let seeded: SeededAccount;
-let gateway: { process: ChildProcess; baseUrl: string } | undefined;
+let gateway: GatewayProcess | undefined;
 
 beforeAll(async () => {
   database = await createTestDatabase();
@@ -47,28 +46,11 @@ interface PatientWithQuery {
   networkQuery: { requestId: string; status: string };
 }
 
-/** Starts `src/gateway.ts` as it runs in a deployment. */
 async function startGateway(temporalAddress: string, variables: Record<string, string> = {}) {
-  const child = fork(new URL('../../src/gateway.ts', import.meta.url), {
-    execArgv: ['--import', 'tsx'],
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    env: {
-      PATH: process.env.PATH,
-      LOG_LEVEL: 'warn',
-      DATABASE_URL: database.databaseUrl,
-      TEMPORAL_ADDRESS: temporalAddress,
-      DATA_KEYS: TEST_DATA_KEYS,
-      BLOB_STORE: pathToFileURL(join(blobFolder, 'blobs')).href,
-      ID_HMAC_KEY: TEST_ID_HMAC_KEY,
-      LINK_SIGNING_KEY: TEST_LINK_KEY,
-      INTERNAL_TOKEN_KEY: TEST_INTERNAL_KEY,
-      PUBLIC_BASE_URL: 'http://127.0.0.1',
-      ...variables,
-    },
-  });
-  const [message] = await once(child, 'message');
-  gateway = { process: child, baseUrl: message.info.url as string };
-  return gateway;
+  const { databaseUrl } = database;
+  const started = await startGatewayProcess({ databaseUrl, temporalAddress, blobFolder, variables });
+  gateway = started;
+  return started;
 }
 
 async function createPatient(baseUrl: string) {

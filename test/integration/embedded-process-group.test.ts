@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { startChild } from '../../src/embedded/child-process.ts';
 import { startNodeProcess } from '../../src/embedded/node-process.ts';
 import { commandLineOf } from '../../src/embedded/orphan.ts';
-import { stopLeftOverNodeProcesses, writePidFile } from '../../src/embedded/pid-files.ts';
+import { stopLeftOverProcesses, writePidFile } from '../../src/embedded/pid-files.ts';
 import { ProcessGroup, StoppedError } from '../../src/embedded/process-group.ts';
 import type { RunningPart } from '../../src/embedded/running-part.ts';
 import { killAndWait, runHolder, testFolder } from '../support/postgres-tools.ts';
@@ -103,6 +103,26 @@ describe('a group of processes', () => {
     await vi.waitFor(() => expect(lines.at(-1)).toBe('worker is running again'), 10_000);
   });
 
+  test('removes a part for good, also one that waits for its next start, and the others run on', async () => {
+    const logFile = `${await testFolder()}/log`;
+    const { group } = makeGroup();
+    const start = () => startSleeper(logFile);
+    let mayStart = true;
+    const waiting = await group.start({
+      name: 'waiting',
+      start: () => (mayStart ? start() : Promise.reject(new Error('not now'))),
+    });
+    const running = await group.start({ name: 'running', start });
+    const other = await group.start({ name: 'other', start });
+    mayStart = false;
+    process.kill(waiting.pid, 'SIGKILL');
+    await waiting.exited;
+    await Promise.all([group.remove('running'), group.remove('waiting')]);
+    expect(await commandLineOf(running.pid)).toBeUndefined();
+    expect(group.pids()).toEqual({ other: other.pid });
+    await group.stop();
+  });
+
   test('can be stopped while a dead part waits to be started again', async () => {
     const logFile = `${await testFolder()}/log`;
     const lines: string[] = [];
@@ -190,7 +210,7 @@ describe('one of our processes', () => {
     // As if the system had given the pid that we wrote down to somebody else.
 
     await writePidFile(mine, 'another', stranger.pid);
-    await stopLeftOverNodeProcesses(mine);
+    await stopLeftOverProcesses(mine);
     expect(await commandLineOf(left.pid)).toBeUndefined();
     expect(await commandLineOf(stranger.pid)).toContain(others);
   });

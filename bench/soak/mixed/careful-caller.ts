@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { callUntilAnswered, type MadeCall } from '../../../test/faults/kill/workload.ts';
 import {
@@ -31,9 +32,16 @@ export function createCarefulCaller(
 ): CarefulCaller {
   const counts = { answered: 0, unanswered: 0 };
 
-  async function untilStatus(method: 'GET' | 'POST', path: string, isFinal: (status: number) => boolean) {
+  async function untilStatus(
+    method: 'GET' | 'POST',
+    path: string,
+    isFinal: (status: number) => boolean,
+    options: { idempotencyKey?: string } = {},
+  ) {
     for (;;) {
-      const answer = await callGateway(stack.connection, account, method, path).catch(() => undefined);
+      const answer = await callGateway(stack.connection, account, method, path, options).catch(
+        () => undefined,
+      );
       if (answer === undefined) counts.unanswered += 1;
       else counts.answered += 1;
       if (answer !== undefined && isFinal(answer.status)) return answer;
@@ -55,7 +63,8 @@ export function createCarefulCaller(
       counts.unanswered += made.unanswered;
       return made;
     },
-    steer: (path) => untilStatus('POST', path, (status) => status < 300 || status === 409),
+    steer: (path) =>
+      untilStatus('POST', path, (status) => status < 300 || status === 409, { idempotencyKey: randomUUID() }),
     get,
     async getUntil(path, wanted) {
       for (;;) {

@@ -133,7 +133,10 @@ async function recordSizes(
 }
 
 /** Every row once, and every person created once: a row that was handled twice would say `updated`. */
-async function checkImport({ caller, imported: { requestId, panel } }: Wave): Promise<string[]> {
+export async function checkImport({
+  caller,
+  imported: { requestId, panel },
+}: Pick<Wave, 'caller' | 'imported'>): Promise<string[]> {
   const { status, counts, result, sweep } = await caller.get(`patient/bulk/${requestId}`);
   if (status !== 'completed') return [`import ${requestId} is ${status}`];
   const rows = parse(await (await request(result)).body.text(), { columns: true }) as Record<

@@ -42,10 +42,17 @@ export async function cause(stack: MixedStack, { kind, target, seconds }: Planne
   }
 }
 
-async function kill(stack: MixedStack, part: string): Promise<void> {
+/** Ends a part, and waits until its supervisor has started it again. */
+export async function kill(
+  stack: Pick<MixedStack, 'pids'>,
+  part: string,
+  signal: NodeJS.Signals = 'SIGKILL',
+): Promise<void> {
   const pid = pidOf(stack, part);
-  process.kill(pid, 'SIGKILL');
-  const runs = await until(async () => stack.pids()[part] !== pid, { timeoutMs: RESTART_TIMEOUT_MS });
+  process.kill(pid, signal);
+  const runs = await until(async () => ![pid, undefined].includes(stack.pids()[part]), {
+    timeoutMs: RESTART_TIMEOUT_MS,
+  });
   if (!runs) throw new Error(`${part} was not started again`);
 }
 
@@ -65,7 +72,7 @@ async function deploy({ temporal }: MixedStack, build: BuildName): Promise<void>
   if (!accepted) throw new Error(`Temporal does not make ${build} current`);
 }
 
-function pidOf(stack: MixedStack, part: string): number {
+function pidOf(stack: Pick<MixedStack, 'pids'>, part: string): number {
   const pid = stack.pids()[part];
   if (pid === undefined) throw new Error(`${part} is not running`);
   return pid;

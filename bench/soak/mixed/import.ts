@@ -16,9 +16,9 @@ const TO_QUERY = 4;
 export async function runImport(
   caller: CarefulCaller,
   post: Post,
-  { folder, deadlineAt }: { folder: string; deadlineAt: number },
+  { folder, deadlineAt, rows = ROWS }: { folder: string; deadlineAt: number; rows?: number },
 ): Promise<Imported> {
-  const panel = await writePanel(join(folder, 'panel.csv'), { rows: ROWS, toQuery: TO_QUERY });
+  const panel = await writePanel(join(folder, 'panel.csv'), { rows, toQuery: TO_QUERY });
   const { requestId, uploadUrl } = await post(`patient/bulk?facilityId=${caller.account.facilityId}`);
   const path = `patient/bulk/${requestId}`;
   // A PUT whose answer was lost has been received, if the status says so.

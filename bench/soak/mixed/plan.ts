@@ -13,12 +13,16 @@ export const FAULT_TARGETS = {
 export type FaultKind = keyof typeof FAULT_TARGETS;
 export const FAULT_KINDS = Object.keys(FAULT_TARGETS) as FaultKind[];
 
-export interface PlannedFault {
-  kind: FaultKind;
+export interface Fault {
+  kind: string;
   target: string;
   seconds: number;
   /** Before the next fault. */
   pauseSeconds: number;
+}
+
+export interface PlannedFault extends Fault {
+  kind: FaultKind;
 }
 
 const SHORT = { from: 5, to: 60 };

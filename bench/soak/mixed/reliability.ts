@@ -7,10 +7,18 @@ const BEGIN = '<!-- Written by `npm run soak -- --minutes … --docs` -->';
 const END = '<!-- end -->';
 
 /** Renders a run as the section of docs/reliability.md. */
-export function renderMarkdown(run: MixedRun): string {
-  const { minutes, seed, seconds, calls, queries, webhooks, hieJobs, waves, losses } = run;
+export const renderMarkdown = (run: MixedRun): string =>
+  renderRun(`npm run soak -- --minutes ${run.minutes} --seed ${run.seed}`, run);
+
+/** Renders a run of a command; `more` are further rows of its work. */
+export function renderRun(
+  command: string,
+  run: Omit<MixedRun, 'seed' | 'minutes'>,
+  more: readonly (readonly [string, string])[] = [],
+): string {
+  const { seconds, calls, queries, webhooks, hieJobs, waves, losses } = run;
   return [
-    `\`npm run soak -- --minutes ${minutes} --seed ${seed}\` on ${new Date().toISOString().slice(0, 10)}, with ${machine()}:`,
+    `\`${command}\` on ${new Date().toISOString().slice(0, 10)}, with ${machine()}:`,
     '',
     '| Fault | Times | Seconds in all |',
     '|---|---|---|',
@@ -23,6 +31,7 @@ export function renderMarkdown(run: MixedRun): string {
     `| network queries | ${queries} |`,
     `| webhooks; repeated under their id | ${webhooks.messages}; ${webhooks.repeats} |`,
     `| queries of patients whom hie knows; jobs that it accepted | ${hieJobs.queries}; ${hieJobs.accepted} |`,
+    ...more.map(([what, value]) => `| ${what} | ${value} |`),
     `| all work had ended after | ${seconds} s |`,
     `| **lost, doubled or stuck** | **${losses.length}** |`,
   ].join('\n');

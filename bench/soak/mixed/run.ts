@@ -3,11 +3,12 @@ import type { RequestLogEntry } from '../../../src/simulator/request-log.ts';
 import { until } from '../../../test/faults/kill/until.ts';
 import { SLOW_SOURCES } from '../../../test/faults/kill/workload.ts';
 import { seededRandom } from '../../../test/support/seeded-random.ts';
+import type { StackAccess } from '../../../test/support/stack.ts';
 import { hasQueryEnded } from './careful-caller.ts';
 import { checkWave, type RecordSizes, type WaveFacts } from './check-wave.ts';
 import { cause } from './faults.ts';
 import type { MixedStack } from './mixed-stack.ts';
-import { FAULT_KINDS, type PlannedFault, planFaults } from './plan.ts';
+import { type Fault, planFaults } from './plan.ts';
 import { runWave, type Wave } from './wave.ts';
 
 export interface MixedRun {
@@ -42,6 +43,7 @@ export async function runMixed(
   log(`An undisturbed wave: ${facts.queries} queries, ${facts.webhooks} webhooks`);
   const run = await runDisturbed(stack, {
     faults: planFaults(seededRandom(seed)),
+    cause: (fault) => cause(stack, fault),
     endsWithinMs: minutes * 60_000,
     wavesAtOnce: WAVES_AT_ONCE,
     usual: facts.records,
@@ -52,7 +54,7 @@ export async function runMixed(
 }
 
 /** A wave without faults, and what came of it. */
-export async function runUndisturbed(stack: MixedStack): Promise<{ wave: Wave; facts: WaveFacts }> {
+export async function runUndisturbed(stack: StackAccess): Promise<{ wave: Wave; facts: WaveFacts }> {
   await stack.simulator.changeSettings(SLOW_SOURCES);
   const wave = await runWave(stack, 0, { timeoutMs: END_TIMEOUT_MS });
   await queriesEnded(wave);
@@ -60,10 +62,14 @@ export async function runUndisturbed(stack: MixedStack): Promise<{ wave: Wave; f
   return { wave, facts: await checkWave(stack, wave, await stack.received(), undefined) };
 }
 
-export interface Disturbance {
+export interface Disturbance<F extends Fault> {
   /** One after the other, until there are no more or the time is over. Waves begin until then. */
-  faults: Iterable<PlannedFault>;
+  faults: Iterable<F>;
+  /** Does the fault, and undoes it after its time. Rejects when a part does not come back. */
+  cause: (fault: F) => Promise<void>;
   endsWithinMs: number;
+  /** So many faults befall it even if that takes longer; default 0. */
+  faultsMin?: number;
   wavesAtOnce: number;
   /** The records after an undisturbed wave. */
   usual: RecordSizes;
@@ -72,15 +78,16 @@ export interface Disturbance {
 }
 
 /** Waves while faults befall the stack, and what came of them. */
-export async function runDisturbed(
-  stack: MixedStack,
-  { faults, endsWithinMs, wavesAtOnce, usual, signal, log }: Disturbance,
+export async function runDisturbed<F extends Fault>(
+  stack: StackAccess,
+  { faults, cause, endsWithinMs, faultsMin = 0, wavesAtOnce, usual, signal, log }: Disturbance<F>,
 ): Promise<Omit<MixedRun, 'seed' | 'minutes'>> {
   const before = await stack.simulator.requests();
   const startedAt = Date.now();
   const endsAt = startedAt + endsWithinMs;
   let allCaused = false;
-  const isOver = () => Date.now() > endsAt || signal?.aborted === true;
+  const caused: F[] = [];
+  const isOver = () => signal?.aborted === true || (Date.now() > endsAt && caused.length >= faultsMin);
   const losses: string[] = [];
   const waves: Wave[] = [];
   let started = 0;
@@ -97,8 +104,10 @@ export async function runDisturbed(
       log(`${since(startedAt)} wave ${number} has ended`);
     }
   });
-  const caused = await causeFaults(stack, {
+  await causeFaults({
+    caused,
     faults,
+    cause,
     isOver,
     losses,
     log: (line) => log(`${since(startedAt)} ${line}`),
@@ -135,16 +144,18 @@ export async function runDisturbed(
 }
 
 /** One after the other; only a source that refuses everybody does so for minutes beside the others. */
-async function causeFaults(
-  stack: MixedStack,
-  {
-    faults,
-    isOver,
-    losses,
-    log,
-  }: Pick<Disturbance, 'faults' | 'log'> & { isOver: () => boolean; losses: string[] },
-): Promise<PlannedFault[]> {
-  const caused: PlannedFault[] = [];
+async function causeFaults<F extends Fault>({
+  caused,
+  faults,
+  cause,
+  isOver,
+  losses,
+  log,
+}: Pick<Disturbance<F>, 'faults' | 'cause' | 'log'> & {
+  caused: F[];
+  isOver: () => boolean;
+  losses: string[];
+}): Promise<void> {
   let outage: Promise<void> = Promise.resolve();
   for (const fault of faults) {
     if (isOver()) break;
@@ -152,7 +163,7 @@ async function causeFaults(
     if (isLong) await outage;
     log(`${fault.kind}: ${fault.target}${fault.seconds > 0 ? `, ${fault.seconds} s` : ''}`);
     caused.push(fault);
-    const done = cause(stack, fault).catch(
+    const done = cause(fault).catch(
       (error: unknown) =>
         void losses.push(`${fault.kind} ${fault.target}: ${error instanceof Error ? error.message : error}`),
     );
@@ -161,7 +172,6 @@ async function causeFaults(
     await sleep(fault.pauseSeconds * 1_000);
   }
   await outage;
-  return caused;
 }
 
 /** Also the queries that nothing in the wave waits for. What has not ended in time is a loss that `checkWave` reports. */
@@ -182,8 +192,8 @@ const acceptedJobs = (log: readonly RequestLogEntry[]): number =>
     ({ source, operation, status }) => source === 'hie' && operation === 'everything' && status === 202,
   ).length;
 
-const countFaults = (caused: readonly PlannedFault[]): MixedRun['faults'] =>
-  FAULT_KINDS.map((kind) => {
+const countFaults = (caused: readonly Fault[]): MixedRun['faults'] =>
+  [...new Set(caused.map(({ kind }) => kind))].sort().map((kind) => {
     const ofKind = caused.filter((fault) => fault.kind === kind);
     return { kind, times: ofKind.length, seconds: sum(ofKind, ({ seconds }) => seconds) };
   });

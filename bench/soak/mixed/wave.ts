@@ -99,7 +99,7 @@ async function steerQuery(caller: CarefulCaller, post: Post, patientId: string):
 }
 
 /** Made in the database, as the admin CLI does; the database may be away. */
-async function newAccount(stack: StackAccess, deadlineAt: number): Promise<StackAccount> {
+export async function newAccount(stack: StackAccess, deadlineAt: number): Promise<StackAccount> {
   for (;;) {
     try {
       return await stack.addAccount();

@@ -1,0 +1,132 @@
+import type { StackConnection } from '../embedded/connection-file.ts';
+import { allOrThrow, openStack, type StackSite, type StartedParts } from '../embedded/open-stack.ts';
+import {
+  gatewayEnvironment,
+  receiverEnvironment,
+  simulatorEnvironment,
+  workerEnvironment,
+} from '../embedded/stack-environment.ts';
+import { connectionOf, prepareStack } from '../embedded/stack-facts.ts';
+import type { StackOptions } from '../embedded/stack-options.ts';
+import { ensurePorts } from '../embedded/stack-ports.ts';
+import { ensureSecrets } from '../embedded/stack-secrets.ts';
+import { startDatabase } from '../embedded/stack-servers.ts';
+import { CLUSTER_PORT_NAMES, GATEWAYS } from './cluster-ports.ts';
+import { type ProxyCounts, startProxy } from './proxy/proxy.ts';
+import { rollCluster } from './roll.ts';
+import type { RunningParts } from './running-parts.ts';
+import { getSeaweedFs } from './seaweedfs/program.ts';
+import { s3Environment, startSeaweedFs } from './seaweedfs/seaweedfs.ts';
+import { startTemporalCluster } from './temporal/start-temporal.ts';
+import { buildName, startWorkers } from './worker-groups.ts';
+
+export type ClusterOptions = Pick<
+  StackOptions,
+  'dataDir' | 'log' | 'logLevel' | 'onStart' | 'ports' | 'outside' | 'signal'
+>;
+
+export interface Cluster {
+  readonly connection: StackConnection;
+  pids(): Record<string, number>;
+  /** What the proxy has seen. */
+  readonly requests: Readonly<ProxyCounts>;
+  /** Replaces workers, gateways and receiver by those of a new build, one after the other. */
+  roll(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Longer than the proxy needs to notice that a gateway is not ready. */
+const DRAIN_SECONDS = '2';
+
+/**
+ * Starts the system on one machine as it runs on many: two gateways behind a proxy, three worker processes with the task
+ * queues apart, the receiver, PostgreSQL, an S3 server for blobs, and a Temporal server with its services apart. Behaves like
+ * startStack otherwise.
+ */
+export async function startCluster(options: ClusterOptions): Promise<Cluster> {
+  const hasPostgres = options.outside?.databaseUrl === undefined;
+  let parts: RunningParts | undefined;
+  const { connection, group, stop } = await openStack({ ...options, hasPostgres }, async (site) => {
+    const { started, running } = await startParts(options, site);
+    parts = running;
+    return started;
+  });
+  if (parts === undefined) throw new Error('The cluster has no parts.');
+  const running = parts;
+  let build = 1;
+  let rolling: Promise<void> = Promise.resolve();
+  return {
+    connection,
+    pids: () => group.pids(),
+    requests: running.proxy.counts,
+    roll: () => {
+      rolling = rolling.then(() => {
+        build += 1;
+        return rollCluster(running, connection, build);
+      });
+      return rolling;
+    },
+    stop,
+  };
+}
+
+async function startParts(
+  options: ClusterOptions,
+  site: StackSite,
+): Promise<{ started: StartedParts; running: RunningParts }> {
+  const { outside = {}, logLevel = 'info' } = options;
+  const { dataDir, group, closers, step } = site;
+  const secrets = await ensureSecrets(dataDir);
+  const ports = await ensurePorts(dataDir, options.ports, CLUSTER_PORT_NAMES);
+  const context = { group, dataDir, ports, secrets, outside, closers };
+  const program = await getSeaweedFs();
+  const secretKey = secrets.s3SecretKey;
+  const [databaseUrl] = await allOrThrow([
+    step('PostgreSQL', startDatabase(context)),
+    step(
+      'SeaweedFS',
+      group.start({
+        name: 'seaweedfs',
+        start: (signal) => startSeaweedFs({ program, dataDir, ports, secretKey, signal }),
+      }),
+    ),
+    site.startNode('simulator', () => ({
+      entry: 'simulator.ts',
+      environment: simulatorEnvironment({ dataDir, logLevel, ports, secrets }),
+    })),
+  ]);
+  const temporal = await startTemporalCluster(site, context, databaseUrl);
+  const servers = { databaseUrl, temporal, logLevel };
+  const prepared = await step('database schema', prepareStack(context, servers));
+  const { facts } = prepared;
+
+  const s3 = s3Environment(ports, secretKey);
+  const gateways = GATEWAYS.map((name) => ({ name, url: `http://127.0.0.1:${ports[name]}` }));
+  const proxy = await startProxy({ port: ports.gateway, backends: gateways.map(({ url }) => url) });
+  closers.push(() => proxy.close());
+  const environment = { ...workerEnvironment(facts), ...s3 };
+  await allOrThrow([
+    ...GATEWAYS.map((name) =>
+      site.startNode(name, () => ({
+        entry: 'gateway.ts',
+        environment: {
+          ...gatewayEnvironment(facts),
+          ...s3,
+          GATEWAY_PORT: String(ports[name]),
+          GATEWAY_DRAIN_SECONDS: DRAIN_SECONDS,
+          TRUSTED_PROXIES: 'loopback',
+        },
+      })),
+    ),
+    site.startNode('receiver', () => ({ entry: 'receiver.ts', environment: receiverEnvironment(facts) })),
+    // Last, so that they stop first: the work that they finish needs all the other parts.
+    startWorkers(site, environment, 1),
+  ]);
+  for (const { name, url } of gateways)
+    if (!(await proxy.waitUntilReady(url, Date.now() + 30_000))) throw new Error(`${name} is not ready`);
+  site.log(`Workers of ${buildName(1)} serve the task queues`);
+  return {
+    started: { connection: connectionOf(prepared, servers), ui: temporal.ui },
+    running: { site, proxy, gateways, workerEnvironment: environment },
+  };
+}

@@ -1,0 +1,52 @@
+import { join } from 'node:path';
+import { startChild } from '../embedded/child-process.ts';
+import { fileSize, findLogLine } from '../embedded/log-file.ts';
+import { writePidFile } from '../embedded/pid-files.ts';
+import { describeExit, type RunningPart, type StopStep } from '../embedded/running-part.ts';
+
+export interface ServerProcess {
+  /** Also of the log file and the pid file. */
+  name: string;
+  /** Must be part of the arguments, so that a later run recognizes what a killed one left. */
+  dataDir: string;
+  file: string;
+  args: readonly string[];
+  env?: Record<string, string>;
+  /** Resolves when the server serves; rejects when it does not in time. */
+  serves: () => Promise<unknown>;
+  /** What in its log explains why it did not start. */
+  reason: RegExp;
+}
+
+const STOP_STEPS: readonly StopStep[] = [
+  { signal: 'SIGTERM', waitMs: 15_000 },
+  { signal: 'SIGKILL', waitMs: 5_000 },
+];
+
+/** Starts a server of others. Resolves when it serves; throws with its own reason when it ends before. */
+export async function startServerProcess(server: ServerProcess): Promise<RunningPart> {
+  const { name, dataDir, file, args, env } = server;
+  const logFile = join(dataDir, 'logs', `${name}.log`);
+  const logStart = await fileSize(logFile);
+  const child = await startChild({
+    file,
+    args,
+    logFile,
+    cwd: dataDir,
+    stopSteps: STOP_STEPS,
+    ...(env === undefined ? {} : { env }),
+  });
+  await writePidFile(dataDir, name, child.pid);
+  const ended = child.exited.then((status) => {
+    throw new Error(`it ${describeExit(status)}`);
+  });
+  ended.catch(() => undefined);
+  try {
+    await Promise.race([server.serves(), ended]);
+    return child;
+  } catch (error) {
+    await child.stop();
+    const reason = (await findLogLine(logFile, logStart, server.reason)) ?? (error as Error).message;
+    throw new Error(`${name} did not start: ${reason} (log: ${logFile})`);
+  }
+}

@@ -1,0 +1,34 @@
+import type { StackSite } from '../embedded/open-stack.ts';
+import { WORKER_NODE_ARGS } from '../embedded/stack.ts';
+import type { Environment } from '../embedded/stack-environment.ts';
+
+/** The task queues of each worker process (WORKER_QUEUES). `exchange` serves `webhooks` and `builds` too. */
+export const WORKER_GROUPS = {
+  'worker-exchange': 'exchange',
+  'worker-sources': 'source-hie source-pharmacy source-lab',
+  'worker-orchestrator': 'orchestrator',
+} as const;
+
+export const buildName = (build: number): string => `build-${build}`;
+/** As the processes of a build are named in logs and pid files. */
+export const workerNames = (build: number): string[] =>
+  Object.keys(WORKER_GROUPS).map((group) => `${group}-${build}`);
+
+/** Starts the workers of a build beside those of others. */
+export async function startWorkers(site: StackSite, environment: Environment, build: number): Promise<void> {
+  await Promise.all(
+    Object.entries(WORKER_GROUPS).map(([group, queues]) =>
+      site.startNode(`${group}-${build}`, () => ({
+        entry: 'worker.ts',
+        nodeArgs: WORKER_NODE_ARGS,
+        environment: {
+          ...environment,
+          WORKER_QUEUES: queues,
+          WORKER_VERSIONING: 'on',
+          BUILD_ID: buildName(build),
+          WORKER_PORT: '0',
+        },
+      })),
+    ),
+  );
+}

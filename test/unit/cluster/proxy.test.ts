@@ -1,0 +1,147 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Dispatcher, request } from 'undici';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type GatewayProxy, startProxy } from '../../../src/cluster/proxy/proxy.ts';
+import { freePort } from '../../../src/lib/free-port.ts';
+import { closedGate } from '../../support/gate.ts';
+
+interface Backend {
+  name: string;
+  isReady: boolean;
+  received: string[];
+  handle: (incoming: IncomingMessage, reply: ServerResponse) => void;
+  server: Server;
+  url: string;
+}
+
+let backends: Backend[];
+let proxy: GatewayProxy;
+
+beforeEach(async () => {
+  backends = await Promise.all(['a', 'b'].map(startBackend));
+  proxy = await startProxy({ port: await freePort(), backends: backends.map(({ url }) => url) });
+  for (const { url } of backends) expect(await proxy.waitUntilReady(url, Date.now() + 10_000)).toBe(true);
+});
+afterEach(async () => {
+  await proxy.close();
+  for (const { server } of backends) stop(server);
+});
+
+async function startBackend(name: string): Promise<Backend> {
+  const backend: Backend = {
+    name,
+    isReady: true,
+    received: [],
+    handle: (_incoming, reply) => void reply.end(name),
+    url: '',
+    server: createServer((incoming, reply) => {
+      if (incoming.url === '/ready') return void reply.writeHead(backend.isReady ? 200 : 503).end();
+      const chunks: Buffer[] = [];
+      incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+      incoming.on('end', () => backend.received.push(`${incoming.method} ${Buffer.concat(chunks)}`.trim()));
+      incoming.on('end', () => backend.handle(incoming, reply));
+    }),
+  };
+  backend.server.listen(await freePort(), '127.0.0.1');
+  await once(backend.server, 'listening');
+  backend.url = `http://127.0.0.1:${(backend.server.address() as { port: number }).port}`;
+  return backend;
+}
+
+function stop(server: Server): void {
+  server.close();
+  server.closeAllConnections();
+}
+
+async function call(method: Dispatcher.HttpMethod, headers: Record<string, string> = {}, body?: string) {
+  const answer = await request(`${proxy.url}/x?y=1`, { method, headers, body: body ?? null });
+  return { status: answer.statusCode, text: await answer.body.text() };
+}
+
+const cut = (_incoming: IncomingMessage, reply: ServerResponse): void => void reply.socket?.destroy();
+const cutInTheMiddle = (_incoming: IncomingMessage, reply: ServerResponse): void => {
+  reply.writeHead(200, { 'content-length': '10' }).write('begin');
+  setTimeout(() => reply.socket?.destroy(), 20);
+};
+const allReceived = () => backends.flatMap(({ received }) => received);
+
+test('gateways take turns', async () => {
+  const answers = [await call('GET'), await call('GET'), await call('GET'), await call('GET')];
+  expect(answers.map(({ text }) => text).sort()).toEqual(['a', 'a', 'b', 'b']);
+});
+
+test.each([
+  ['a GET', 'GET' as const, {}, undefined],
+  ['a POST with an Idempotency-Key', 'POST' as const, { 'idempotency-key': 'k1' }, 'body'],
+])('%s whose answer is lost is sent to the other gateway', async (_, method, headers, body) => {
+  for (const lose of [cut, cutInTheMiddle]) {
+    const [first] = backends;
+    if (first !== undefined) first.handle = lose;
+    expect(await call(method, headers, body)).toEqual({ status: 200, text: 'b' });
+    expect(await call(method, headers, body)).toEqual({ status: 200, text: 'b' });
+  }
+  const sent = [method, body].filter(Boolean).join(' ');
+  expect(new Set(allReceived())).toEqual(new Set([sent]));
+  expect(proxy.counts).toMatchObject({ requests: 4, failed: 0 });
+  expect(proxy.counts.repeated).toBeGreaterThan(0);
+});
+
+test('a POST without an Idempotency-Key is sent once, and the caller learns that its answer was lost', async () => {
+  for (const backend of backends) backend.handle = cut;
+  const { status, text } = await call('POST', {}, 'body');
+  expect(status).toBe(502);
+  expect(JSON.parse(text)).toMatchObject({ status: 502, detail: expect.stringContaining('Idempotency-Key') });
+  expect(allReceived()).toEqual(['POST body']);
+  expect(proxy.counts).toMatchObject({ repeated: 0, failed: 1 });
+});
+
+test('a POST without an Idempotency-Key goes to the other gateway if the first one took no connection', async () => {
+  const [first] = backends;
+  if (first !== undefined) stop(first.server);
+  for (const _ of [1, 2, 3]) expect(await call('POST', {}, 'body')).toEqual({ status: 200, text: 'b' });
+  expect(allReceived()).toEqual(['POST body', 'POST body', 'POST body']);
+});
+
+test('a 503 of a gateway that is not ready is asked elsewhere; one of a ready gateway, which sheds load, is passed on', async () => {
+  const [first, second] = backends as [Backend, Backend];
+  const shed = (_incoming: IncomingMessage, reply: ServerResponse) => void reply.writeHead(503).end('later');
+  first.handle = shed;
+  expect([await call('GET'), await call('GET')]).toContainEqual({ status: 503, text: 'later' });
+
+  second.handle = shed;
+  first.handle = (_incoming, reply) => {
+    first.isReady = false;
+    second.handle = (_again, other) => void other.end('b');
+    reply.writeHead(503).end('the database is away');
+  };
+  const answers = [await call('GET'), await call('GET')];
+  expect(answers).not.toContainEqual({ status: 503, text: 'the database is away' });
+  expect(answers).toContainEqual({ status: 200, text: 'b' });
+});
+
+test('while no gateway is ready, requests wait', async () => {
+  for (const backend of backends) backend.isReady = false;
+  await expect.poll(async () => (await Promise.race([call('GET'), sleep(700)])) === undefined).toBe(true);
+  const waiting = call('GET');
+  for (const backend of backends) backend.isReady = true;
+  expect((await waiting).status).toBe(200);
+  expect(proxy.counts.failed).toBe(0);
+});
+
+test('a large body is streamed while it is still being received', async () => {
+  const gate = closedGate();
+  async function* parts() {
+    yield 'first';
+    await gate.passed;
+    yield 'second';
+  }
+  for (const backend of backends)
+    backend.server.on('request', (incoming: IncomingMessage) => incoming.once('data', () => gate.open()));
+  const answer = await request(`${proxy.url}/x`, { method: 'PUT', body: Readable.from(parts()) });
+  await answer.body.dump();
+  expect(answer.statusCode).toBe(200);
+  expect(allReceived()).toEqual(['PUT firstsecond']);
+});
