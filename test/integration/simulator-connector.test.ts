@@ -118,7 +118,7 @@ describe('a connector at a simulated source', () => {
     await simulator.admin.setRules([{ fault }]);
     for (const source of SOURCE_NAMES) {
       const outcome = await collect(source).catch((error: { kind?: string }) => error.kind);
-      expect([undefined, 'bad-answer']).toContain(outcome);
+      expect([undefined, 'refused']).toContain(outcome);
     }
   });
 

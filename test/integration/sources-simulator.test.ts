@@ -218,8 +218,10 @@ describe('faults become failures of a kind, with a reason', () => {
       'hie',
       { fault: { type: 'wrong-patient' } },
       {
-        kind: 'bad-answer',
-        message: 'hie answered Patient/$match with another patient',
+        kind: 'refused',
+        message: expect.stringContaining(
+          'hie answered Patient/$match with another patient as a certain match',
+        ),
       },
     ],
     [

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
+import { completenessLines, completenessMeta } from '../../src/exchange/records/completeness.ts';
 import { readRecordCompleteness } from '../../src/exchange/records/completeness-store.ts';
 import { type ConsolidatedFilter, readConsolidated } from '../../src/exchange/records/read-consolidated.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
@@ -95,6 +96,14 @@ describe('a C-CDA document', () => {
     const converted = procedures.find(({ origins }) => origins.length === 1);
     expect(converted?.content.meta?.source).toMatch(/^hie-[0-9a-f-]{36}\.xml$/);
     expect(await conversions(patientId)).toEqual([{ outcome: 'converted', reason: null, resources: 2 }]);
+    const standing = await environment.store.asAccount(accountId, (tx) =>
+      readRecordCompleteness(tx, patientId),
+    );
+    expect(completenessLines(standing).join()).toContain(
+      '3 resources (2 of them read from documents) and 1 document',
+    );
+    const counts = JSON.stringify(completenessMeta(standing));
+    expect(counts).toContain('{"url":"fromDocuments","valueUnsignedInt":2}');
   });
 
   test('that comes again changes nothing; a newer version of it takes its place', async () => {

@@ -21,6 +21,7 @@ export const ANSWERED: RecordCompleteness = {
       lastAttempted: new Date('2026-03-07T10:00:00Z'),
       lastCompleted: new Date('2026-03-07T10:05:00Z'),
       resources: 7,
+      fromDocuments: 0,
       documents: 1,
       omissions: [],
     },

@@ -17,8 +17,10 @@ export interface SourceCompleteness {
   /** Why the last attempt failed. */
   reason?: string;
   resources: number;
+  /** The part of the resources that was read from documents (C-CDA). */
+  fromDocuments: number;
   documents: number;
-  /** The part of these that arrived by message, unrequested. */
+  /** The part of the resources that arrived by message, unrequested. */
   messages?: { resources: number; last: Date };
   /** Set when the last completed attempt asked for changes only: since when, and when everything was last asked for. */
   changes?: { since: Date; fullAt: Date };
@@ -48,8 +50,8 @@ export async function readRecordCompleteness(tx: AccountTx, patientId: string): 
     await countKept(tx, patientId),
   ];
   const countsOf = (source: RecordSource) => {
-    const { resources = 0, documents = 0, messages } = kept.get(source) ?? {};
-    return { resources, documents, ...(messages === undefined ? {} : { messages }) };
+    const { resources = 0, fromDocuments = 0, documents = 0, messages } = kept.get(source) ?? {};
+    return { resources, fromDocuments, documents, ...(messages === undefined ? {} : { messages }) };
   };
   const sources = SOURCE_TYPES.map((source): SourceCompleteness => {
     const { omissions, ...last }: Asked = asked.get(source) ?? { state: 'never-asked', omissions: [] };
@@ -145,28 +147,34 @@ async function readRefused(
 async function countKept(
   tx: AccountTx,
   patientId: string,
-): Promise<Map<RecordSource, Pick<SourceCompleteness, 'resources' | 'documents' | 'messages'>>> {
+): Promise<
+  Map<RecordSource, Pick<SourceCompleteness, 'resources' | 'fromDocuments' | 'documents' | 'messages'>>
+> {
   const { rows } = await sql<{
     source: RecordSource;
     resources: number;
+    fromDocuments: number;
     documents: number;
     byMessage: number;
     lastMessage: Date | null;
   }>`
     select source, sum(resources)::int as resources, sum(documents)::int as documents,
-      sum("byMessage")::int as "byMessage", max("lastMessage") as "lastMessage" from (
+      sum("fromDocuments")::int as "fromDocuments", sum("byMessage")::int as "byMessage", max("lastMessage") as "lastMessage" from (
       select source, count(*) as resources, 0 as documents,
+        count(*) filter (where is_converted and not reported) as "fromDocuments",
         count(*) filter (where reported) as "byMessage", max(collected_at) filter (where reported) as "lastMessage"
-      from (select source, collected_at, coalesce(converted_from, source_id) ~ ${OF_MESSAGE} as reported
+      from (select source, collected_at, converted_from is not null as is_converted,
+          coalesce(converted_from, source_id) ~ ${OF_MESSAGE} as reported
         from patient_resource where patient_id = ${patientId}) as kept group by source
       union all
-      select source, 0, count(*), 0, null from ${listedDocuments(patientId)} as listed group by source
+      select source, 0, count(*), 0, 0, null from ${listedDocuments(patientId)} as listed group by source
     ) as counts group by source`.execute(tx.db);
   return new Map(
-    rows.map(({ source, resources, documents, byMessage, lastMessage }) => [
+    rows.map(({ source, resources, fromDocuments, documents, byMessage, lastMessage }) => [
       source,
       {
         resources,
+        fromDocuments,
         documents,
         ...(lastMessage === null ? {} : { messages: { resources: byMessage, last: lastMessage } }),
       },

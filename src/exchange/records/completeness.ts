@@ -39,9 +39,10 @@ const timeText = (at: Date): string => momentText(`${at.toISOString().slice(0, 1
 
 function sourceLine(standing: SourceCompleteness): string {
   const { source, state, lastAttempted, lastCompleted, reason, resources, documents, omissions } = standing;
+  const { fromDocuments, messages, changes } = standing;
   const name = sourceName(source);
-  const all = `${resources} ${resources === 1 ? 'resource' : 'resources'} and ${documents} ${documents === 1 ? 'document' : 'documents'}`;
-  const { messages, changes } = standing;
+  const read = fromDocuments === 0 ? '' : ` (${fromDocuments} of them read from documents)`;
+  const all = `${resources} ${resources === 1 ? 'resource' : 'resources'}${read} and ${documents} ${documents === 1 ? 'document' : 'documents'}`;
   const asked =
     changes === undefined
       ? []
@@ -129,6 +130,9 @@ function sourceExtension(standing: SourceCompleteness): Json {
       ...instant('lastCompleted', lastCompleted),
       ...(reason === undefined ? [] : [text('reason', reason)]),
       { url: 'resources', valueUnsignedInt: resources },
+      ...(standing.fromDocuments === 0
+        ? []
+        : [{ url: 'fromDocuments', valueUnsignedInt: standing.fromDocuments }]),
       { url: 'documents', valueUnsignedInt: documents },
       ...(standing.messages === undefined
         ? []

@@ -162,9 +162,10 @@ export interface LargeAttachment extends Omit<Attachment, 'bytes'> {
  * - `rate-limited`: 429; the same call may be retried after `retryAfterMs`.
  * - `denied`: the source rejects our credentials (401, 403, a refused token request), and would for any patient; the same
  *   call may be retried once an operator has mended them.
- * - `refused`: the source refuses this request (other 4xx, a 403 because of consent, configuration); retrying does not help.
- * - `bad-answer`: the response is not what was requested (content type, size, JSON, another person's Patient); a new
- *   attempt may succeed.
+ * - `refused`: the source refuses this request (other 4xx, a 403 because of consent, configuration), or claims that another
+ *   person is the patient; retrying does not help.
+ * - `bad-answer`: the response is not what was requested (content type, size, JSON, another person's record); a new attempt
+ *   may succeed.
  * - `job-failed`: the source accepted the request and its job then failed; a new attempt may succeed.
  */
 export type SourceFailureKind =

@@ -28,14 +28,17 @@ const graded = (resource: unknown, grade: string) => ({
 });
 
 describe('$match', () => {
-  test('an answer that claims somebody else to be our person is bad, and names nobody', async () => {
+  test('an answer that claims somebody else to be our person ends the request at once, and names nobody', async () => {
     await start({ 'POST Patient/$match': { json: bundle([somebodyElse]) } });
     await expect(begin()).rejects.toMatchObject({
-      kind: 'bad-answer',
-      message: 'hie answered Patient/$match with another patient',
+      kind: 'refused',
+      message:
+        'hie answered Patient/$match with another patient as a certain match: nothing was collected; compare our ' +
+        'description of the patient with the source, then query it again',
     });
     source.routes = { 'POST Patient/$match': { json: graded(somebodyElse, 'certain') } };
-    await expect(begin()).rejects.toMatchObject({ kind: 'bad-answer' });
+    await expect(begin()).rejects.toMatchObject({ kind: 'refused' });
+    expect(source.askedFor('GET Patient/p9')).toEqual([]);
   });
 
   test('somebody else who is only a candidate, and a namesake nobody can prove, leave the person unknown', async () => {

@@ -189,7 +189,7 @@ describe('a $match that fails', () => {
   test('because the source claims somebody else to be ours, is not followed by searches', async () => {
     const somebody = { ...adaAtSource, id: 'p9', birthDate: '1971-01-01' };
     await start({ 'POST Patient/$match': { json: bundle([somebody]) }, ...found });
-    await expect(begin()).rejects.toMatchObject({ kind: 'bad-answer' });
+    await expect(begin()).rejects.toMatchObject({ kind: 'refused' });
     expect(asked('POST Patient/_search')).toBe(0);
   });
 });

@@ -3,7 +3,7 @@ import { agreesWithPerson, describesPerson } from '../../patients/rules/patient-
 import { isMissingOperation, type Support } from '../capabilities.ts';
 import { bundleOf } from '../collect/bundle.ts';
 import { SourceFailure } from '../connector.ts';
-import { badResponse, failureOfStatus, isRecord } from '../http/failures.ts';
+import { failureOfStatus, isRecord } from '../http/failures.ts';
 import { FHIR_JSON, type JsonResponse, readError } from '../http/source-http.ts';
 import type { SourceContext } from '../source-context.ts';
 import { linkedPatients } from './linked-patients.ts';
@@ -30,7 +30,8 @@ export interface FoundPatients {
  *
  * Other Patients in a response are ignored unless the source claims that they are our person. A `$match` result is a claim
  * unless it is graded lower than certain. If no result is our person and one that is claimed has another name, birth date
- * or gender, the response is bad: such a source might send another person's records. A Patient that agrees in these but
+ * or gender, nothing is collected, and the source is not asked again by itself: it would give the same answer, and
+ * somebody has to look at which description is wrong. A Patient that agrees in these but
  * shares no address, phone or identifier is not proven to be our person, so the source counts as not knowing the person.
  *
  * A source without `$match`, or whose `$match` fails or finds no patient, is searched. A search claims nothing: namesakes, or
@@ -113,7 +114,7 @@ async function searchAfter(
   throw new SourceFailure('bad-answer', `${failure.message}, and its searches do not find the patient`);
 }
 
-/** @throws SourceFailure when the source claims that somebody else is our person */
+/** @throws SourceFailure `refused` when the source claims that somebody else is our person */
 function trustedPatients(
   { config }: SourceContext,
   person: Demographics,
@@ -122,7 +123,12 @@ function trustedPatients(
   const patients = readPatients(bundleOf(config.source, MATCH, answer));
   const trusted = patients.filter((patient) => describesPerson(person, patient));
   if (trusted.length === 0 && claimedPatients(answer).some((patient) => !agreesWithPerson(person, patient))) {
-    throw badResponse(config.source, `answered ${MATCH} with another patient`);
+    const remedy =
+      'nothing was collected; compare our description of the patient with the source, then query it again';
+    throw new SourceFailure(
+      'refused',
+      `${config.source} answered ${MATCH} with another patient as a certain match: ${remedy}`,
+    );
   }
   return trusted;
 }
