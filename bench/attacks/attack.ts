@@ -48,13 +48,13 @@ export async function slowestHealth(target: Target, work: Promise<unknown>): Pro
 /** CPU time of the gateway while `work` runs, which the load of the machine does not change. */
 export async function gatewayCpu<T>({ stack }: Target, work: () => Promise<T>): Promise<[T, string]> {
   const pid = stack.stack.pids().gateway;
-  const before = await cpuMs(pid);
+  const before = await mainThreadCpuMs(pid);
   const result = await work();
-  return [result, `${((await cpuMs(pid)) - before).toFixed(0)} ms of CPU`];
+  return [result, `${((await mainThreadCpuMs(pid)) - before).toFixed(0)} ms of CPU`];
 }
 
-/** On other systems than Linux, NaN. */
-async function cpuMs(pid: number | undefined): Promise<number> {
+/** What the main thread of a process has run until now. On other systems than Linux, NaN. */
+export async function mainThreadCpuMs(pid: number | undefined): Promise<number> {
   const text = await readFile(`/proc/${pid}/schedstat`, 'utf8').catch(() => '');
   return Number(text.split(' ')[0] || Number.NaN) / 1e6;
 }

@@ -12,6 +12,7 @@ import { startHostileSource } from './hostile-source.ts';
 import { foreignIdempotencyKey } from './idempotency-keys.ts';
 import { localUser } from './local-user.ts';
 import { announcedMessages, slowMessages } from './message-places.ts';
+import { oversizedAnswers } from './oversized-answers.ts';
 import { emptyEntries, growingPatient } from './oversized-requests.ts';
 import { slowConversions } from './slow-conversions.ts';
 import { innerDestinations, oldSignature, putInsteadOfPost, unknownKeys } from './strangers.ts';
@@ -19,6 +20,7 @@ import { innerDestinations, oldSignature, putInsteadOfPost, unknownKeys } from '
 /** What once stopped, starved or read the service. The last one leaves the audit of its account without a head. */
 const ATTACKS: readonly Attack[] = [
   ...[encodedAnswers, deepAnswer, strayToken],
+  ...oversizedAnswers,
   ...[emptyEntries, growingPatient, hl7Messages],
   ...[slowConversions, announcedMessages, slowMessages, floodOfOneAccount],
   ...[localUser, foreignIdempotencyKey, unknownKeys, oldSignature, innerDestinations, putInsteadOfPost],

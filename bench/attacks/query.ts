@@ -4,7 +4,10 @@ import { callGateway } from '../../test/support/stack.ts';
 import type { Target } from './attack.ts';
 
 /** Creates a patient and queries the hostile source about them. Returns how that ends, or where it stands after a while. */
-export async function queryHostile({ stack: { connection }, account }: Target): Promise<string> {
+export async function queryHostile(
+  { stack: { connection }, account }: Target,
+  timeoutMs = 60_000,
+): Promise<string> {
   const path = `patient?facilityId=${account.facilityId}`;
   const created = await callGateway(connection, account, 'POST', path, { body: newPerson() });
   const started = await callGateway(
@@ -28,7 +31,7 @@ export async function queryHostile({ stack: { connection }, account }: Target): 
         : (kinds.find((kind) => /fail|wait|retry/.test(kind)) ?? '');
       return end !== '';
     },
-    { timeoutMs: 60_000, everyMs: 200 },
+    { timeoutMs, everyMs: 200 },
   );
   if (end === 'completed') return end;
   const last = (await timeline()).findLast(({ kind }) => kind === end);

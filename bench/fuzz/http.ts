@@ -13,6 +13,7 @@ import { callGateway, startTestStack } from '../../test/support/stack.ts';
 const VERSION = '4.32.5';
 const VENV = fileURLToPath(new URL(`../../.cache/schemathesis-${VERSION}`, import.meta.url));
 const CONFIG = fileURLToPath(new URL('schemathesis.toml', import.meta.url));
+const CHECKS = fileURLToPath(new URL('schemathesis-checks.py', import.meta.url));
 /** Of the time; an embed token opens a few operations only. */
 const SHARE_OF_EMBED_TOKEN = 0.2;
 
@@ -54,7 +55,11 @@ async function check(
   const child = spawn(
     program,
     ['--config-file', CONFIG, 'run', `${of.baseUrl}/openapi.json`, ...Object.entries(options).flat()],
-    { cwd: of.folder, stdio: ['ignore', 'inherit', 'inherit'] },
+    {
+      cwd: of.folder,
+      stdio: ['ignore', 'inherit', 'inherit'],
+      env: { ...process.env, SCHEMATHESIS_HOOKS: CHECKS },
+    },
   );
   const [code] = (await once(child, 'exit')) as [number | null];
   return code ?? 1;

@@ -28,7 +28,7 @@ import {
 import { addScopeCheck } from './platform/http/plugins/scopes.ts';
 import { createRefusalAudit } from './platform/http/refusals.ts';
 import { zodValidator } from './platform/http/validator.ts';
-import { halfCharacter, hasHalfCharacter } from './platform/http/well-formed.ts';
+import { halfCharacter, hasHalfCharacter, unreadableBody } from './platform/http/well-formed.ts';
 import { measureSources } from './source-health/metrics.ts';
 
 /** Time in which a client must send its headers. For the body, see plugins/body-time.ts. */
@@ -115,7 +115,9 @@ function acceptEmptyBodies(app: FastifyInstance): void {
     if (body === '') done(null, undefined);
     else
       void parse(request, body, (error, value) =>
-        done(error ?? (hasHalfCharacter(body, value) ? halfCharacter() : null), value),
+        error === null
+          ? done(hasHalfCharacter(body, value) ? halfCharacter() : null, value)
+          : done(unreadableBody(body, error)),
       );
   });
   app.addContentTypeParser<Buffer>('*', { parseAs: 'buffer' }, (_request, body, done) => {

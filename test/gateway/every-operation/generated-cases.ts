@@ -54,7 +54,7 @@ function wrongBodies(mayBeMissing: boolean): Refused[] {
   });
   return [
     text('broken JSON', 400, '{"a":', 'The body is not valid JSON'),
-    text('a prototype in the body', 400, '{"__proto__": {"a": 1}}', 'The body is not valid JSON'),
+    text('a prototype in the body', 400, '{"__proto__": {"a": 1}}', 'a member named __proto__'),
     text('a list as the body', 400, '[]', 'expected object, received array'),
     text('half a character', 400, '{"name": "\\ud800"}', 'half of a surrogate pair'),
     text('a body of 300 kB', 413, LARGE, 'larger than this operation allows'),

@@ -26,3 +26,16 @@ export function hasHalfCharacter(text: string, value: unknown): boolean {
 
 export const halfCharacter = (): ExchangeError =>
   new ExchangeError(400, 'A text in the body contains half of a surrogate pair, which is not a character');
+
+/** The error for a body that Fastify's parser refused: it refuses members that could change an object's prototype, too. */
+export function unreadableBody(body: string, error: Error): Error {
+  try {
+    JSON.parse(body);
+  } catch {
+    return error;
+  }
+  return new ExchangeError(
+    400,
+    'The body has a member named __proto__, or one named constructor with a member prototype; neither is allowed',
+  );
+}
