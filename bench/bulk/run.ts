@@ -49,7 +49,7 @@ export interface BulkBenchResult {
 /** Measures the engine against the floor, alternating on one server; each round imports other patients. */
 export async function benchBulk(
   options: BulkBenchOptions,
-  tell: (line: string) => void,
+  note: (line: string) => void,
 ): Promise<BulkBenchResult> {
   const dataDir = await mkdtemp(join(tmpdir(), 'bench-bulk-'));
   const postgres = await startPostgres({
@@ -114,7 +114,7 @@ export async function benchBulk(
       memory.pause();
       if (isWarmUp) continue;
       result.rounds.push({ floorMs, first, again, dryRun });
-      tell(
+      note(
         `round ${round}: floor ${seconds(floorMs)}; first ${phases(first)}; again ${phases(again)}; dry run ${phases(dryRun)}`,
       );
     }

@@ -63,7 +63,7 @@ const END_TIMEOUT_MS = 600_000;
  */
 export async function benchPublicBulk(
   options: PublicBulkOptions,
-  tell: (line: string) => void,
+  note: (line: string) => void,
 ): Promise<PublicBulkResult> {
   const dataDir = await mkdtemp(join(tmpdir(), 'bench-bulk-'));
   const { profile } = options;
@@ -87,7 +87,7 @@ export async function benchPublicBulk(
       if (first.created !== rows || again.updated !== rows) throw new Error('not every row was imported');
       if (isWarmUp) continue;
       result.rounds.push({ floorMs, first, again });
-      tell(`round ${round}: floor ${seconds(floorMs)}; first ${phases(first)}; again ${phases(again)}`);
+      note(`round ${round}: floor ${seconds(floorMs)}; first ${phases(first)}; again ${phases(again)}`);
     }
     result.peakBytes = { worker: await peakOf(worker), gateway: await peakOf(gateway) };
     return result;

@@ -16,7 +16,7 @@ export async function prepareRecords(
   databaseUrl: string,
   patients: number,
   merge: (accountId: string, patientId: string) => Promise<unknown>,
-  tell: (line: string) => void,
+  note: (line: string) => void,
 ): Promise<string> {
   const [from, to] = [uuidv7(), uuidv7()];
   for (const id of [from, to])
@@ -37,7 +37,7 @@ export async function prepareRecords(
     for (let first = 1; first <= copies; first += COPIES_AT_ONCE) {
       const times = Math.min(COPIES_AT_ONCE, copies - first + 1);
       await copyPatients(rows, { from, to, first, times, isMerged: true });
-      tell(`${(first - 1 + times) * samples.length} patients are prepared`);
+      note(`${(first - 1 + times) * samples.length} patients are prepared`);
     }
     await rows('vacuum analyze');
     await rows('checkpoint');

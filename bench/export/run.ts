@@ -34,12 +34,12 @@ export interface ExportBenchResult {
   load: [number, number];
 }
 
-const TELL_MS = 10_000;
+const NOTE_MS = 10_000;
 
 /** Exports merged records of copied sample patients in a process of its own; another one only reads them. */
 export async function benchExport(
   { patients, kill = false }: ExportBenchOptions,
-  tell: (line: string) => void,
+  note: (line: string) => void,
 ): Promise<ExportBenchResult> {
   const dataDir = await mkdtemp(join(tmpdir(), 'bench-export-'));
   const postgres = await startPostgres({
@@ -54,7 +54,7 @@ export async function benchExport(
     const blobFolder = join(dataDir, 'blobs');
     const blobs = await openFileBlobStore(blobFolder, parseKeyRing(dataKeys));
     const { merge } = createRecordKeeper({ store, blobs, converter: createCcdaConverter() });
-    const accountId = await prepareRecords(store, databaseUrl, patients, merge, tell);
+    const accountId = await prepareRecords(store, databaseUrl, patients, merge, note);
     const exportId = uuidv7();
     await store.asAccount(accountId, (tx) =>
       insertExport(tx, { id: exportId, actor: 'key:bench', request: '', typeFilters: {} }),
@@ -62,8 +62,8 @@ export async function benchExport(
     const load = loadavg()[0] ?? 0;
     const order = { databaseUrl, blobFolder, dataKeys, accountId };
     const killAt = kill ? patients / 2 : undefined;
-    const exported = await watch({ ...order, exportId }, { killAt, tell });
-    const read = await watch(order, { tell });
+    const exported = await watch({ ...order, exportId }, { killAt, note });
+    const read = await watch(order, { note });
     return {
       ...{ patients: exported.end.done, lines: exported.end.count, exportSeconds: exported.seconds },
       read: { resources: read.end.count, seconds: read.seconds },
@@ -78,10 +78,10 @@ export async function benchExport(
   }
 }
 
-/** Runs the order in a process of its own, and again if it was killed. Its reports tell how it went. */
+/** Runs the order in a process of its own, and again if it was killed. Its reports show how it went. */
 async function watch(
   order: ExporterOrder,
-  { killAt, tell }: { killAt?: number | undefined; tell: (line: string) => void },
+  { killAt, note }: { killAt?: number | undefined; note: (line: string) => void },
 ) {
   const startedMs = performance.now();
   const reports: ExporterReport[] = [];
@@ -92,10 +92,10 @@ async function watch(
     child.on('message', (report: ExporterReport) => {
       reports.push(report);
       const nowMs = performance.now();
-      if (nowMs - toldMs >= TELL_MS) {
+      if (nowMs - toldMs >= NOTE_MS) {
         toldMs = nowMs;
         const seconds = Math.round((nowMs - startedMs) / 1_000);
-        tell(
+        note(
           `${seconds} s: ${report.done} patients, ${report.count} lines, ${Math.round(report.rssMegabytes)} MB`,
         );
       }
@@ -110,7 +110,7 @@ async function watch(
     const end = reports.at(-1);
     if (end?.isEnd) return { end, reports, kills, seconds: (performance.now() - startedMs) / 1_000 };
     if (child.signalCode !== 'SIGKILL') throw new Error(`The exporter ended with code ${child.exitCode}`);
-    tell('the exporter was killed; another one goes on');
+    note('the exporter was killed; another one goes on');
   }
 }
 

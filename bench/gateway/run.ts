@@ -49,7 +49,7 @@ export const VARIANTS: Record<string, Without> = {
 /** Measures a cheap GET and a GET of a patient at gateways with and without key look-up and read audit. */
 export async function benchGateway(
   { rounds, seconds, inFlight }: GatewayBenchOptions,
-  tell: (line: string) => void,
+  note: (line: string) => void,
 ): Promise<GatewayBenchResult> {
   const dataDir = await mkdtemp(join(tmpdir(), 'bench-gateway-'));
   const postgres = await startPostgres({
@@ -106,7 +106,7 @@ export async function benchGateway(
             gatewayCpuMs: gatewayUs / 1_000 / requests,
             postgresCpuMs: (after.postgresMs - before.postgresMs) / requests,
           });
-          tell(`${round}/${rounds} ${name}, ${variant}: ${Math.round(requests / passed)}/s`);
+          note(`${round}/${rounds} ${name}, ${variant}: ${Math.round(requests / passed)}/s`);
         }
     load[1] = loadavg()[0] ?? 0;
     return { measured, load };

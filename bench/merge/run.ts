@@ -55,7 +55,7 @@ const PAGE = 500;
 /** Measures merging and reading a record against only reading its deliveries, on one server. */
 export async function benchMerge(
   options: MergeBenchOptions,
-  tell: (line: string) => void,
+  note: (line: string) => void,
 ): Promise<MergeBenchResult> {
   const dataDir = await mkdtemp(join(tmpdir(), 'bench-merge-'));
   const postgres = await startPostgres({
@@ -93,7 +93,7 @@ export async function benchMerge(
         bundleMs: bundle.ms,
       };
       result.rounds.push(measured);
-      tell(`round ${round}: ${JSON.stringify(measured)}`);
+      note(`round ${round}: ${JSON.stringify(measured)}`);
     }
     for (const sample of loadSamplePatients()) result.ccda.push(convertBoth(loadCcda(sample)));
     return result;

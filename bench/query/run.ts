@@ -46,7 +46,7 @@ export interface QueryBenchResult {
 /** Measures our query against a bare workflow with the same source calls and SQL, alternating on one server. */
 export async function benchQueries(
   options: QueryBenchOptions,
-  tell: (line: string) => void,
+  note: (line: string) => void,
 ): Promise<QueryBenchResult> {
   recordStatements();
   const env = await startEnvironment();
@@ -66,7 +66,7 @@ export async function benchQueries(
       result.ours.push(one.measured);
       result.bare.push(other.measured);
       result.events = { ours: one.events, bare: other.events };
-      tell(`round ${round}: ours ${describe(one.measured)}; bare ${describe(other.measured)}`);
+      note(`round ${round}: ours ${describe(one.measured)}; bare ${describe(other.measured)}`);
     }
     return result;
   } finally {

@@ -31,7 +31,7 @@ export interface RecordsBenchResult {
 /** Measures each sample's record as html and pdf against the bare calls that any conversion needs. */
 export async function benchRecords(
   { rounds }: RecordsBenchOptions,
-  tell: (line: string) => void,
+  note: (line: string) => void,
 ): Promise<RecordsBenchResult[]> {
   const results: RecordsBenchResult[] = [];
   for (const sample of loadSamplePatients()) {
@@ -57,7 +57,7 @@ export async function benchRecords(
       pdfMs: await taken(() => gather(renderPdf(each(parts)))),
       pdfFloorMs: await taken(() => barePdf(parts)),
     });
-    tell(`${sample.key} done`);
+    note(`${sample.key} done`);
   }
   return results;
 }

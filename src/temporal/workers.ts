@@ -4,6 +4,7 @@ import { TASK_QUEUES } from '../contract/temporal.ts';
 import { isTracing } from '../lib/tracing/spans.ts';
 import { DEPLOYMENT_NAME } from './builds.ts';
 import { activityTraces, runTraces } from './tracing/in-processes.ts';
+import { TRACE_INTERCEPTORS } from './tracing/interceptors-path.ts';
 import { WORKER_QUEUES, type WorkerQueue } from './worker-queues.ts';
 
 /**
@@ -46,6 +47,15 @@ export const ORCHESTRATOR_WORKER_OPTIONS: Partial<WorkerOptions> = {
   ...COMMON,
   ...WORKFLOW_WORKERS.orchestrator,
 };
+
+/** For a worker that bundles its workflow code itself. The workflows' part is there without traces too, as in our bundle. */
+export const traceOptions = (): Pick<WorkerOptions, 'sinks' | 'interceptors'> => ({
+  sinks: runTraces,
+  interceptors: {
+    workflowModules: [TRACE_INTERCEPTORS],
+    ...(isTracing() ? { activity: [activityTraces] } : {}),
+  },
+});
 
 export interface WorkersOptions {
   connection: NativeConnection;

@@ -4,10 +4,10 @@ import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import { FAILURE_CONVERTER_PATH } from './data-converter.ts';
+import { TRACE_INTERCEPTORS } from './tracing/interceptors-path.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const WORKFLOWS_PATH = join(root, 'src/workflows/index.ts');
-const TRACE_INTERCEPTORS = join(root, 'src/temporal/tracing/in-workflows.ts');
 const CACHE_DIR = join(root, '.cache/workflow-bundles');
 const KEPT_MS = 2 * 24 * 60 * 60 * 1000;
 

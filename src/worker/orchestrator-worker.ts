@@ -4,7 +4,8 @@ import { parseKeyRing } from '../lib/key-ring.ts';
 import { openExchange } from '../orchestrator/exchange-access.ts';
 import { createDataConverter } from '../temporal/data-converter.ts';
 import { connectTemporal } from '../temporal/worker-connection.ts';
-import { ORCHESTRATOR_WORKER_OPTIONS } from '../temporal/workers.ts';
+import { ORCHESTRATOR_WORKER_OPTIONS, traceOptions } from '../temporal/workers.ts';
+import { shareTracing } from './shared-tracing.ts';
 
 const ID_HMAC_KEY_LENGTH_MIN = 16;
 
@@ -36,7 +37,7 @@ export interface OrchestratorWorker {
 
 /**
  * Creates a worker for workflows that use the interface. It hosts your workflows, the endpoint activities (called with
- * `proxyEndpoints`) and your own activities. Throws when Temporal cannot be reached or the workflow code cannot be bundled.
+ * `proxyEndpoints`) and your own activities. Sends traces if OTEL_EXPORTER_OTLP_ENDPOINT is set. Throws when Temporal cannot be reached or the workflow code cannot be bundled.
  */
 export async function createOrchestratorWorker(
   options: OrchestratorWorkerOptions,
@@ -63,10 +64,15 @@ export async function createOrchestratorWorker(
     TEMPORAL_TLS: temporal.tls ?? false,
     DATA_KEYS: options.dataKeys,
   });
-  const close = () => Promise.all([connection.close(), access.close()]);
+  const stopTracing = await shareTracing(taskQueue).catch(async (error: unknown) => {
+    await Promise.all([connection.close(), access.close()]);
+    throw error;
+  });
+  const close = () => Promise.all([connection.close(), access.close(), stopTracing()]);
   try {
     const worker = await Worker.create({
       ...ORCHESTRATOR_WORKER_OPTIONS,
+      ...traceOptions(),
       connection,
       namespace: temporal.namespace,
       dataConverter,

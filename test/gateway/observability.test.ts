@@ -94,6 +94,15 @@ describe('alerts and dashboards', () => {
     expect(own.filter((name) => !OPERATIONS.includes(`\`${name}\``))).toEqual([]);
   });
 
+  test('counters of refusals start at 0, so that the first one is an increase', () => {
+    for (const labels of ['reason="unknown"', 'reason="signature"'])
+      expect(reported.text).toMatch(
+        new RegExp(`^authentication_failures_total\\{[^}]*${labels}[^}]*\\} 0$`, 'm'),
+      );
+    for (const labels of ['reason="account"', 'reason="gateway"'])
+      expect(reported.text).toMatch(new RegExp(`^requests_shed_total\\{[^}]*${labels}[^}]*\\} 0$`, 'm'));
+  });
+
   test('each kind of open work has an age at which it is late', () => {
     for (const kind of WORK_KINDS)
       for (const name of ['open_work', 'open_work_oldest_seconds', 'open_work_late_after_seconds'])

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { loadSamplePatients } from '../../src/simulator/samples.ts';
 import type { TemporalClient } from '../../src/temporal/client.ts';
+import { startOtlpReceiver } from '../support/otlp-receiver.ts';
 import { installOwnWorkflow, type OwnWorkflow } from '../support/own-workflow.ts';
 import { testFolder } from '../support/postgres-tools.ts';
 import { callGateway, startTestStack } from '../support/stack.ts';
@@ -35,12 +36,15 @@ describe('the packed library and its example', { timeout: TIMEOUT_MS }, () => {
 
   test('runs a workflow of its own against a running stack, from webhook to summary', async () => {
     const dataDir = await testFolder();
+    const collector = await startOtlpReceiver();
+    onTestFinished(() => collector.close());
     const stack = await startTestStack({ dataDir });
     onTestFinished(() => stack.stop());
     const { connection } = stack;
     const worker = await own.startFile('worker.ts', 'The worker serves', {
       DATA_DIR: dataDir,
       RECEIVER_PORT: '0',
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
     });
     onTestFinished(async () => {
       worker.kill('SIGTERM');
@@ -66,6 +70,13 @@ describe('the packed library and its example', { timeout: TIMEOUT_MS }, () => {
       ['hie', 'pharmacy', 'lab'].map((source) => ({ source, status: 'completed' })),
     );
     expect(await signalsOfTheRefresh(stack.temporal)).toBeGreaterThan(0);
+    // Its traces: each call of the interface belongs to the activity that made it.
+    await expect
+      .poll(() => collector.spans.map(({ name }) => name))
+      .toEqual(expect.arrayContaining(['activity startNetworkQuery', 'call startNetworkQuery']));
+    const call = collector.spans.find(({ name }) => name === 'call startNetworkQuery');
+    const activity = collector.spans.find(({ spanId }) => spanId === call?.parentSpanId);
+    expect(activity).toMatchObject({ name: 'activity startNetworkQuery', service: expect.any(String) });
   });
 });
 

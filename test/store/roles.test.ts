@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -144,6 +145,18 @@ describe('the login of gateway and worker', () => {
     ['exchange_system', 'delete from embed_token_revocation'],
   ])('as %s cannot: %s', async (role, statement) => {
     await expect(as(role, service, statement)).rejects.toMatchObject({ code: '42501' });
+  });
+
+  test('cannot migrate, and npm run migrate says which login can', async () => {
+    const url = await ensureServiceLogin(database.databaseUrl, PASSWORD);
+    const migrate = spawnSync(process.execPath, ['--import', 'tsx', 'src/migrate.ts'], {
+      env: { PATH: process.env.PATH, DATABASE_URL: url },
+      encoding: 'utf8',
+    });
+    expect(migrate.status).toBe(1);
+    expect(migrate.stderr).toMatch(
+      /^DATABASE_URL: this login may not change the schema\. Use the login that owns/,
+    );
   });
 
   test('creates neither accounts nor keys through our own code either', async () => {

@@ -10,13 +10,15 @@ import { FHIR_JSON_ERROR, isFhirUrl, operationOutcomeOf } from '../operation-out
 import type { Refusal, RefusalAudit } from '../refusals.ts';
 import { leaveRequestShare } from './request-share.ts';
 
+export const AUTHENTICATION_FAULTS = ['missing', 'unknown', 'revoked', 'expired'] as const;
+
 declare module 'fastify' {
   interface FastifyRequest {
     /** Details for the audit entry, should the request be rejected, that caller and URL do not provide. */
     refusalNotes: {
       by?: { accountId: string; actor: string };
       /** Why authentication failed (401). */
-      why?: 'missing' | 'unknown' | 'revoked' | 'expired';
+      why?: (typeof AUTHENTICATION_FAULTS)[number];
       targetId?: string;
       /** Why the request was refused although nothing is wrong with it (503). */
       shed?: OverloadReason;

@@ -4,6 +4,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { Logger } from '../../../../lib/logger.ts';
 import { OVERLOAD_REASONS } from '../../errors.ts';
 import { LineBudget } from '../../limits/line-budget.ts';
+import { AUTHENTICATION_FAULTS } from './error-responses.ts';
 
 export interface ObserveDeps {
   logger: Logger;
@@ -31,6 +32,8 @@ export function observeRequests(app: FastifyInstance, deps: ObserveDeps): void {
     labelNames: ['reason'] as const,
     registers: [deps.metrics],
   });
+  // From the start, so that the first one of a kind is an increase too.
+  for (const reason of [...AUTHENTICATION_FAULTS, SIGNATURE]) failures.inc({ reason }, 0);
   const shed = new Counter({
     name: 'requests_shed_total',
     help: 'Requests refused with 503 because the account has used its share, or the gateway cannot keep up, by reason',
@@ -66,7 +69,7 @@ export function observeRequests(app: FastifyInstance, deps: ObserveDeps): void {
     const reason = request.refusalNotes?.shed;
     if (reason !== undefined) shed.inc({ reason });
     if (reply.statusCode !== 401) return logRequest(deps.logger, operation, request, reply);
-    failures.inc({ reason: request.refusalNotes?.why ?? 'signature' });
+    failures.inc({ reason: request.refusalNotes?.why ?? SIGNATURE });
     const line = unauthenticated.take();
     if (line !== undefined) logRequest(deps.logger, operation, request, reply, line.left);
   });
@@ -80,6 +83,8 @@ export function observeRequests(app: FastifyInstance, deps: ObserveDeps): void {
   );
 }
 
+/** Why a callback is rejected: it has no key. */
+const SIGNATURE = 'signature';
 const UNAUTHENTICATED_LINES_PER_SECOND = 50;
 
 const operationOf = (request: FastifyRequest): string => request.routeOptions.config.operation ?? 'other';
