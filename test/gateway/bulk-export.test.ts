@@ -159,6 +159,7 @@ describe('an export', () => {
     ['Patient/$export?_typeFilter=Observation%3F_elements%3Dcode', ASYNC, '_elements'],
     ['Patient/$export?_type=Condition&_typeFilter=Observation%3Fstatus%3Dfinal', ASYNC, '_typeFilter'],
     ['Patient/$export?includeAssociatedData=x', ASYNC, 'includeAssociatedData'],
+    ['Patient/$export?organizeOutputBy=Patient', ASYNC, 'organizeOutputBy'],
   ])('of %s is refused', async (path, headers, named) => {
     const response = await door.get(path, headers);
     expect(response.statusCode).toBe(400);
