@@ -29,7 +29,7 @@ export async function soakCluster(options: ClusterSoakOptions): Promise<void> {
   const interrupted = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort());
   print(color.bold(`Starting the cluster in ${dataDir} …`));
-  const cluster = await startCluster({ dataDir, log: print, signal: interrupted.signal });
+  const cluster = await startCluster({ dataDir, log: print });
   try {
     const stack = await attachToStack(dataDir, cluster.connection);
     const run = await runFaults(cluster, stack, options, interrupted.signal).finally(() => stack.detach());

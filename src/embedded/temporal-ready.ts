@@ -59,7 +59,8 @@ export async function waitUntilServing(
   }
 }
 
-function checkListening(address: string): Promise<void> {
+/** Rejects when nothing accepts connections at this address. */
+export function checkListening(address: string): Promise<void> {
   const { hostname: host, port } = new URL(`http://${address}`);
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port: Number(port), timeout: CALL_TIMEOUT_MS });

@@ -5,6 +5,7 @@ import { msToTs } from '@temporalio/common/lib/time.js';
 import { systemEnvironment } from '../../config.ts';
 import { SEARCH_ATTRIBUTES } from '../../contract/temporal.ts';
 import type { RunningPart } from '../../embedded/running-part.ts';
+import { checkListening } from '../../embedded/temporal-ready.ts';
 import { runCommand } from '../../lib/run-command.ts';
 import { registerSearchAttributes } from '../../temporal/register-search-attributes.ts';
 import { startServerProcess } from '../server-process.ts';
@@ -32,6 +33,13 @@ const READY_TIMEOUT_MS = 120_000;
 const SCHEMA_TIMEOUT_MS = 120_000;
 const RETENTION_MS = 30 * 86_400_000;
 const GRPC_ALREADY_EXISTS = 6;
+const PORT_OF = {
+  frontend: 'temporal',
+  history: 'history',
+  matching: 'matching',
+  worker: 'system',
+} as const satisfies Record<TemporalService, string>;
+
 const folderOf = (dataDir: string): string => join(dataDir, 'temporal');
 const configOf = (dataDir: string): string => join(folderOf(dataDir), 'server.yaml');
 
@@ -63,21 +71,24 @@ export async function prepareTemporal({
   }
 }
 
-/** Starts one service of the server. The frontend counts as started when it serves; the others have no port for outsiders. */
+/** Starts one service of the server. The frontend must be the first: several at once would race to write what the cluster is. */
 export function startTemporalService(
   service: TemporalService,
   { programs, dataDir, ports }: TemporalOptions,
   signal: AbortSignal,
 ): Promise<RunningPart> {
+  const address = `127.0.0.1:${ports[PORT_OF[service]]}`;
+  const listens = () => checkListening(address).then(() => true);
   return startServerProcess({
     name: `temporal-${service}`,
     dataDir,
     file: programs.server,
     args: ['--config-file', configOf(dataDir), '--allow-no-auth', 'start', '--service', service],
     serves: () =>
-      service === 'frontend'
-        ? waitUntil('the frontend', () => ping(ports), { timeoutMs: READY_TIMEOUT_MS, signal })
-        : Promise.resolve(),
+      waitUntil(`temporal-${service}`, service === 'frontend' ? () => ping(ports) : listens, {
+        timeoutMs: READY_TIMEOUT_MS,
+        signal,
+      }),
     reason: /"level":"(?:error|fatal)"|^Unable to/,
   });
 }

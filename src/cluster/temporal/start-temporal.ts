@@ -6,7 +6,7 @@ import {
   startUi,
 } from '../../embedded/stack-servers.ts';
 import type { ClusterPorts } from '../cluster-ports.ts';
-import { TEMPORAL_SERVICES } from './config.ts';
+import { TEMPORAL_SERVICES, type TemporalService } from './config.ts';
 import { getTemporalPrograms } from './programs.ts';
 import {
   prepareNamespace,
@@ -38,12 +38,15 @@ export async function startTemporalCluster(
   const options = { programs, dataDir, ports, databaseUrl };
   await site.step('Temporal schema', prepareTemporal(options));
   const ui = await startUi(context);
+  const startService = (service: TemporalService) => {
+    const name = `temporal-${service}`;
+    const start = (signal: AbortSignal) => startTemporalService(service, options, signal);
+    return site.step(name, group.start({ name, start }));
+  };
+  const [first, ...others] = TEMPORAL_SERVICES;
+  await startService(first);
   await allOrThrow([
-    ...TEMPORAL_SERVICES.map((service) => {
-      const name = `temporal-${service}`;
-      const start = (signal: AbortSignal) => startTemporalService(service, options, signal);
-      return site.step(name, group.start({ name, start }));
-    }),
+    ...others.map(startService),
     group.start({ name: 'temporal-ui', start: (signal) => startUiServer(options, signal) }),
   ]);
   await site.step('Temporal namespace', prepareNamespace(ports));

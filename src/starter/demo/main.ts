@@ -15,6 +15,12 @@ const program = new Command('npm run demo --')
   .option('--json', 'print one JSON summary as the last line of stdout; progress goes to stderr')
   .option('--keep', 'keep the stack running after the demo, until Ctrl-C')
   .addOption(
+    new Option(
+      '--cluster',
+      'run on the parts of "npm run cluster" instead of those of "npm start"',
+    ).conflicts('break'),
+  )
+  .addOption(
     new Option('--break <what>', 'break one part on purpose, to show that the demo detects it').choices([
       'fault',
       'webhooks',
@@ -22,7 +28,7 @@ const program = new Command('npm run demo --')
   )
   .parse();
 
-const options = program.opts<{ json?: true; keep?: true; break?: 'fault' | 'webhooks' }>();
+const options = program.opts<{ json?: true; keep?: true; cluster?: true; break?: 'fault' | 'webhooks' }>();
 const out = options.json === true ? process.stderr : process.stdout;
 const print = (text = ''): void => void out.write(`${text}\n`);
 
@@ -39,6 +45,7 @@ try {
     dataDir,
     breaks: options.break,
     keep: options.keep === true,
+    onCluster: options.cluster === true,
     print,
     stream: out,
     signal: interrupted.signal,

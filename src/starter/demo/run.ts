@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import color from 'picocolors';
+import { startCluster } from '../../cluster/cluster.ts';
 import type { PatientOnboardingSummary } from '../../contract/patient-onboarding.ts';
 import { networkQueryWorkflowId } from '../../contract/temporal.ts';
 import { startStack } from '../../embedded/stack.ts';
@@ -33,6 +34,8 @@ const SETTLE_MS = 1_000;
 export async function runDemo(options: {
   dataDir: string;
   breaks?: 'fault' | 'webhooks';
+  /** With all parts apart, as `npm run cluster` has them. */
+  onCluster: boolean;
   keep: boolean;
   print: (line?: string) => void;
   /** Where `print` writes to. */
@@ -43,17 +46,18 @@ export async function runDemo(options: {
   const begunAt = Date.now();
   print(color.bold('Starting PostgreSQL, Temporal, three source networks, gateway, receiver and worker …'));
   const progress = createStartProgress(options.stream);
-  const stack = await startStack({
-    dataDir,
-    signal,
-    onStart: progress.onStart,
-    logLevel: 'warn',
-    // A receiver with another key than the sender's rejects every webhook.
-    environment:
-      options.breaks === 'webhooks'
-        ? { receiver: { WEBHOOK_KEY: 'whsec_c29tZWJvZHkgZWxzZSdzIGtleSwgcmVhbGx5' } }
-        : {},
-  }).finally(progress.close);
+  const how = { dataDir, signal, onStart: progress.onStart, logLevel: 'warn' };
+  const starting = options.onCluster
+    ? startCluster({ ...how, log: print })
+    : startStack({
+        ...how,
+        // A receiver with another key than the sender's rejects every webhook.
+        environment:
+          options.breaks === 'webhooks'
+            ? { receiver: { WEBHOOK_KEY: 'whsec_c29tZWJvZHkgZWxzZSdzIGtleSwgcmVhbGx5' } }
+            : {},
+      });
+  const stack = await starting.finally(progress.close);
   try {
     const { connection } = stack;
     const ui = { url: connection.temporalUiUrl ?? '', namespace: connection.temporalNamespace };
