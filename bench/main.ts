@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { MATCH_RULES_VERSION } from '../src/exchange/patients/rules/match-score.ts';
 import { loadSamplePatients } from '../src/simulator/samples.ts';
@@ -8,6 +9,7 @@ import { benchPublicBulk, type PublicBulkOptions } from './bulk/through-the-inte
 import { benchDocuments } from './documents/run.ts';
 import { benchExport } from './export/run.ts';
 import { benchGateway, type GatewayBenchOptions, type Measured } from './gateway/run.ts';
+import { plotGrowth } from './growth/plot.ts';
 import { benchGrowth, type GrowthBenchOptions, type MeasuredOperation } from './growth/run.ts';
 import {
   benchInteractive,
@@ -159,9 +161,11 @@ program
   )
   .option('--calls <n>', 'calls of each kind at each size', whole, 40)
   .option('--statements', 'print the statements that read the most in each call')
+  .option('--plot <file>', 'write a plot of the pages read per call (SVG)')
   .option('--json', 'print the result as one JSON line')
-  .action(async ({ json, ...options }: GrowthBenchOptions & { json?: true }) => {
+  .action(async ({ json, plot, ...options }: GrowthBenchOptions & { json?: true; plot?: string }) => {
     const result = await benchGrowth(options, (line) => process.stderr.write(`${line}\n`));
+    if (plot !== undefined) await writeFile(plot, plotGrowth(result.measured));
     if (json === true) {
       process.stdout.write(`${JSON.stringify(result)}\n`);
       return;
