@@ -51,6 +51,7 @@ program
     'keith-kiehn',
   )
   .option('--profile <folder>', 'write a CPU profile of our last round')
+  .option('--job-queue', 'run our source steps as jobs of pg-boss, without Temporal, too')
   .option('--json', 'print the result as one JSON line')
   .action(
     async ({
@@ -62,11 +63,14 @@ program
       inFlight: number;
       sample: string;
       profile?: string;
+      jobQueue?: true;
       json?: true;
     }) => {
       const result = await benchQueries(options, (line) => process.stderr.write(`${line}\n`));
-      const ratio = (of: Exclude<keyof (typeof result.ours)[number], 'statementsPerQuery'>) =>
-        median(result.ours.map((ours, round) => ours[of] / (result.bare[round]?.[of] ?? Number.NaN)));
+      type Figure = 'queriesPerSecond' | 'cpuSecondsPerQuery' | 'postgresCpuSecondsPerQuery';
+      const ratioTo = (floor: typeof result.bare, of: Figure) =>
+        median(result.ours.map((ours, round) => ours[of] / (floor[round]?.[of] ?? Number.NaN)));
+      const ratio = (of: Figure) => ratioTo(result.bare, of);
       const summary = {
         ...result,
         ratios: {
@@ -86,6 +90,11 @@ program
           `queries/s: ${summary.ratios.queriesPerSecond.toFixed(2)} of the bare workflow's`,
           `CPU per query: ${summary.ratios.cpuSecondsPerQuery.toFixed(2)} of the bare workflow's`,
           `PostgreSQL's CPU per query: ${summary.ratios.postgresCpuSecondsPerQuery.toFixed(2)} of the bare workflow's`,
+          ...(options.jobQueue === true
+            ? [
+                `beside the same steps as jobs of pg-boss: queries/s ${ratioTo(result.jobQueue, 'queriesPerSecond').toFixed(2)}, CPU ${ratioTo(result.jobQueue, 'cpuSecondsPerQuery').toFixed(2)}, PostgreSQL's CPU ${ratioTo(result.jobQueue, 'postgresCpuSecondsPerQuery').toFixed(2)}`,
+              ]
+            : []),
           '',
         ].join('\n'),
       );

@@ -169,6 +169,7 @@ async function start(atEnd: (end: () => Promise<unknown>) => void) {
   return {
     account,
     exchange,
+    databaseUrl: postgres.databaseUrl,
     postgresPid: postgres.pid,
     recordings,
     sourceActivities,

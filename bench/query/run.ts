@@ -11,6 +11,7 @@ import { loadSamplePatients } from '../../src/simulator/samples.ts';
 import { readCpuSeconds } from '../bulk/cpu-times.ts';
 import type { bareQuery } from './bare-workflow.ts';
 import { type Environment, startEnvironment } from './environment.ts';
+import { startJobQueue } from './job-queue.ts';
 import { startProfile } from './profile.ts';
 import { countStatements, type Recording, record, recordStatements } from './recording.ts';
 
@@ -22,6 +23,8 @@ export interface QueryBenchOptions {
   sample: string;
   /** Folder for a CPU profile of our last round (.cpuprofile): the main thread of client and worker. */
   profile?: string;
+  /** Whether to run our steps as jobs of pg-boss too. */
+  jobQueue?: boolean;
 }
 
 export interface Measured {
@@ -38,6 +41,8 @@ export interface QueryBenchResult {
   options: QueryBenchOptions;
   ours: Measured[];
   bare: Measured[];
+  /** Our steps as jobs of pg-boss; empty without `jobQueue`. */
+  jobQueue: Measured[];
   /** Number of history events of one query and of one bare workflow. */
   events: { ours: number; bare: number };
   resources: number;
@@ -56,7 +61,10 @@ export async function benchQueries(
     const resources = await recordSample(env, options.sample);
     await ours(env, options.sample, 20, options.inFlight);
     await bare(env, options.sample, 20, options.inFlight);
-    const result: QueryBenchResult = { options, ours: [], bare: [], events: { ours: 0, bare: 0 }, resources };
+    const result: QueryBenchResult = {
+      ...{ options, ours: [], bare: [], jobQueue: [] },
+      ...{ events: { ours: 0, bare: 0 }, resources },
+    };
     for (let round = 1; round <= options.rounds; round++) {
       const isProfiled = options.profile !== undefined && round === options.rounds;
       const profiler = isProfiled ? await startProfile() : undefined;
@@ -67,6 +75,10 @@ export async function benchQueries(
       result.bare.push(other.measured);
       result.events = { ours: one.events, bare: other.events };
       note(`round ${round}: ours ${describe(one.measured)}; bare ${describe(other.measured)}`);
+      if (options.jobQueue !== true) continue;
+      const queued = await asJobs(env, options.sample, options.queries, options.inFlight);
+      result.jobQueue.push(queued);
+      note(`round ${round}: pg-boss ${describe(queued)}`);
     }
     return result;
   } finally {
@@ -171,6 +183,19 @@ async function bare(env: Environment, sample: string, count: number, inFlight: n
     });
   });
   return { measured, events: await countEvents(client.workflow.getHandle(last)) };
+}
+
+async function asJobs(env: Environment, sample: string, count: number, inFlight: number): Promise<Measured> {
+  const patients = await preparePatients(env, sample, count);
+  const queue = await startJobQueue(env, inFlight);
+  try {
+    return await measure(env, patients, inFlight, async (patientId) => {
+      const { requestId } = await prepareQuery(env, patientId);
+      await queue.run(requestId);
+    });
+  } finally {
+    await queue.stop();
+  }
 }
 
 async function countEvents(handle: {
