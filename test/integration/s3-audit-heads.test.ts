@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import {
   CreateBucketCommand,
@@ -154,16 +155,17 @@ describe.skipIf('missing' in found)(title, () => {
     if (old === undefined || current === undefined) throw new Error('there are no heads');
     await inFolder.write(current);
     const to = `s3://${Bucket}/moved?endpoint=${server.endpoint}`;
-    const copy = () =>
+    const copy = (from = folder) =>
       runAdminWith(
         { store, openAudit: async () => ({ chain }) },
-        'audit',
-        'copy-heads',
-        '--from',
-        folder,
-        '--to',
-        to,
+        ...['audit', 'copy-heads', '--from', from, '--to', to],
       );
+    const mistyped = `${folder}-typo`;
+    expect(await copy(mistyped)).toMatchObject({
+      exitCode: 2,
+      err: `--from: there is no folder ${mistyped}\n`,
+    });
+    expect(existsSync(new URL(mistyped))).toBe(false);
     expect(await copy()).toMatchObject({ exitCode: 0, document: { copied: [accountId], present: [] } });
     expect(await copy()).toMatchObject({ exitCode: 0, document: { copied: [], present: [accountId] } });
 

@@ -2,6 +2,7 @@ import { countOf } from '../../lib/count-of.ts';
 import { copyHeads } from '../platform/audit/copy-heads.ts';
 import { openAuditHeads } from '../platform/audit/open-heads.ts';
 import { AdminError, type AdminResult, type AdminTarget } from './command.ts';
+import { existingStore } from './existing-store.ts';
 
 /** `audit copy-heads`: moves the external heads to another AUDIT_HEADS, while no worker writes them. */
 export async function copyHeadsCommand(
@@ -9,7 +10,8 @@ export async function copyHeadsCommand(
   { from, to }: { from: string; to: string },
 ): Promise<AdminResult> {
   const { chain } = await openAudit();
-  const report = await copyHeads({ from: await openAuditHeads(from), to: await openAuditHeads(to), chain });
+  const source = await openAuditHeads(await existingStore(from));
+  const report = await copyHeads({ from: source, to: await openAuditHeads(to), chain });
   const { copied, present, newerThere, notOurs } = report;
   if (copied.length + present.length + newerThere.length + notOurs.length === 0)
     throw new AdminError(`There are no heads at ${from}; check the address (--from)`);

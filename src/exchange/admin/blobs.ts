@@ -1,11 +1,9 @@
-import { stat } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
 import { countOf } from '../../lib/count-of.ts';
 import { type BlobCopyReport, COPY_PARTS, copyBlobs } from '../../shared/blobs/copy-blobs.ts';
 import { openSealedStorage } from '../../shared/blobs/open-sealed-storage.ts';
-import type { SealedStorage } from '../../shared/blobs/sealed-storage.ts';
 import { verifyBlobs } from '../platform/blobs/verify-blobs.ts';
 import { AdminError, type AdminResult, type AdminTarget } from './command.ts';
+import { existingStore } from './existing-store.ts';
 
 const SHOWN_MAX = 20;
 
@@ -57,7 +55,7 @@ export async function copyBlobsCommand(
 ): Promise<AdminResult> {
   let notedAt = Date.now();
   const report = await copyBlobs({
-    from: await openExisting(from),
+    from: await openSealedStorage(await existingStore(from), '--from'),
     to: await openSealedStorage(to, '--to'),
     isDryRun,
     comparesContent,
@@ -100,16 +98,3 @@ function copyLines(report: BlobCopyReport, isDryRun: boolean, comparesContent: b
         ]),
   ];
 }
-
-/** A mistyped folder must not become an empty store that is copied without a word. */
-async function openExisting(address: string): Promise<SealedStorage> {
-  if (address.startsWith('file:///') && !(await isFolder(fileURLToPath(address))))
-    throw new AdminError(`--from: there is no folder ${address}`);
-  return openSealedStorage(address, '--from');
-}
-
-const isFolder = (path: string): Promise<boolean> =>
-  stat(path).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );

@@ -15,9 +15,8 @@ export function parseSources(text: string): SourceType[] {
 
 /** Parses the name of one source. Throws InvalidArgumentError. */
 export function parseSource(text: string): SourceType {
-  const [source, ...others] = parseSources(text);
-  if (source === undefined || others.length > 0)
-    throw new InvalidArgumentError(`Expected one of ${SOURCE_TYPES.join(', ')}.`);
+  const source = SOURCE_TYPES.find((type) => type === text.trim());
+  if (source === undefined) throw new InvalidArgumentError(`Expected one of ${SOURCE_TYPES.join(', ')}.`);
   return source;
 }
 

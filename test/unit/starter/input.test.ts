@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { mapAtMost } from '../../../src/lib/at-most.ts';
 import { UsageError } from '../../../src/starter/errors.ts';
 import { patientsToOnboard } from '../../../src/starter/input/patients.ts';
-import { parseSources, requestedSources } from '../../../src/starter/input/sources.ts';
+import { parseSource, parseSources, requestedSources } from '../../../src/starter/input/sources.ts';
 import { parseSubject } from '../../../src/starter/input/subject.ts';
 import { workflowLink } from '../../../src/starter/links.ts';
 
@@ -40,6 +40,12 @@ describe('sources', () => {
       'Unknown source: dentist. Expected one or more of hie,pharmacy,lab.',
     );
     expect(() => parseSources(' , ')).toThrow('hie,pharmacy,lab');
+  });
+
+  test('are refused where one is expected, if there are two or it is unknown', () => {
+    expect(parseSource(' lab ')).toBe('lab');
+    for (const text of ['dentist', 'hie,lab', ''])
+      expect(() => parseSource(text)).toThrow(/^Expected one of hie, pharmacy, lab\.$/);
   });
 
   test('without pharmacy have nothing for --realtime', () => {
