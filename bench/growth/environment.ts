@@ -17,6 +17,7 @@ import { assembleExchange } from '../../src/exchange/assemble.ts';
 import { createGateway } from '../../src/exchange/create-gateway.ts';
 import { createResponseSeal } from '../../src/exchange/platform/http/response-seal.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
+import { BENCH_SETTINGS } from '../exchange-settings.ts';
 import { threeObservations } from './source.ts';
 
 export type GrowthEnvironment = Awaited<ReturnType<typeof startGrowthEnvironment>>;
@@ -45,14 +46,7 @@ export async function startGrowthEnvironment() {
       DATABASE_POOL_MAX: 10,
       BLOB_STORE: pathToFileURL(join(dataDir, 'blobs')).href,
       DATA_KEYS: dataKeys,
-      ID_HMAC_KEY: 'a hashing key for benchmarks',
-      LINK_SIGNING_KEY: 'a link signing key for benchmarks',
-      PUBLIC_BASE_URL: 'http://127.0.0.1:1',
-      ALLOW_LOOPBACK_WEBHOOKS: true,
-      WEBHOOK_TRUSTED_ORIGINS: [],
-      HIE_CALLBACK_SECRET: undefined,
-      PHARMACY_CALLBACK_SECRET: undefined,
-      LAB_CALLBACK_SECRET: undefined,
+      ...BENCH_SETTINGS,
     },
     unreachable as Client,
     logger,

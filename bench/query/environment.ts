@@ -27,6 +27,7 @@ import { installTemporalRuntime } from '../../src/temporal/runtime.ts';
 import { connectTemporal } from '../../src/temporal/worker-connection.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
 import { loadWorkflowBundle } from '../../src/temporal/workflow-bundle.ts';
+import { BENCH_SETTINGS } from '../exchange-settings.ts';
 import { createBareActivities, createBarePool, type SampleRecording } from './bare.ts';
 import { callRecorder } from './recording.ts';
 
@@ -102,14 +103,7 @@ async function start(atEnd: (end: () => Promise<unknown>) => void) {
       DATABASE_POOL_MAX: 20,
       BLOB_STORE: blobStore,
       DATA_KEYS: dataKeys,
-      ID_HMAC_KEY: 'a hashing key for benchmarks',
-      LINK_SIGNING_KEY: 'a link signing key for benchmarks',
-      PUBLIC_BASE_URL: 'http://127.0.0.1:1',
-      ALLOW_LOOPBACK_WEBHOOKS: true,
-      WEBHOOK_TRUSTED_ORIGINS: [],
-      HIE_CALLBACK_SECRET: undefined,
-      PHARMACY_CALLBACK_SECRET: undefined,
-      LAB_CALLBACK_SECRET: undefined,
+      ...BENCH_SETTINGS,
     },
     temporal,
     logger,

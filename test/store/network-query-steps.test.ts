@@ -203,7 +203,7 @@ describe('the end of an attempt', () => {
     }
     const job = (url: string) => ({ url });
 
-    test('tells the source to stop, goes on when it cannot, and tells it again until it has acknowledged that', async () => {
+    test('cancels the job at the source, goes on when that fails, and cancels again until the source acknowledges', async () => {
       const { step } = await begin();
       const { source, connector, later } = stubborn('job-7');
       const { askSource, recordFailedAttempt } = environment.activities(connector);

@@ -20,14 +20,9 @@ import { beginCollection } from '../../exchange/network-query/collection-store.t
 import { CountsDiffer } from '../../exchange/network-query/compare-counts.ts';
 import { checkAccess, consentWithdrawn } from '../../exchange/network-query/consent-check.ts';
 import { completeAttempt } from '../../exchange/network-query/endings.ts';
-import {
-  clearFailedCalls,
-  type NextTry,
-  recordFailedCall,
-  recordHold,
-} from '../../exchange/network-query/failed-calls.ts';
+import { clearFailedCalls, recordFailedCall, recordHold } from '../../exchange/network-query/failed-calls.ts';
 import { recordNotice } from '../../exchange/network-query/omissions.ts';
-import { openAttempt, QueryGone } from '../../exchange/network-query/open-attempt.ts';
+import { openAttempt } from '../../exchange/network-query/open-attempt.ts';
 import { endPart } from '../../exchange/network-query/part-store.ts';
 import { openParts } from '../../exchange/network-query/parts.ts';
 import { UNKNOWN_PATIENT } from '../../exchange/network-query/rules/part-outcome.ts';
@@ -44,15 +39,14 @@ import {
   NOT_TRUSTED,
   type SourceConnector,
   SourceFailure,
-  type SourceFailureKind,
   type SourcePage,
-  StoredByAnotherBuild,
 } from '../../exchange/sources/connector.ts';
 import { withinGrace } from '../../lib/within-grace.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import { withHeartbeat } from './heartbeat.ts';
 import { cancelParts, purposeOf, workOnParts } from './network-query-parts.ts';
 import { createSourceCalls, type WorkOnSource } from './source-calls.ts';
+import { describeFailure, toApplicationFailure } from './source-step-failures.ts';
 
 export interface SourceActivityDeps {
   store: Store;
@@ -74,7 +68,6 @@ export type SourceActivities = ReturnType<typeof createSourceActivities>;
 
 /** A third of the heartbeat timeout. Each heartbeat is an action that Temporal Cloud bills; a collection may take half an hour. */
 const HEARTBEAT_EVERY_MS = 10_000;
-const OTHER_BUILD_RETRY_MS = 5_000;
 /** How long to wait for a source to acknowledge a cancellation, which is only a courtesy to it. */
 const CANCEL_TIMEOUT_MS = 5_000;
 /** How long a cancelled step waits for the source to name the job that its request has started; after that, it ends without. */
@@ -324,41 +317,3 @@ function ended({ status, willRetry, resources, reason }: AttemptWork): SourceSte
 
 /** The source expires the job by itself. */
 const noteUncancelled = (): void => log.info('the source did not accept the cancellation of a request');
-
-/** Gives an error the type that the workflow expects. */
-function describeFailure(error: unknown): unknown {
-  if (error instanceof QueryGone)
-    return ApplicationFailure.nonRetryable(error.message, SOURCE_FAILURE_TYPES.superseded);
-  // The retry reads the attempt's new state from PostgreSQL.
-  if (error instanceof AttemptSuperseded)
-    return ApplicationFailure.retryable(error.message, SOURCE_FAILURE_TYPES.superseded);
-  // Soon, so that a worker of the other build takes it.
-  if (error instanceof StoredByAnotherBuild)
-    return ApplicationFailure.create({
-      message: error.message,
-      type: error.name,
-      nextRetryDelay: OTHER_BUILD_RETRY_MS,
-    });
-  return error;
-}
-
-const TYPE_OF_KIND: Record<SourceFailureKind, string> = {
-  transport: SOURCE_FAILURE_TYPES.transport,
-  'rate-limited': SOURCE_FAILURE_TYPES.rateLimited,
-  denied: SOURCE_FAILURE_TYPES.denied,
-  refused: SOURCE_FAILURE_TYPES.refused,
-  'bad-answer': SOURCE_FAILURE_TYPES.badAnswer,
-  'job-failed': SOURCE_FAILURE_TYPES.jobFailed,
-};
-
-/** @param next when the same call is made again; undefined: not within this attempt */
-const toApplicationFailure = (
-  { kind, message }: SourceFailure,
-  next: NextTry | undefined,
-): ApplicationFailure =>
-  ApplicationFailure.create({
-    message,
-    type: TYPE_OF_KIND[kind],
-    nonRetryable: next === undefined,
-    nextRetryDelay: next?.waitMs,
-  });

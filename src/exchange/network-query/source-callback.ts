@@ -7,7 +7,7 @@ import type { Logger } from '../../lib/logger.ts';
 import type { Store } from '../platform/database/database.ts';
 import { callbackSecretsOf } from '../source-connections/callback-secrets.ts';
 import { verifySourceCallback } from '../sources/callback.ts';
-import { type CalledAttempt, findAttemptByCallback, recordCallback } from './attempt-store.ts';
+import { type CalledAttempt, findAttemptByCallback, recordCallback } from './callback-store.ts';
 import { callbackHash, isCallbackToken, tokenOfProven } from './callback-token.ts';
 
 interface Called {

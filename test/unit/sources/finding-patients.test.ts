@@ -28,7 +28,7 @@ const graded = (resource: unknown, grade: string) => ({
 });
 
 describe('$match', () => {
-  test('an answer that claims somebody else to be our person ends the request at once, and names nobody', async () => {
+  test('an answer that grades a different person as certain ends the request at once, without personal data in the error', async () => {
     await start({ 'POST Patient/$match': { json: bundle([somebodyElse]) } });
     await expect(begin()).rejects.toMatchObject({
       kind: 'refused',

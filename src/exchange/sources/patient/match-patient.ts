@@ -114,7 +114,7 @@ async function searchAfter(
   throw new SourceFailure('bad-answer', `${failure.message}, and its searches do not find the patient`);
 }
 
-/** @throws SourceFailure `refused` when the source claims that somebody else is our person */
+/** @throws SourceFailure `refused` when the source grades a different person as a certain match */
 function trustedPatients(
   { config }: SourceContext,
   person: Demographics,
