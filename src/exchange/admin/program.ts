@@ -2,11 +2,7 @@ import { Command, CommanderError, Option } from 'commander';
 import { SOURCE_TYPES } from '../../contract/primitives.ts';
 import { SCOPES } from '../../contract/scope.ts';
 import { changeAccountCommand, createAccountCommand, listAccountsCommand } from './accounts.ts';
-import { acceptLossCommand, exportAuditCommand, verifyAuditCommand } from './audit.ts';
-import { copyHeadsCommand } from './audit-heads.ts';
-import { copyBlobsCommand, verifyBlobsCommand } from './blobs.ts';
 import { listClientsCommand, registerClientCommand, revokeClientCommand } from './clients.ts';
-import type { AdminResult, AdminTarget } from './command.ts';
 import { withConnectionSettings, withCredentials } from './connection-flags.ts';
 import {
   checkConnectionCommand,
@@ -27,19 +23,8 @@ import { createKeyCommand, listKeysCommand, revokeKeyCommand } from './keys.ts';
 import { retentionReportCommand, runRetentionCommand, setRetentionCommand } from './retention.ts';
 import { listSigningKeysCommand, rotateSigningKeysCommand } from './signing-keys.ts';
 import { listSourcesCommand, pauseSourceCommand, resumeSourceCommand } from './sources.ts';
-
-/** Opens the target of a command, runs it, and prints its result. */
-export type RunCommand = (
-  options: CommonOptions,
-  command: (target: AdminTarget) => Promise<AdminResult>,
-) => Promise<void>;
-
-/** Runs a command that needs no database, and prints its result. */
-export type RunAlone = (command: () => Promise<AdminResult>) => Promise<void>;
-
-export interface CommonOptions {
-  dataDir?: string;
-}
+import { addAuditCommands, addBlobCommands } from './storage-commands.ts';
+import { ofAccount, type RunAlone, type RunCommand, subcommand } from './subcommand.ts';
 
 export interface ProgramStreams {
   out(text: string): void;
@@ -89,38 +74,6 @@ export function createAdminProgram(
 
 const group = (program: Command, name: string, description: string): Command =>
   program.command(name).description(description);
-
-const subcommand = (parent: Command, name: string, description: string): Command =>
-  parent
-    .command(name)
-    .description(description)
-    .option('--data-dir <folder>', 'data folder of the running stack (default: DATA_DIR, else .data)')
-    .option('--json', 'print one JSON document to stdout');
-
-const ofAccount = (command: Command): Command =>
-  command.requiredOption('--account <id>', 'id of the account, from "accounts list"');
-
-function addBlobCommands(
-  blobs: Command,
-  run: RunCommand,
-  runAlone: RunAlone,
-  err: ProgramStreams['err'],
-): void {
-  subcommand(blobs, 'verify', 'Compare the blobs with the rows that refer to them; needs BLOB_STORE').action(
-    (options) => run(options, verifyBlobsCommand),
-  );
-  blobs
-    .command('copy')
-    .description(
-      'Copy a blob store, or ORCHESTRATOR_FILES, to another folder or bucket; may be repeated. Needs no database',
-    )
-    .requiredOption('--from <address>', 'file:///a/folder or s3://bucket/prefix')
-    .requiredOption('--to <address>', 'the same; blobs that are there already are kept')
-    .option('--dry-run', 'only count what would be copied')
-    .option('--verify', 'read every blob again on both sides, and compare the content')
-    .option('--json', 'print one JSON document to stdout')
-    .action((options) => runAlone(() => copyBlobsCommand(options, (line) => err(`${line}\n`))));
-}
 
 function addAccountCommands(accounts: Command, run: RunCommand): void {
   withSettings(subcommand(accounts, 'create', 'Create an account, without a key'))
@@ -321,35 +274,6 @@ function addHoldCommands(holds: Command, run: RunCommand): void {
   stated(subcommand(holds, 'lift', 'End a hold; other holds on the same patient stay in force'))
     .argument('<hold>', 'id of the hold')
     .action((hold, options) => run(options, (target) => liftHoldCommand(target, hold, options)));
-}
-
-function addAuditCommands(audit: Command, run: RunCommand): void {
-  ofAccount(subcommand(audit, 'export', 'Export the audit as FHIR AuditEvents (NDJSON), oldest first'))
-    .option('--from <time>', 'first time, inclusive: 2026-11-21 (UTC) or 2026-11-21T12:00:00Z')
-    .option('--to <time>', 'last time, exclusive, in the same format')
-    .option('--out <file>', 'write to a new file instead of stdout')
-    .action((options) => run(options, (target) => exportAuditCommand(target, options)));
-  subcommand(audit, 'verify', 'Verify that no entry was changed or removed; reports the first fault')
-    .option('--account <id>', 'verify this account only')
-    .action((options) => run(options, (target) => verifyAuditCommand(target, options.account)));
-  subcommand(
-    audit,
-    'copy-heads',
-    'Copy the newest external heads to another AUDIT_HEADS; stop the workers first',
-  )
-    .requiredOption('--from <address>', 'file:///a/folder or s3://bucket/prefix')
-    .requiredOption('--to <address>', 'the same')
-    .action((options) => run(options, (target) => copyHeadsCommand(target, options)));
-  subcommand(
-    audit,
-    'accept-loss',
-    'After a restore from a backup: accept the entries written since the backup as lost',
-  )
-    .option('--account <id>', 'accept the loss of this account')
-    .option('--all', 'accept the losses of all accounts')
-    .requiredOption('--by <name>', 'your name; recorded permanently in the audit')
-    .requiredOption('--reason <text>', 'which restore and why, without patient data; recorded permanently')
-    .action((options) => run(options, (target) => acceptLossCommand(target, options)));
 }
 
 export const isUsageError = (error: unknown): error is CommanderError => error instanceof CommanderError;

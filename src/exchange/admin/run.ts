@@ -1,6 +1,7 @@
 import { ConfigError } from '../../config.ts';
 import { AdminError, type AdminResult, type AdminTarget } from './command.ts';
-import { type CommonOptions, createAdminProgram, isUsageError } from './program.ts';
+import { createAdminProgram, isUsageError } from './program.ts';
+import type { CommonOptions } from './subcommand.ts';
 
 export interface AdminSurroundings {
   /** Writes to stdout. The next write waits until this one has completed. */
