@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import type { AccountTx } from '../platform/database/database.ts';
 import { type StoredPatient, toPatient } from './patient-store.ts';
 
@@ -64,13 +63,10 @@ export async function findOpenWork(tx: AccountTx, patientId: string): Promise<Op
  */
 export async function deletePatientRows(tx: AccountTx, patientId: string): Promise<void> {
   await tx.db.deleteFrom('event').where('patient_id', '=', patientId).execute();
-  await sql`
-    delete from idempotency_key
-    where account_id = ${tx.accountId} and (
-      patient_id = ${patientId}
-      -- Unencrypted responses, stored by an earlier version.
-      or answer #>> '{body,id}' = ${patientId} or answer #>> '{body,patientId}' = ${patientId}
-    )
-  `.execute(tx.db);
+  await tx.db
+    .deleteFrom('idempotency_key')
+    .where('account_id', '=', tx.accountId)
+    .where('patient_id', '=', patientId)
+    .execute();
   await tx.db.deleteFrom('patient').where('id', '=', patientId).execute();
 }

@@ -1,0 +1,87 @@
+import { readFile } from 'node:fs/promises';
+import { sql } from 'kysely';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { growTo } from '../../bench/growth/mass.ts';
+import { deletePatient } from '../../src/exchange/patients/delete-patient.ts';
+import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
+
+const MIGRATION = 'src/exchange/platform/database/migrations/0106-responses-by-patient.sql';
+const PATIENTS = 3_000;
+/** Rows of a table, or of its indexes, that deleting a patient may read. */
+const READ_MAX = 50;
+
+let gateway: TestGateway;
+let account: TestAccount;
+let admin: pg.Client;
+beforeAll(async () => {
+  gateway = await createTestGateway();
+  account = await gateway.addAccount();
+  admin = new pg.Client({ connectionString: gateway.databaseUrl });
+  await admin.connect();
+});
+afterAll(async () => {
+  await admin?.end();
+  await gateway?.close();
+});
+
+test('what deleting a patient reads does not grow with the other patients and what is kept about them', async () => {
+  const cohortId = (await account.call('POST', 'cohort', { name: 'All' })).json().id;
+  await growTo(admin, { ...account, cohortId }, 0, PATIENTS);
+  // As many POSTs with an idempotency key as a busy account sends in a day.
+  await admin.query(`insert into idempotency_key (account_id, key_hash, request_hash, status, answer, patient_id)
+    select account_id, sha256(id::text::bytea), sha256('request'), 200, '{"sealed": "…"}', id from patient`);
+  await admin.query('analyze idempotency_key');
+
+  const read = await gateway.store.asAccount(account.accountId, async (tx) => {
+    const readSoFar = async () => {
+      const { rows } = await sql<{ name: string; read: number }>`
+        select relname as name, (seq_tup_read + coalesce(idx_tup_fetch, 0))::integer as read
+        from pg_stat_xact_user_tables`.execute(tx.db);
+      return new Map(rows.map((row) => [row.name, row.read]));
+    };
+    const { id = '' } = (await tx.db.selectFrom('patient').select('id').limit(1).executeTakeFirst()) ?? {};
+    const before = await readSoFar();
+    await deletePatient(tx, id, () => undefined);
+    return [...(await readSoFar())].map(([name, count]) => ({ name, read: count - (before.get(name) ?? 0) }));
+  });
+  expect(read.find(({ name }) => name === 'patient')?.read).toBeGreaterThan(0);
+  expect(read.filter((table) => table.read > READ_MAX)).toEqual([]);
+});
+
+test('a response that a version before 0017 stored goes with its patient too', async () => {
+  const patient = (
+    await account.call('POST', `patient?facilityId=${account.facilityId}`, newPerson())
+  ).json();
+  const bodies = [{ id: patient.id }, { id: 'another id', patientId: patient.id }, { id: 'no id' }, {}];
+  for (const [index, body] of bodies.entries())
+    await admin.query(
+      `insert into idempotency_key (account_id, key_hash, request_hash, status, answer)
+       values ($1, sha256($2::text::bytea), sha256('request'), 200, $3)`,
+      [account.accountId, `former ${index}`, { body, headers: {} }],
+    );
+  await admin.query('drop index idempotency_key_by_patient');
+  await admin.query(await readFile(MIGRATION, 'utf8'));
+  await account.call('DELETE', `patient/${patient.id}`);
+  const { rows } = await admin.query(
+    `select answer -> 'body' as body from idempotency_key where not answer ? 'sealed' order by answer::text`,
+  );
+  expect(rows.map(({ body }) => body)).toEqual([{ id: 'no id' }, {}]);
+});
+
+/** Deleting a webhook destination is rare, and its events are many. Accounts are never deleted. */
+const READS_ALL = ['event event_destination_id_fkey'];
+
+test('rows that go with another row are found by an index', async () => {
+  const { rows } = await gateway.store.asSystem((tx) =>
+    sql<{ key: string }>`
+      select conrelid::regclass || ' ' || conname as key from pg_constraint
+      where contype = 'f' and confrelid <> 'account'::regclass and not exists (
+        select from pg_index where indrelid = conrelid
+          and (indpred is null or pg_get_expr(indpred, indrelid) = format('(%s IS NOT NULL)', (
+            select attname from pg_attribute where attrelid = conrelid and attnum = conkey[1])))
+          and (indkey::smallint[])[0:cardinality(conkey) - 1] @> conkey)
+      order by key`.execute(tx.db),
+  );
+  expect(rows.map(({ key }) => key)).toEqual(READS_ALL);
+});
