@@ -1,11 +1,13 @@
 import type { Bundle, FhirResource, OperationOutcome } from 'fhir/r4.js';
 import { sql } from 'kysely';
+import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { insertAccount } from '../../src/exchange/accounts/account-store.ts';
 import { createExportLauncher } from '../../src/exchange/bulk-export/launcher.ts';
 import { createExportRunner } from '../../src/exchange/bulk-export/run-export.ts';
 import { addPatients } from '../../src/exchange/cohorts/member-store.ts';
+import { orphanSweep } from '../../src/exchange/platform/blobs/orphan-sweep.ts';
 import { canonicalJson } from '../../src/exchange/records/rules/json.ts';
 import type { BlobStore } from '../../src/shared/blobs/blob-store.ts';
 import { delivery, personOf, samples } from '../support/deliveries.ts';
@@ -18,6 +20,7 @@ import {
 } from '../support/fhir-door.ts';
 import { fhirIssues } from '../support/fhir-issues.ts';
 import { TEST_BASE_URL } from '../support/gateway.ts';
+import { takeUpAll } from '../support/take-up.ts';
 
 const chosen = samples.slice(0, 2);
 const ASYNC = { prefer: 'respond-async' };
@@ -53,6 +56,7 @@ interface Manifest {
   error: { type: string; url: string; count: number }[];
 }
 
+const DAY_MS = 24 * 60 * 60_000;
 const SMALL = { bytes: 60_000, patients: 1 };
 const runnerOf = (blobs = door.blobs, slice = SMALL) =>
   createExportRunner({
@@ -217,6 +221,43 @@ describe('an export', () => {
     await run(url);
   });
 
+  test('whose process is killed leaves files that no row names, which reconcile deletes a day later, and only these', async () => {
+    const whole = await exported(`Group/${cohortId}/$export`);
+    const url = await kickOff(`Group/${cohortId}/$export`);
+    const of = { accountId: door.accountId, exportId: idOf(url) };
+    await runnerOf().listPatients(of);
+    let puts = 0;
+    // A killed process does not tidy up after itself.
+    const killed: BlobStore = {
+      ...door.blobs,
+      put: async (...args) => {
+        puts += 1;
+        if (puts === 30) throw new Error('killed');
+        return door.blobs.put(...args);
+      },
+      delete: async () => undefined,
+    };
+    await expect(runnerOf(killed).writeSlices(of)).rejects.toThrow('killed');
+    await runnerOf().writeSlices(of);
+    const files = await listBlobs();
+
+    const sweep = (ageMs: number) => {
+      const list = async function* (part: string) {
+        for await (const blob of door.blobs.list(part))
+          yield { ...blob, writtenAt: new Date(blob.writtenAt.getTime() - ageMs) };
+      };
+      const blobs = { list, delete: (ref: string) => door.blobs.delete(ref) };
+      return takeUpAll(orphanSweep({ store: door.store, blobs, logger: pino({ level: 'silent' }) }));
+    };
+    expect(await sweep(DAY_MS - 60_000)).toBe(0);
+    const left = await sweep(DAY_MS + 60_000);
+    expect(left).toBeGreaterThan(0);
+    expect(await listBlobs()).toHaveLength(files.length - left);
+    const manifest: Manifest = (await door.get(url)).json();
+    for (const [index, { url: file }] of manifest.output.entries())
+      expect((await door.get(file)).body).toBe((await door.get(whole.output[index]?.url ?? '')).body);
+  });
+
   test('written by two executions at once has each slice once', async () => {
     const url = await kickOff(`Group/${cohortId}/$export`);
     const of = { accountId: door.accountId, exportId: idOf(url) };
@@ -376,6 +417,12 @@ describe('the status', () => {
   });
 });
 
+async function listBlobs(): Promise<string[]> {
+  const refs: string[] = [];
+  for (let part = 0; part < 256; part++)
+    for await (const { ref } of door.blobs.list(part.toString(16).padStart(2, '0'))) refs.push(ref);
+  return refs;
+}
 const withPut = (put: BlobStore['put']): BlobStore => ({ ...door.blobs, put });
 
 async function clearFiles(): Promise<void> {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { orphanSweep } from '../../src/exchange/platform/blobs/orphan-sweep.ts';
 import type { Store } from '../../src/exchange/platform/database/database.ts';
 import { BlobNotFoundError, type BlobStore } from '../../src/shared/blobs/blob-store.ts';
-import { takeUp } from '../support/take-up.ts';
+import { takeUp, takeUpAll } from '../support/take-up.ts';
 import { type BulkEnvironment, createBulkEnvironment, csvOf } from './bulk-environment.ts';
 import { someRows, withoutIds } from './bulk-rows.ts';
 
@@ -84,22 +84,9 @@ describe('an import whose process is killed again and again', () => {
 
 describe('blobs', () => {
   const DAY_MS = 24 * 60 * 60_000;
-  const parts = Array.from({ length: 256 }, (_, part) => part.toString(16).padStart(2, '0'));
 
-  /** One round for each part of the store. */
-  async function sweepAll(): Promise<number> {
-    let deleted = 0;
-    for (const part of parts) {
-      const sweep = orphanSweep({
-        store: env.store,
-        blobs: env.blobs,
-        logger: pino({ enabled: false }),
-        pickPart: () => part,
-      });
-      deleted += await takeUp(sweep, 500);
-    }
-    return deleted;
-  }
+  const sweepAll = () =>
+    takeUpAll(orphanSweep({ store: env.store, blobs: env.blobs, logger: pino({ enabled: false }) }));
 
   test('that kills left behind go after a day; one that a row names never does', async () => {
     const account = await env.addAccount();

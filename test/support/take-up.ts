@@ -10,3 +10,16 @@ export async function takeUp(
   if (failures.length > 0) throw failures[0];
   return healed;
 }
+
+/** Runs rounds of a recovery that examines everything slice by slice, from the beginning to the end. Returns how many items it healed. */
+export async function takeUpAll({ takeUp: run }: Recovery): Promise<number> {
+  const round = { limit: 500, signal: new AbortController().signal, lookAgainBefore: new Date() };
+  let [healed, cursor]: [number, string | undefined] = [0, undefined];
+  do {
+    const taken = await run({ ...round, cursor });
+    if (taken.failures.length > 0) throw taken.failures[0];
+    healed += taken.healed;
+    cursor = taken.cursor;
+  } while (cursor !== undefined);
+  return healed;
+}
