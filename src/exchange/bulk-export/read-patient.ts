@@ -1,5 +1,10 @@
 import { sql } from 'kysely';
-import { asServed, readServed, type ServedResource, servedProvenance } from '../fhir-api/served-resources.ts';
+import {
+  asServed,
+  readSomeServed,
+  type ServedResource,
+  servedProvenance,
+} from '../fhir-api/served-resources.ts';
 import { findPatient } from '../patients/patient-store.ts';
 import type { AccountTx, Store } from '../platform/database/database.ts';
 import { FHIR_PATH } from '../platform/http/fhir-path.ts';
@@ -53,9 +58,10 @@ export async function* readPatient(
   if (since !== null && changes !== undefined && changes.gone.length === 0) {
     const { readTypes } = filter;
     const changed = changes.changed.filter(({ resourceType }) => readTypes?.includes(resourceType) !== false);
-    for (let from = 0; from < changed.length; from += RESOURCES_PER_PAGE) {
+    for (let from = 0; from < changed.length; ) {
       const own = changed.slice(from, from + RESOURCES_PER_PAGE);
-      const served = await inTx((tx) => readServed(tx, patientId, own));
+      const { served, read } = await inTx((tx) => readSomeServed(tx, patientId, own));
+      from += read;
       // The Patient also changes with the caller's demographics.
       yield {
         lines: linesOf(

@@ -57,7 +57,7 @@ export async function* everythingBundle(
       if (provenance !== undefined)
         yield `,${JSON.stringify(entryOf(base, provenance, { mode: 'include' }))}`;
     }
-    left -= Math.min(left, READ_AT_ONCE);
+    left -= page.resources.filter(({ id }) => id !== patientId).length;
     after = page.next;
   } while (after !== undefined && left > 0);
   const links = [

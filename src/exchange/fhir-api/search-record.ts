@@ -5,7 +5,7 @@ import { parseLocalReference, referencesIn } from '../records/rules/references.t
 import { matchesAll } from '../records/rules/search-clauses.ts';
 import { searchEntries } from '../records/rules/search-index.ts';
 import type { SearchRequest } from './rules/search-request.ts';
-import { readServed, type ServedResource } from './served-resources.ts';
+import { readServed, readSomeServed, type ServedResource } from './served-resources.ts';
 
 export interface RecordPage {
   matches: ServedResource[];
@@ -29,16 +29,17 @@ export async function searchRecord(
     const wanted = count - matches.length;
     const search = { resourceType, clauses, lastUpdated, ids, sort };
     const found = await searchLeading(tx, patientId, search, place, wanted);
-    const read = await readServed(
+    const { served, read } = await readSomeServed(
       tx,
       patientId,
       found.map(({ id }) => ({ resourceType, id })),
     );
-    matches.push(...read.filter(({ json }) => matchesAll(searchEntries(json), clauses)));
-    if (found.length < wanted) return { matches };
-    place = found.at(-1);
-    lookedAt += found.length;
-    if (matches.length >= count) break;
+    matches.push(...served.filter(({ json }) => matchesAll(searchEntries(json), clauses)));
+    if (read === found.length && read < wanted) return { matches };
+    place = found[read - 1];
+    lookedAt += read;
+    // Large resources make a short page.
+    if (matches.length >= count || read < found.length) break;
   }
   return { matches, next: place };
 }

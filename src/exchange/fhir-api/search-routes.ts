@@ -4,6 +4,7 @@ import { ExchangeError, InvalidRequestError, NotFoundError } from '../platform/e
 import { callerOf } from '../platform/http/plugins/auth.ts';
 import { completenessMeta, incompleteness } from '../records/completeness.ts';
 import { readRecordCompleteness } from '../records/completeness-store.ts';
+import type { FoundPlace } from '../records/record-search-store.ts';
 import { type BundleLink, FHIR_JSON, searchEntriesOf, searchIssues, searchset } from './bundles.ts';
 import { SERVED_TYPES } from './capability-statement.ts';
 import { countMatches } from './count-matches.ts';
@@ -15,7 +16,7 @@ import { type PatientCriteria, parsePatientSearch } from './rules/patient-criter
 import { parseSearch, type SearchPair, type SearchRequest } from './rules/search-request.ts';
 import { mayRead, permitted, requireScope } from './scope-check.ts';
 import { placesOfIds, readIncluded, searchRecord } from './search-record.ts';
-import { readServed } from './served-resources.ts';
+import { readServed, type ServedResource } from './served-resources.ts';
 
 /** `GET /fhir/R4/<Type>` and `POST /fhir/R4/<Type>/_search`. */
 export function addSearchRoutes(app: FastifyInstance, deps: FhirDeps): void {
@@ -145,11 +146,14 @@ async function searchByIds(deps: FhirDeps, type: string, search: SearchRequest, 
   for (const [patientId, own] of byPatient) {
     await deps.records.merge(accountId, patientId);
     const found = await deps.store.asAccount(accountId, async (tx) => {
-      const { matches } = await searchRecord(
-        tx,
-        { patientId, resourceType: type, request: { ...search, ids: own, count: own.length } },
-        undefined,
-      );
+      const wanted = { ...search, ids: own, count: own.length };
+      const matches: ServedResource[] = [];
+      // A page comes short when its resources are large.
+      for (let place: FoundPlace | undefined, isLast = false; !isLast; isLast = place === undefined) {
+        const page = await searchRecord(tx, { patientId, resourceType: type, request: wanted }, place);
+        matches.push(...page.matches);
+        place = page.next;
+      }
       return {
         matches,
         included: permitted(request, await readIncluded(tx, patientId, matches, search.include)),

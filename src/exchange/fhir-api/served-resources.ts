@@ -22,8 +22,24 @@ export async function readServed(
   patientId: string,
   wanted: readonly { resourceType: string; id: string }[],
 ): Promise<ServedResource[]> {
-  if (wanted.length === 0) return [];
-  return asServed(tx, patientId, await readResources(tx, patientId, wanted));
+  const all: ServedResource[] = [];
+  for (let from = 0; from < wanted.length; ) {
+    const { served, read } = await readSomeServed(tx, patientId, wanted.slice(from));
+    all.push(...served);
+    from += read;
+  }
+  return all;
+}
+
+/** The same for those that are not too large to hold at once. `read`: how many of them were read, at least one. */
+export async function readSomeServed(
+  tx: AccountTx,
+  patientId: string,
+  wanted: readonly { resourceType: string; id: string }[],
+): Promise<{ served: ServedResource[]; read: number }> {
+  if (wanted.length === 0) return { served: [], read: 0 };
+  const { resources, read } = await readResources(tx, patientId, wanted);
+  return { served: await asServed(tx, patientId, resources), read };
 }
 
 /** Adds the times of change to resources of one record. */

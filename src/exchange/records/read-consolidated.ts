@@ -63,8 +63,8 @@ export interface ConsolidatedPage {
 }
 
 /**
- * Returns up to `count` resources of a patient's consolidated record after `after`: the Patient first (in addition to
- * `count`), then by type, newest first within a type, undated last. Call `RecordKeeper.merge` before. Read each page in a
+ * Returns up to `count` resources of a patient's consolidated record after `after`, fewer where they are large: the Patient
+ * first (in addition to `count`), then by type, newest first within a type, undated last. Call `RecordKeeper.merge` before. Read each page in a
  * transaction of its own, so that a slow reader does not hold a connection.
  *
  * @throws NotFoundError when the patient does not exist
@@ -79,22 +79,25 @@ export async function readConsolidated(
   const leading = await readLeading(tx, patientId, filter, after, count);
   const withPatient = after === undefined && hasPatient(filter);
   const patient = withPatient ? [{ resourceType: 'Patient', id: patientId }] : [];
-  const resources = await readResources(tx, patientId, [...patient, ...leading]);
-  const last = leading.at(-1);
-  return { resources, ...(leading.length === count && last !== undefined ? { next: last } : {}) };
+  const { resources, read } = await readResources(tx, patientId, [...patient, ...leading]);
+  const last = leading[read - patient.length - 1];
+  const isLast = read - patient.length === leading.length && leading.length < count;
+  return { resources, ...(isLast || last === undefined ? {} : { next: last }) };
 }
 
 /**
- * Reads these consolidated resources, in this order, without those that do not exist. The Patient always exists.
+ * Reads these consolidated resources, in this order, without those that do not exist. The Patient always exists. Reads fewer
+ * when they are too large to hold at once, and at least one.
  *
+ * @returns with `read`, the number of them that were read
  * @throws NotFoundError when the patient does not exist
  */
 export async function readResources(
   tx: AccountTx,
   patientId: string,
   wanted: readonly { resourceType: string; id: string }[],
-): Promise<ConsolidatedResource[]> {
-  const members = await readMembers(
+): Promise<{ resources: ConsolidatedResource[]; read: number }> {
+  const { members, read } = await readMembers(
     tx,
     patientId,
     wanted.map(({ id }) => id),
@@ -103,7 +106,7 @@ export async function readResources(
   const resolve = await resolver(tx, patientId, members);
   const held = await documentsOf(tx, patientId, members);
   const resources: ConsolidatedResource[] = [];
-  for (const { id, resourceType } of wanted) {
+  for (const { id, resourceType } of wanted.slice(0, read)) {
     const own = byResource.get(id) ?? [];
     if (id === patientId) resources.push(await consolidatedPatient(tx, patientId, own, resolve));
     // Empty when a concurrent merge has just changed the resource's id; a later page contains it.
@@ -117,7 +120,7 @@ export async function readResources(
         ),
       );
   }
-  return resources;
+  return { resources, read };
 }
 
 /** Finds the stored files of the leading delivery of a DocumentReference, whose content stands. */

@@ -83,24 +83,43 @@ export interface RecordMember {
   content: Record<string, unknown>;
 }
 
-/** All deliveries of these consolidated resources, in order of rank: the leading one of each comes first. */
+/** What the deliveries of the resources read at once may have as text, apart from the last resource. */
+const READ_BYTES_MAX = 8_000_000;
+/** Stored larger than this, a value may be compressed to a hundredth of its text. */
+const STORED_AS_TEXT_MAX = 2_000;
+
+/**
+ * The deliveries of these consolidated resources, in order of rank: the leading one of each comes first. Stops with the
+ * resource that makes them too large to hold more at once, and always reads one. The Patient does not count.
+ *
+ * @returns with `read`, the number of the resources whose deliveries were read
+ */
 export async function readMembers(
   tx: AccountTx,
   patientId: string,
   resourceIds: readonly string[],
-): Promise<RecordMember[]> {
-  const { rows } = await sql<RecordMember>`
-    select o.resource_id as "resourceId", p.source, p.source_id as "sourceId", d.file_name as "fileName",
-      p.collected_at as "collectedAt", p.converted_from is not null as "isConverted", p.content
-    from unnest(${[...resourceIds]}::uuid[]) as wanted(id)
-    cross join lateral (select * from record_origin
-      where patient_id = ${patientId} and resource_id = wanted.id offset 0) o
-    cross join lateral (select * from patient_resource
-      where patient_id = ${patientId} and source = o.source and resource_type = o.resource_type
-        and source_id = o.source_id limit 1) p
-    cross join lateral (select file_name from document where id = p.document_id limit 1) d
-    order by o.rank desc`.execute(tx.db);
-  return rows;
+): Promise<{ members: RecordMember[]; read: number }> {
+  const { rows } = await sql<RecordMember & { place: number; through: number }>`
+    select * from (
+      select o.resource_id as "resourceId", p.source, p.source_id as "sourceId", d.file_name as "fileName",
+        p.collected_at as "collectedAt", p.converted_from is not null as "isConverted", p.content, o.rank,
+        wanted.place::integer, (sum(bytes) over (order by wanted.place))::float8 as through,
+        (sum(bytes) over (partition by wanted.place))::float8 as own
+      from unnest(${[...resourceIds]}::uuid[]) with ordinality as wanted(id, place)
+      cross join lateral (select * from record_origin
+        where patient_id = ${patientId} and resource_id = wanted.id offset 0) o
+      cross join lateral (select * from patient_resource
+        where patient_id = ${patientId} and source = o.source and resource_type = o.resource_type
+          and source_id = o.source_id limit 1) p
+      cross join lateral (select file_name from document where id = p.document_id limit 1) d
+      cross join lateral (select case
+        when wanted.id = ${patientId} then 0
+        when pg_column_size(p.content) <= ${STORED_AS_TEXT_MAX} then pg_column_size(p.content)
+        else octet_length(p.content::text) end as bytes) size) sized
+    where through - own < ${READ_BYTES_MAX}
+    order by rank desc`.execute(tx.db);
+  const last = rows.find(({ through }) => through >= READ_BYTES_MAX);
+  return { members: rows, read: last?.place ?? resourceIds.length };
 }
 
 export interface SourceReference {

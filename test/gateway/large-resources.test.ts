@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readPatient } from '../../src/exchange/bulk-export/read-patient.ts';
+import { resourceFilter } from '../../src/exchange/bulk-export/rules/resource-filter.ts';
+import type { ConsolidatedPlace } from '../../src/exchange/records/consolidated-place.ts';
+import { readConsolidated } from '../../src/exchange/records/read-consolidated.ts';
+import { delivery, personOf, samples } from '../support/deliveries.ts';
+import { createFhirDoor, type FhirDoor, idsIn, resourcesIn } from '../support/fhir-door.ts';
+import { TEST_BASE_URL } from '../support/gateway.ts';
+
+const RESOURCE_BYTES = 1_000_000;
+const RESOURCES = 20;
+/** What is held at once: 8 MB, the resource that exceeds them, and what we add. */
+const HELD_BYTES_MAX = 8_000_000 + 1.1 * RESOURCE_BYTES;
+
+let door: FhirDoor;
+let patientId: string;
+beforeAll(async () => {
+  door = await createFhirDoor();
+  const [sample] = samples;
+  if (sample === undefined) throw new Error('there is no sample');
+  patientId = await door.addPatient(personOf(sample));
+  // Such a text is stored in a hundredth of its size.
+  const text = 'x'.repeat(RESOURCE_BYTES);
+  const observations = Array.from({ length: RESOURCES }, (_, index) =>
+    delivery('hie', {
+      resourceType: 'Observation',
+      id: `large-${index}`,
+      status: 'final',
+      code: { text: `value ${index}` },
+      subject: { reference: 'Patient/them' },
+      note: [{ text }],
+    }),
+  );
+  await door.deliver(patientId, 'hie', observations, new Set(['them']));
+  await door.records.merge(door.accountId, patientId);
+});
+afterAll(() => door?.close());
+
+const sizeOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
+const all = Array.from({ length: RESOURCES }, (_, index) => `value ${index}`).sort();
+const codesOf = (resources: readonly object[]) =>
+  resources
+    .filter((each) => 'resourceType' in each && each.resourceType === 'Observation')
+    .map((each) => ('code' in each ? (each.code as { text: string }).text : ''))
+    .sort();
+
+test('a record of large resources is read in pages that fit in memory, each resource once', async () => {
+  const read: object[] = [];
+  let after: ConsolidatedPlace | undefined;
+  do {
+    const page = await door.store.asAccount(door.accountId, (tx) =>
+      readConsolidated(tx, patientId, {}, after, 1_000),
+    );
+    expect(sizeOf(page.resources)).toBeLessThan(HELD_BYTES_MAX);
+    read.push(...page.resources.map(({ content }) => content));
+    after = page.next;
+  } while (after !== undefined);
+  expect(codesOf(read)).toEqual(all);
+  const everything = await door.bundle(`Patient/${patientId}/$everything`);
+  expect(codesOf(resourcesIn(everything))).toEqual(all);
+  const pages = await door.pages(`Patient/${patientId}/$everything?_count=15`);
+  expect(pages.map((page) => codesOf(resourcesIn(page)).length)).toEqual([15, 5]);
+  expect(codesOf(pages.flatMap(resourcesIn))).toEqual(all);
+});
+
+test.each([
+  ['everything', null],
+  ['what changed', new Date(0)],
+])('an export of %s holds as much of a patient at once', async (_, since) => {
+  const filter = resourceFilter(null, {});
+  const member = { ordinal: 1, patientId, isWhole: false };
+  const lines: object[] = [];
+  const of = { accountId: door.accountId, member, filter, since };
+  for await (const page of readPatient({ ...door, publicBaseUrl: TEST_BASE_URL }, of, undefined)) {
+    expect(sizeOf(page.lines)).toBeLessThan(HELD_BYTES_MAX);
+    lines.push(...page.lines.map(({ json }) => json));
+  }
+  expect(codesOf(lines)).toEqual(all);
+});
+
+test('a page of a search is shorter when its resources are large, and its pages lose none', async () => {
+  const pages = await door.pages(`Observation?patient=${patientId}&_count=500`);
+  for (const page of pages) expect(sizeOf(page)).toBeLessThan(HELD_BYTES_MAX);
+  const ids = idsIn(pages);
+  expect(new Set(ids).size).toBe(RESOURCES);
+  expect(ids).toHaveLength(RESOURCES);
+  // A search by ids has one page, which is complete.
+  const byId = await door.bundle(`Observation?_id=${ids.join(',')}`);
+  expect(idsIn([byId]).sort()).toEqual([...ids].sort());
+  const count = await door.bundle(`Observation?patient=${patientId}&status=final&_summary=count`);
+  expect(count.total).toBe(RESOURCES);
+});
