@@ -16,6 +16,24 @@ const partial = fc
   .map(([at, length]) => at.toISOString().slice(0, length));
 
 describe('a date of a search', () => {
+  property.prop([instant, fc.integer({ min: -14 * 60, max: 14 * 60 })])(
+    'is the same second in whatever zone it is written',
+    (at, offset) => {
+      const sign = offset < 0 ? '-' : '+';
+      const [hours, minutes] = [Math.abs(offset) / 60, Math.abs(offset) % 60].map((part) =>
+        String(Math.floor(part)).padStart(2, '0'),
+      );
+      const local = new Date(at.getTime() + offset * 60_000).toISOString().slice(0, 19);
+      const second = at.toISOString().slice(0, 19);
+      expect(rangeOf(`${local}${sign}${hours}:${minutes}`)).toEqual({
+        from: `${second}.000Z`,
+        to: `${second}.999Z`,
+        firstDay: local.slice(0, 10),
+        lastDay: local.slice(0, 10),
+      });
+    },
+  );
+
   property.prop([partial, partial])('is one of before, within, after or overlapping', (given, target) => {
     const range = rangeOf(target);
     if (range === undefined) throw new Error('not a date');

@@ -17,7 +17,7 @@ import { MEDICATION_TYPES } from './resource-types.ts';
 export type Assertions = Readonly<Record<string, string>>;
 
 /** Shortens a long text to its hash: assertions are stored with every delivery. */
-const brief = (text: string): string => (text.length > 60 ? hashOf([text]).toString('base64url') : text);
+const brief = (text: string): string => (text.length > 60 ? hashOf([text]) : text);
 
 const all = (value: unknown): string => (value === undefined ? '' : canonicalJson(value));
 
@@ -206,11 +206,11 @@ export function assertionsIn(resource: Json, writtenBy: string | undefined): Ass
     ...BY_TYPE[type]?.(resource),
     ...(writtenBy === undefined || COPIED.has(type)
       ? {}
-      : { [`=${writtenBy}`]: hashOf([comparable(resource)]).toString('base64url') }),
+      : { [`=${writtenBy}`]: hashOf([comparable(resource)]) }),
   };
-  return Object.fromEntries(
-    Object.entries(assertions).flatMap(([name, text]) => (text === '' ? [] : [[name, brief(text)]])),
-  );
+  const stated: Record<string, string> = {};
+  for (const [name, text] of Object.entries(assertions)) if (text !== '') stated[name] = brief(text);
+  return stated;
 }
 
 /** Types of which a source often has several equal copies; they contain nothing about the person. */

@@ -1,5 +1,5 @@
 import { moment } from './dates.ts';
-import { isJson, type Json } from './json.ts';
+import { isJson, type Json, sortedNames } from './json.ts';
 import { parseLocalReference } from './references.ts';
 
 /** A resource's content without id, meta and narrative, and with every Patient reference made equal. */
@@ -12,18 +12,24 @@ export function withoutMetadata(resource: Json): Json {
  * A form that is equal for two spellings of one resource: another time zone for the same instant, another key order. Every
  * resource goes through this, so it is a single pass: the same as `canonical` of `withoutMetadata`, with instants in UTC.
  */
-export function comparable({ id: _id, meta: _meta, text: _text, ...rest }: Json): unknown {
-  return comparableValue(rest);
+export function comparable(resource: Json): unknown {
+  return comparableObject(resource, METADATA);
 }
+
+const METADATA: ReadonlySet<string> = new Set(['id', 'meta', 'text']);
+const NOTHING: ReadonlySet<string> = new Set();
 
 function comparableValue(value: unknown): unknown {
   if (typeof value === 'string') return value.includes('T') ? (moment(value) ?? value) : value;
   if (Array.isArray(value)) return value.map(comparableValue);
-  if (!isJson(value)) return value;
+  return isJson(value) ? comparableObject(value, NOTHING) : value;
+}
+
+function comparableObject(object: Json, leftOut: ReadonlySet<string>): Json {
   const copy: Record<string, unknown> = {};
-  for (const name of Object.keys(value).sort()) {
-    const item = value[name];
-    if (item === undefined || name === '__proto__') continue;
+  for (const name of sortedNames(object)) {
+    const item = object[name];
+    if (item === undefined || name === '__proto__' || leftOut.has(name)) continue;
     copy[name] = isPatientReference(name, item) ? 'Patient' : comparableValue(item);
   }
   return copy;

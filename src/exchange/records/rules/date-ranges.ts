@@ -19,7 +19,8 @@ const TIME = /T\d{2}:\d{2}(:\d{2}(\.\d+)?)?/;
 /** Undefined when the value is not a date. */
 export function rangeOf(value: unknown): DateRange | undefined {
   const text = textOf(value);
-  if (text === undefined || moment(text) === undefined) return undefined;
+  const instant = moment(text);
+  if (text === undefined || instant === undefined) return undefined;
   const firstDay = `${text.slice(0, 10)}${'-01-01'.slice(text.slice(0, 10).length - 4)}`;
   const time = TIME.exec(text);
   if (time === null) {
@@ -27,6 +28,11 @@ export function rangeOf(value: unknown): DateRange | undefined {
     return { from: `${firstDay}T00:00:00.000Z`, to: `${lastDay}T23:59:59.999Z`, firstDay, lastDay };
   }
   const [whole, seconds, fraction] = time;
+  // A whole second, as most times are: its instant is known already.
+  if (seconds !== undefined && fraction === undefined) {
+    const second = instant.slice(0, 19);
+    return { from: `${second}.000Z`, to: `${second}.999Z`, firstDay, lastDay: firstDay };
+  }
   const zone = text.slice(10 + whole.length) || 'Z';
   const at = Date.parse(`${firstDay}${seconds === undefined ? `${whole}:00` : whole}${zone}`);
   if (Number.isNaN(at)) return undefined;

@@ -13,7 +13,7 @@ export function moment(value: unknown): string | undefined {
   const [whole, year = '', month = '01', date = '01', time, zone = 'Z'] = match;
   if (!isCalendarDay(Number(year), Number(month), Number(date))) return undefined;
   if (time === undefined) return whole;
-  if (zone === 'Z' && CLOCK_TIME.test(time))
+  if ((zone === 'Z' || zone === '+00:00') && CLOCK_TIME.test(time))
     return `${year}-${month}-${date}T${time.length === 5 ? `${time}:00` : time}Z`;
   const ms = Date.parse(`${year}-${month}-${date}T${time.length === 5 ? `${time}:00` : time}${zone}`);
   const utc = Number.isNaN(ms) ? '' : new Date(ms).toISOString();

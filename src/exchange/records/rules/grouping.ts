@@ -23,12 +23,17 @@ export function groupByKeys<F extends Groupable>(patientId: string, deliveries: 
   const byKey = new Map<string, Set<Cluster<F>>>();
   const clusters = new Set<Cluster<F>>();
   const register = (cluster: Cluster<F>, keys: Iterable<string>): void => {
-    for (const key of keys) byKey.set(key, (byKey.get(key) ?? new Set()).add(cluster));
+    for (const key of keys) {
+      const sharing = byKey.get(key);
+      if (sharing === undefined) byKey.set(key, new Set([cluster]));
+      else sharing.add(cluster);
+    }
   };
   for (const delivery of [...deliveries].sort(byRank)) {
     if (delivery.keys.length === 0) continue;
     const own = new Cluster(delivery);
-    const near = new Set([...own.keys].flatMap((key) => [...(byKey.get(key) ?? [])]));
+    const near = new Set<Cluster<F>>();
+    for (const key of own.keys) for (const other of byKey.get(key) ?? []) near.add(other);
     let home = own;
     for (const other of [...near].sort((left, right) => byRank(left.leader, right.leader))) {
       // The cluster whose leader has the higher rank absorbs the other.
@@ -54,21 +59,24 @@ const byRank = (left: { rank: string }, right: { rank: string }): number =>
 function named<F extends Groupable>(patientId: string, clusters: readonly Cluster<F>[]): Group<F>[] {
   const familyOf = families(clusters);
   const firstOf = new Map<string, Cluster<F>>();
-  for (const cluster of clusters) {
-    const [key = ''] = cluster.sortedKeys();
+  const sorted = clusters.map((cluster) => ({ cluster, keys: cluster.sortedKeys() }));
+  for (const { cluster, keys } of sorted) {
+    const [key = ''] = keys;
     const known = firstOf.get(key);
     if (known === undefined || cluster.smallestName() < known.smallestName()) firstOf.set(key, cluster);
   }
-  return clusters.map((cluster) => {
+  return sorted.map(({ cluster, keys }) => {
     const { resourceType } = cluster.leader;
-    const [key = '', ...rest] = cluster.sortedKeys();
+    const [key = ''] = keys;
+    const family = familyOf(key);
     // Groups may share their first key; all but one of them then add the name of a member.
     const name = firstOf.get(key) === cluster ? key : `${key} ${cluster.smallestName()}`;
+    const id = consolidatedId(patientId, resourceType, [withoutType(name)]);
     return {
-      id: consolidatedId(patientId, resourceType, [withoutType(name)]),
-      familyId: consolidatedId(patientId, resourceType, [withoutType(familyOf(key))]),
+      id,
+      familyId: family === name ? id : consolidatedId(patientId, resourceType, [withoutType(family)]),
       resourceType,
-      keys: [key, ...rest].map(withoutType),
+      keys: keys.map(withoutType),
       members: cluster.members.sort(byRank),
     };
   });

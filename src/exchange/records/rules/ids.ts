@@ -1,15 +1,16 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /** The first 128 bits of SHA-256 over the parts as JSON. Stored keys depend on it: it must not change. */
-export function hashOf(parts: readonly unknown[]): Buffer {
-  return createHash('sha256').update(JSON.stringify(parts)).digest().subarray(0, 16);
-}
+const digitsOf = (parts: readonly unknown[]): string =>
+  hash('sha256', JSON.stringify(parts), 'hex').slice(0, 32);
+
+/** A hash of the parts, in base64url. */
+export const hashOf = (parts: readonly unknown[]): string =>
+  Buffer.from(digitsOf(parts), 'hex').toString('base64url');
 
 /** A UUID derived from the parts, version 8 (RFC 9562: custom). */
 export function derivedUuid(parts: readonly unknown[]): string {
-  const bytes = Buffer.from(hashOf(parts));
-  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);
-  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
-  const hex = bytes.toString('hex');
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+  const hex = digitsOf(parts);
+  const variant = ((Number.parseInt(hex.charAt(16), 16) & 0x3) | 0x8).toString(16);
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20)}`;
 }

@@ -27,15 +27,20 @@ export function referencesIn(value: unknown, found: string[] = []): string[] {
 
 /** The ids of the Patients that a resource is about; an unreadable Patient reference is returned as it is. */
 export function subjectIds(resource: Json): string[] {
-  const participants = objectsOf(resource.participant).map(({ actor }) => actor);
-  return [...SUBJECT_ELEMENTS.map((element) => resource[element]), ...participants]
-    .flatMap(objectsOf)
-    .flatMap(({ reference, type }) => {
-      const text = textOf(reference);
-      if (text === undefined) return [];
-      const target = parseLocalReference(text);
-      if (target !== undefined) return target.type === 'Patient' ? [target.id] : [];
-      // Must not be mistaken for a reference to our person.
-      return type === 'Patient' || text.includes('Patient/') ? [text] : [];
-    });
+  const ids: string[] = [];
+  for (const element of SUBJECT_ELEMENTS) addPatientIds(ids, resource[element]);
+  for (const { actor } of objectsOf(resource.participant)) addPatientIds(ids, actor);
+  return ids;
+}
+
+function addPatientIds(ids: string[], subjects: unknown): void {
+  if (subjects === undefined) return;
+  for (const { reference, type } of objectsOf(subjects)) {
+    const text = textOf(reference);
+    if (text === undefined) continue;
+    const target = parseLocalReference(text);
+    if (target?.type === 'Patient') ids.push(target.id);
+    // Must not be mistaken for a reference to our person.
+    else if (target === undefined && (type === 'Patient' || text.includes('Patient/'))) ids.push(text);
+  }
 }

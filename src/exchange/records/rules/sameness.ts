@@ -80,5 +80,4 @@ function bucketsIn(resource: Json): string[][] {
   return measure === undefined ? [[]] : bucketsOf(measure.value).map((bucket) => [bucket]);
 }
 
-const keyOf = (kind: 'c' | 'i' | 'o', parts: readonly unknown[]): string =>
-  `${kind}:${hashOf(parts).toString('base64url')}`;
+const keyOf = (kind: 'c' | 'i' | 'o', parts: readonly unknown[]): string => `${kind}:${hashOf(parts)}`;

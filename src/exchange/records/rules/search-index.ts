@@ -15,12 +15,8 @@ export const NOT_INDEXED = '*';
  */
 export function searchEntries(resource: Json): string[] {
   const entries = new Set<string>();
-  for (const { name, kind, paths } of BY_TYPE.get(textOf(resource.resourceType) ?? '') ?? OF_OTHERS)
-    for (const path of paths)
-      for (const value of valuesAt(resource, path)) {
-        const found = kind === 'date' ? dateEntry(name, value) : tokenEntries(name, value);
-        for (const entry of found) entries.add(entry);
-      }
+  for (const searched of BY_TYPE.get(textOf(resource.resourceType) ?? '') ?? OF_OTHERS)
+    for (const path of searched.paths) addValues(entries, searched, resource, path, 0);
   const all = [...entries];
   const kept = all.filter(({ length }) => length <= ENTRY_LENGTH_MAX).slice(0, ENTRIES_MAX);
   return kept.length === all.length ? kept : [...kept, NOT_INDEXED];
@@ -50,23 +46,44 @@ const OF_OTHERS = searchedIn('');
 export const entryPrefix = (name: string, { kind }: Pick<SearchParameter, 'kind'>): string =>
   kind === 'date' ? `${name}@` : `${name}=`;
 
-function tokenEntries(name: string, value: unknown): string[] {
-  const entry = (system: unknown, code: unknown): string[] => {
-    const text = textOf(code)?.trim();
-    return text === undefined ? [] : [`${name}=${textOf(system) ?? ''}|${text}`];
-  };
-  if (typeof value === 'boolean') return [`${name}=*|${value}`];
-  if (!isJson(value)) return textOf(value) === undefined ? [] : [`${name}=*|${String(value).trim()}`];
-  if (value.coding !== undefined)
-    return objectsOf(value.coding).flatMap(({ system, code }) => entry(system, code));
-  return entry(value.system, value.code ?? value.value);
+/** Adds the entries of all values at a path; lists on the way are searched item by item. */
+function addValues(
+  entries: Set<string>,
+  searched: Searched,
+  value: unknown,
+  path: readonly string[],
+  depth: number,
+): void {
+  if (value === undefined || value === null) return;
+  if (Array.isArray(value)) {
+    for (const item of value as unknown[]) addValues(entries, searched, item, path, depth);
+    return;
+  }
+  const element = path[depth];
+  if (element !== undefined) {
+    if (isJson(value)) addValues(entries, searched, value[element], path, depth + 1);
+  } else if (searched.kind === 'date') addDate(entries, searched.name, value);
+  else addTokens(entries, searched.name, value);
 }
 
-function dateEntry(name: string, value: unknown): string[] {
+function addTokens(entries: Set<string>, name: string, value: unknown): void {
+  if (typeof value === 'boolean') entries.add(`${name}=*|${value}`);
+  else if (!isJson(value)) {
+    if (textOf(value) !== undefined) entries.add(`${name}=*|${String(value).trim()}`);
+  } else if (value.coding === undefined) addToken(entries, name, value.system, value.code ?? value.value);
+  else for (const { system, code } of objectsOf(value.coding)) addToken(entries, name, system, code);
+}
+
+function addToken(entries: Set<string>, name: string, system: unknown, code: unknown): void {
+  const text = textOf(code)?.trim();
+  if (text !== undefined) entries.add(`${name}=${textOf(system) ?? ''}|${text}`);
+}
+
+function addDate(entries: Set<string>, name: string, value: unknown): void {
   const range = isJson(value) ? periodRange(value) : rangeOf(value);
-  if (range === undefined) return [];
+  if (range === undefined) return;
   const { from, to, firstDay, lastDay } = range;
-  return [`${name}@${from}~${to}~${firstDay}~${lastDay}`];
+  entries.add(`${name}@${from}~${to}~${firstDay}~${lastDay}`);
 }
 
 /** A period without a start or end is open on that side. */
@@ -79,12 +96,4 @@ function periodRange({ start, end }: Json): DateRange | undefined {
     to: last?.to ?? LATEST.to,
     lastDay: last?.lastDay ?? LATEST.lastDay,
   };
-}
-
-function valuesAt(value: unknown, path: readonly string[], depth = 0): unknown[] {
-  if (value === undefined || value === null) return [];
-  if (Array.isArray(value)) return (value as unknown[]).flatMap((item) => valuesAt(item, path, depth));
-  const name = path[depth];
-  if (name === undefined) return [value];
-  return isJson(value) ? valuesAt(value[name], path, depth + 1) : [];
 }
