@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { givenVariables, readConfig } from './config.ts';
 import { readConnection } from './embedded/connection-file.ts';
-import { auditHeads, blobStore } from './embedded/stack-environment.ts';
 import { ensureSecrets } from './embedded/stack-secrets.ts';
 import type { AdminTarget } from './exchange/admin/command.ts';
 import { runAdmin } from './exchange/admin/run.ts';
@@ -11,6 +10,7 @@ import { openAuditHeads } from './exchange/platform/audit/open-heads.ts';
 import { createStore } from './exchange/platform/database/database.ts';
 import { parseKeyRing } from './lib/key-ring.ts';
 import { openSealedStorage } from './shared/blobs/open-sealed-storage.ts';
+import type { S3Login } from './shared/blobs/s3-bucket.ts';
 import { renderTable } from './starter/table.ts';
 
 /** `npm run admin`: manages accounts, facilities, API keys and the audit, in DATABASE_URL or the running embedded stack. */
@@ -38,19 +38,20 @@ async function open({ dataDir }: CommonOptions): Promise<AdminTarget> {
       openBlobs: () => openSealedStorage(readConfig(['BLOB_STORE']).BLOB_STORE, 'BLOB_STORE'),
     };
   const folder = dataDir ?? readConfig(['DATA_DIR']).DATA_DIR;
-  const { databaseUrl } = await readConnection(folder);
+  const { databaseUrl, storage } = await readConnection(folder);
   return {
     store: createStore({ databaseUrl, poolMax: 2 }),
     openKeyRing: async () => parseKeyRing((await ensureSecrets(folder)).dataKeys),
-    openAudit: async () => openAudit([(await ensureSecrets(folder)).auditKey], auditHeads(folder)),
-    openBlobs: () => openSealedStorage(blobStore(folder), 'BLOB_STORE'),
+    openAudit: async () =>
+      openAudit([(await ensureSecrets(folder)).auditKey], storage.auditHeads, storage.s3),
+    openBlobs: () => openSealedStorage(storage.blobs, 'BLOB_STORE', storage.s3),
   };
 }
 
 /** A function declaration, so that it is hoisted: `runAdmin` above is awaited before this line is reached. */
-async function openAudit(keys: readonly string[], headsAddress: string | undefined) {
+async function openAudit(keys: readonly string[], headsAddress: string | undefined, login?: S3Login) {
   return {
     chain: createAuditChain(keys),
-    heads: headsAddress === undefined ? undefined : await openAuditHeads(headsAddress),
+    heads: headsAddress === undefined ? undefined : await openAuditHeads(headsAddress, login),
   };
 }

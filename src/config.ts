@@ -107,6 +107,14 @@ export function columnsOf(
   return /^[1-9]\d{0,4}$/.test(COLUMNS) ? Number(COLUMNS) : undefined;
 }
 
+/**
+ * Keeps the AWS SDK from warning on Node.js 20 that its releases of 2027 will need Node.js 22: the release in use is in the
+ * lock file, so the warning is about an upgrade of this repository, not about its use.
+ */
+export function silenceAwsSdk(env: Record<string, string | undefined> = process.env): void {
+  env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true';
+}
+
 /** System variables that every child process gets in addition to the ones passed explicitly. */
 export const systemEnvironment = (
   env: Readonly<Record<string, string | undefined>> = process.env,

@@ -16,7 +16,7 @@ import { type ProxyCounts, startProxy } from './proxy/proxy.ts';
 import { rollCluster } from './roll.ts';
 import type { RunningParts } from './running-parts.ts';
 import { getSeaweedFs } from './seaweedfs/program.ts';
-import { s3Environment, startSeaweedFs } from './seaweedfs/seaweedfs.ts';
+import { s3Storage, startSeaweedFs } from './seaweedfs/seaweedfs.ts';
 import { startTemporalCluster } from './temporal/start-temporal.ts';
 import { buildName, startWorkers } from './worker-groups.ts';
 
@@ -96,22 +96,20 @@ async function startParts(
     })),
   ]);
   const temporal = await startTemporalCluster(site, context, databaseUrl);
-  const servers = { databaseUrl, temporal, logLevel };
+  const servers = { databaseUrl, temporal, logLevel, storage: s3Storage(ports, secretKey) };
   const prepared = await step('database schema', prepareStack(context, servers));
   const { facts } = prepared;
 
-  const s3 = s3Environment(ports, secretKey);
   const gateways = GATEWAYS.map((name) => ({ name, url: `http://127.0.0.1:${ports[name]}` }));
   const proxy = await startProxy({ port: ports.gateway, backends: gateways.map(({ url }) => url) });
   closers.push(() => proxy.close());
-  const environment = { ...workerEnvironment(facts), ...s3 };
+  const environment = workerEnvironment(facts);
   await allOrThrow([
     ...GATEWAYS.map((name) =>
       site.startNode(name, () => ({
         entry: 'gateway.ts',
         environment: {
           ...gatewayEnvironment(facts),
-          ...s3,
           GATEWAY_PORT: String(ports[name]),
           GATEWAY_DRAIN_SECONDS: DRAIN_SECONDS,
           TRUSTED_PROXIES: 'loopback',

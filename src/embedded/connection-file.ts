@@ -1,8 +1,10 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { holdsCluster } from './cluster-folder.ts';
 import { readJsonFile, writeJsonFile } from './json-file.ts';
 import { lockHolder } from './stack-lock.ts';
+import { storageSchema } from './stack-storage.ts';
 
 /** How to reach a running stack. It contains secrets (API key, database password), so only its owner may read it. */
 export const connectionSchema = z.object({
@@ -19,6 +21,7 @@ export const connectionSchema = z.object({
   /** Opens the stack's Temporal UI in one browser, once; after its use, the next link is stored here. */
   temporalUiLink: z.url().optional(),
   databaseUrl: z.string(),
+  storage: storageSchema,
   simulatorUrl: z.url(),
   /** Base address of the webhook receiver, which serves `/webhooks` and `/intake`. */
   receiverUrl: z.url(),
@@ -48,13 +51,14 @@ export const removeConnection = (dataDir: string): Promise<void> => rm(fileOf(da
 /** Reads the connection of the running stack. Throws NoStackError when no stack runs on the data folder. */
 export async function readConnection(dataDir: string): Promise<StackConnection> {
   const connection = await readJsonFile(fileOf(dataDir), connectionSchema);
+  const start = (await holdsCluster(dataDir)) ? 'npm run cluster' : 'npm start';
   if (connection === undefined)
     throw new NoStackError(
-      `No stack is running on the data folder ${dataDir}. Start one with "npm start", or pass --data-dir or --base-url.`,
+      `No stack is running on the data folder ${dataDir}. Start one with "${start}", or pass --data-dir or --base-url.`,
     );
   if ((await lockHolder(dataDir)) !== connection.pid)
     throw new NoStackError(
-      `The stack on the data folder ${dataDir} is not running any more. Start it again with: npm start`,
+      `The stack on the data folder ${dataDir} is not running any more. Start it again with: ${start}`,
     );
   return connection;
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import type { StackPorts } from './stack-ports.ts';
 import type { StackSecrets } from './stack-secrets.ts';
+import { type StackStorage, s3Environment } from './stack-storage.ts';
 
 export type Environment = Readonly<Record<string, string>>;
 export type SourcePrefix = 'HIE' | 'PHARMACY' | 'LAB';
@@ -16,6 +16,7 @@ export interface StackFacts {
   readonly databaseUrl: string;
   /** TEMPORAL_ADDRESS and the other variables of the connection. */
   readonly temporal: Environment;
+  readonly storage: StackStorage;
   readonly accountId: string;
   readonly webhookKey: string;
   /** Variables of external sources. For such a source they replace all variables of the simulator. */
@@ -29,14 +30,6 @@ const loopback = (port: number): string => `http://127.0.0.1:${port}`;
 export const gatewayUrl = (ports: StackPorts): string => loopback(ports.gateway);
 export const receiverUrl = (ports: StackPorts): string => loopback(ports.receiver);
 export const simulatorUrl = (ports: StackPorts): string => loopback(ports.simulator);
-
-/** Shared by the worker and the admin CLI. */
-export const blobStore = (dataDir: string): string => pathToFileURL(join(dataDir, 'blobs')).href;
-export const auditHeads = (dataDir: string): string => pathToFileURL(join(dataDir, 'audit-heads')).href;
-
-/** Shared by the worker and the starter. */
-export const orchestratorFiles = (dataDir: string): string =>
-  pathToFileURL(join(dataDir, 'orchestrator-files')).href;
 
 export const simulatorEnvironment = ({
   dataDir,
@@ -72,8 +65,8 @@ export const workerEnvironment = (facts: StackFacts): Environment => ({
   EXCHANGE_BASE_URL: gatewayUrl(facts.ports),
   EXCHANGE_ACCOUNT_ID: facts.accountId,
   AUDIT_KEY: facts.secrets.auditKey,
-  AUDIT_HEADS: auditHeads(facts.dataDir),
-  ORCHESTRATOR_FILES: orchestratorFiles(facts.dataDir),
+  AUDIT_HEADS: facts.storage.auditHeads,
+  ORCHESTRATOR_FILES: facts.storage.orchestratorFiles,
   RECONCILE_INTERVAL_SECONDS,
 });
 
@@ -96,7 +89,8 @@ const commonEnvironment = ({ logLevel, temporal, secrets }: StackFacts): Environ
 const exchangeEnvironment = (facts: StackFacts): Environment => ({
   ...commonEnvironment(facts),
   DATABASE_URL: facts.databaseUrl,
-  BLOB_STORE: blobStore(facts.dataDir),
+  BLOB_STORE: facts.storage.blobs,
+  ...s3Environment(facts.storage),
   LINK_SIGNING_KEY: facts.secrets.linkSigningKey,
   INTERNAL_TOKEN_KEY: facts.secrets.internalTokenKey,
   PUBLIC_BASE_URL: gatewayUrl(facts.ports),

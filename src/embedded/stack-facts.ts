@@ -5,6 +5,7 @@ import type { StackConnection } from './connection-file.ts';
 import { ensureServiceLogin, prepareDatabase } from './stack-database.ts';
 import { gatewayUrl, receiverUrl, type StackFacts, simulatorUrl } from './stack-environment.ts';
 import type { ServerContext, StackTemporal } from './stack-servers.ts';
+import { type StackStorage, storageInFolders } from './stack-storage.ts';
 
 export interface PreparedStack {
   readonly facts: StackFacts;
@@ -14,7 +15,12 @@ export interface PreparedStack {
 /** Migrates the database, seeds the demo account, and returns what the environments of all processes are built from. */
 export async function prepareStack(
   { dataDir, ports, secrets, outside }: ServerContext,
-  { databaseUrl, temporal, logLevel }: { databaseUrl: string; temporal: StackTemporal; logLevel: string },
+  {
+    databaseUrl,
+    temporal,
+    logLevel,
+    storage = storageInFolders(dataDir),
+  }: { databaseUrl: string; temporal: StackTemporal; logLevel: string; storage?: StackStorage },
 ): Promise<PreparedStack> {
   const account = await prepareDatabase(databaseUrl, {
     apiKey: secrets.apiKey,
@@ -34,6 +40,7 @@ export async function prepareStack(
       TEMPORAL_NAMESPACE: temporal.namespace,
       ...temporal.environment,
     },
+    storage,
     accountId: account.accountId,
     webhookKey: account.webhookKey,
     sources: outside.sources ?? {},
@@ -43,7 +50,7 @@ export async function prepareStack(
 
 /** How to reach the stack. */
 export function connectionOf(
-  { facts: { ports, secrets }, account }: PreparedStack,
+  { facts: { ports, secrets, storage }, account }: PreparedStack,
   { databaseUrl, temporal }: { databaseUrl: string; temporal: StackTemporal },
 ): StackConnection {
   return {
@@ -57,6 +64,7 @@ export function connectionOf(
     temporalUiUrl: temporal.uiUrl,
     temporalUiLink: temporal.ui?.link(),
     databaseUrl,
+    storage,
     simulatorUrl: simulatorUrl(ports),
     simulatorAdminToken: secrets.simulatorAdminToken,
     receiverUrl: receiverUrl(ports),

@@ -1,3 +1,5 @@
+import { dirname } from 'node:path';
+import { holdsCluster } from './cluster-folder.ts';
 import type { StackConnection } from './connection-file.ts';
 import { startObservers } from './observers.ts';
 import { allOrThrow, openStack, type StackSite, type StartedParts } from './open-stack.ts';
@@ -39,6 +41,10 @@ export const WORKER_NODE_ARGS = ['--max-old-space-size=1536'];
  * its reason. Later, a part that dies is restarted on the same port. Throws DataFolderInUseError.
  */
 export async function startStack(options: StackOptions): Promise<Stack> {
+  if (await holdsCluster(options.dataDir))
+    throw new Error(
+      `The data folder ${options.dataDir} holds a cluster. Start that with: DATA_DIR=${dirname(options.dataDir)} npm run cluster`,
+    );
   const hasPostgres = options.outside?.databaseUrl === undefined;
   const { connection, group, stop } = await openStack({ ...options, hasPostgres }, (site) =>
     startParts(options, site),

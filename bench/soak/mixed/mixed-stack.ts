@@ -3,6 +3,7 @@ import { ProcessGroup } from '../../../src/embedded/process-group.ts';
 import { type Environment, workerEnvironment } from '../../../src/embedded/stack-environment.ts';
 import { ensurePorts, type StackPorts } from '../../../src/embedded/stack-ports.ts';
 import { ensureSecrets, type StackSecrets } from '../../../src/embedded/stack-secrets.ts';
+import { storageInFolders } from '../../../src/embedded/stack-storage.ts';
 import { DEMO_ACCOUNT_ID } from '../../../src/exchange/accounts/seed.ts';
 import { freePort } from '../../../src/lib/free-port.ts';
 import { startTestStack, type TestStack } from '../../../test/support/stack.ts';
@@ -84,8 +85,9 @@ async function startSecondBuild(
   const ports = { ...options.ports, worker: await freePort() };
   const facts = { dataDir, secrets, ports, logLevel: 'info', databaseUrl: '', sources: {}, webhookKey: '' };
   const temporal = { TEMPORAL_NAMESPACE: 'default' };
+  const storage = storageInFolders(dataDir);
   const env = {
-    ...workerEnvironment({ ...facts, temporal, accountId: DEMO_ACCOUNT_ID }),
+    ...workerEnvironment({ ...facts, temporal, storage, accountId: DEMO_ACCOUNT_ID }),
     ...environment,
     BUILD_ID: 'build-b',
   };

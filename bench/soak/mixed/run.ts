@@ -10,6 +10,7 @@ import { cause } from './faults.ts';
 import type { MixedStack } from './mixed-stack.ts';
 import { type Fault, planFaults } from './plan.ts';
 import { runWave, type Wave } from './wave.ts';
+import { webhooksEnded } from './webhooks-ended.ts';
 
 export interface MixedRun {
   seed: number;
@@ -30,7 +31,6 @@ export interface MixedRun {
 const WAVES_AT_ONCE = 2;
 /** Longer than the longest wait before a probe of a source that was away for minutes. */
 const END_TIMEOUT_MS = 15 * 60_000;
-const WEBHOOKS_TIMEOUT_MS = 10 * 60_000;
 
 /** Puts mixed load on the stack while one fault after the other befalls it; then judges what came of all work. */
 export async function runMixed(
@@ -58,8 +58,9 @@ export async function runUndisturbed(stack: StackAccess): Promise<{ wave: Wave; 
   await stack.simulator.changeSettings(SLOW_SOURCES);
   const wave = await runWave(stack, 0, { timeoutMs: END_TIMEOUT_MS });
   await queriesEnded(wave);
-  await webhooksEnded(wave);
-  return { wave, facts: await checkWave(stack, wave, await stack.received(), undefined) };
+  const stuck = await webhooksEnded(stack, wave);
+  const facts = await checkWave(stack, wave, await stack.received(), undefined);
+  return { wave, facts: { ...facts, faults: [...stuck, ...facts.faults] } };
 }
 
 export interface Disturbance<F extends Fault> {
@@ -119,7 +120,7 @@ export async function runDisturbed<F extends Fault>(
 
   const facts: WaveFacts[] = [];
   for (const wave of waves) {
-    await webhooksEnded(wave);
+    losses.push(...(await webhooksEnded(stack, wave)));
     facts.push(await checkWave(stack, wave, await stack.received(), usual));
   }
   losses.push(...facts.flatMap(({ faults }) => faults));
@@ -178,12 +179,6 @@ async function causeFaults<F extends Fault>({
 const queriesEnded = ({ caller }: Wave): Promise<boolean> =>
   until(async () => (await caller.get('network/query?count=500')).queries.every(hasQueryEnded), {
     timeoutMs: END_TIMEOUT_MS,
-    everyMs: 500,
-  });
-
-const webhooksEnded = ({ caller }: Wave): Promise<boolean> =>
-  until(async () => (await caller.get('settings/webhook')).pending === 0, {
-    timeoutMs: WEBHOOKS_TIMEOUT_MS,
     everyMs: 500,
   });
 

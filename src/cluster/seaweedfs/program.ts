@@ -43,7 +43,8 @@ export const seaweedFsArguments = (folder: string, identities: string, ports: Se
   `-master.port.grpc=${ports.masterGrpc}`,
   `-volume.port=${ports.volume}`,
   `-volume.port.grpc=${ports.volumeGrpc}`,
-  '-volume.max=20',
+  // As many as the disk has room for; each bucket takes seven at once.
+  '-volume.max=0',
   '-master.volumeSizeLimitMB=64',
   '-filer',
   `-filer.port=${ports.filer}`,

@@ -1,8 +1,16 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CreateBucketCommand, HeadBucketCommand, S3Client } from '@aws-sdk/client-s3';
+import {
+  CreateBucketCommand,
+  type CreateBucketCommandInput,
+  HeadBucketCommand,
+  PutObjectLockConfigurationCommand,
+  S3Client,
+} from '@aws-sdk/client-s3';
+import { silenceAwsSdk } from '../../config.ts';
+import { S3_FOLDER } from '../../embedded/cluster-folder.ts';
 import type { RunningPart } from '../../embedded/running-part.ts';
-import type { Environment } from '../../embedded/stack-environment.ts';
+import type { StackStorage } from '../../embedded/stack-storage.ts';
 import { startServerProcess } from '../server-process.ts';
 import { waitUntil } from '../wait-until.ts';
 import { type SeaweedFsPorts, seaweedFsArguments, seaweedFsIdentities, seaweedFsSockets } from './program.ts';
@@ -16,22 +24,33 @@ export interface SeaweedFsOptions {
 }
 
 const BUCKET = 'exchange';
+/** Whatever is written into it is locked. */
+const LOCKED_BUCKET = 'audit';
+/** As short as a lock can be, because this server is for trying. */
+const RETENTION = { Mode: 'COMPLIANCE', Days: 1 } as const;
 const ACCESS_KEY = 'exchange';
 const REGION = 'us-east-1';
 const READY_TIMEOUT_MS = 120_000;
 
-/** What a process needs to keep its blobs there. */
-export const s3Environment = ({ s3 }: SeaweedFsPorts, secretKey: string): Environment => ({
-  BLOB_STORE: `s3://${BUCKET}/blobs?endpoint=http://127.0.0.1:${s3}`,
-  AWS_REGION: REGION,
-  AWS_ACCESS_KEY_ID: ACCESS_KEY,
-  AWS_SECRET_ACCESS_KEY: secretKey,
-});
+const endpointOf = ({ s3 }: SeaweedFsPorts): string => `http://127.0.0.1:${s3}`;
+const loginOf = (secretAccessKey: string) => ({ accessKeyId: ACCESS_KEY, secretAccessKey });
 
-/** Starts the S3 server. Resolves when the bucket is there. */
+/** Where the cluster keeps its files, so that its processes share no folder. */
+export function s3Storage(ports: SeaweedFsPorts, secretKey: string): StackStorage {
+  const address = (bucket: string, prefix: string) =>
+    `s3://${bucket}/${prefix}?endpoint=${endpointOf(ports)}`;
+  return {
+    blobs: address(BUCKET, 'blobs'),
+    orchestratorFiles: address(BUCKET, 'orchestrator'),
+    auditHeads: address(LOCKED_BUCKET, 'heads'),
+    s3: { region: REGION, ...loginOf(secretKey) },
+  };
+}
+
+/** Starts the S3 server. Resolves when its buckets are there. */
 export async function startSeaweedFs(options: SeaweedFsOptions): Promise<RunningPart> {
   const { program, dataDir, ports, secretKey, signal } = options;
-  const folder = join(dataDir, 'seaweedfs');
+  const folder = join(dataDir, S3_FOLDER);
   const identities = join(dataDir, 'seaweedfs-login.json');
   await mkdir(folder, { recursive: true, mode: 0o700 });
   await writeFile(identities, seaweedFsIdentities(ACCESS_KEY, secretKey), { mode: 0o600 });
@@ -40,7 +59,7 @@ export async function startSeaweedFs(options: SeaweedFsOptions): Promise<Running
     dataDir,
     file: program,
     args: seaweedFsArguments(folder, identities, ports),
-    serves: () => bucketExists(ports, secretKey, signal),
+    serves: () => bucketsExist(ports, secretKey, signal),
     reason: /^F\d{4}|panic:/,
   });
   const stop = async () => {
@@ -50,26 +69,36 @@ export async function startSeaweedFs(options: SeaweedFsOptions): Promise<Running
   return { ...part, stop };
 }
 
-/** The server answers before its volumes are ready, so creating the bucket is also how to wait for it. */
-async function bucketExists({ s3 }: SeaweedFsPorts, secretKey: string, signal: AbortSignal): Promise<void> {
-  const credentials = { accessKeyId: ACCESS_KEY, secretAccessKey: secretKey };
-  const endpoint = `http://127.0.0.1:${s3}`;
+/** The server answers before its volumes are ready, so creating the buckets is also how to wait for it. */
+async function bucketsExist(ports: SeaweedFsPorts, secretKey: string, signal: AbortSignal): Promise<void> {
+  silenceAwsSdk();
   const client = new S3Client({
-    endpoint,
+    endpoint: endpointOf(ports),
     region: REGION,
-    credentials,
+    credentials: loginOf(secretKey),
     forcePathStyle: true,
     maxAttempts: 1,
   });
-  const bucket = { Bucket: BUCKET };
-  const look = async () => {
-    await client
-      .send(new HeadBucketCommand(bucket))
+  const ensure = (bucket: CreateBucketCommandInput) =>
+    client
+      .send(new HeadBucketCommand({ Bucket: bucket.Bucket }))
       .catch(() => client.send(new CreateBucketCommand(bucket)));
+  const look = async () => {
+    await ensure({ Bucket: BUCKET });
+    await ensure({ Bucket: LOCKED_BUCKET, ObjectLockEnabledForBucket: true });
+    await client.send(
+      new PutObjectLockConfigurationCommand({
+        Bucket: LOCKED_BUCKET,
+        ObjectLockConfiguration: {
+          ObjectLockEnabled: 'Enabled',
+          Rule: { DefaultRetention: RETENTION },
+        },
+      }),
+    );
     return true;
   };
   try {
-    await waitUntil('the bucket', look, { timeoutMs: READY_TIMEOUT_MS, signal });
+    await waitUntil('the buckets', look, { timeoutMs: READY_TIMEOUT_MS, signal });
   } finally {
     client.destroy();
   }

@@ -1,6 +1,7 @@
 import { mkdir, readdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { runCommand } from '../../lib/run-command.ts';
+import { holdsCluster } from '../cluster-folder.ts';
 import { NoStackError, readConnection } from '../connection-file.ts';
 import { lockDataFolder } from '../stack-lock.ts';
 import { copyLive } from './copy-live.ts';
@@ -31,6 +32,10 @@ export async function backUp(dataDir: string, to: string): Promise<string[]> {
   const source = await realpath(dataDir).catch(() => {
     throw new BackupError(`There is no data folder ${dataDir}; pass --data-dir`);
   });
+  if (await holdsCluster(source))
+    throw new BackupError(
+      `${dataDir} holds a cluster, whose blobs are in an S3 server and whose workflows are in PostgreSQL; this command copies the data folders of npm start. Stop the cluster, and copy the whole folder`,
+    );
   await mustBeFree(to);
   const work = `${to}${UNFINISHED}`;
   await rm(work, { recursive: true, force: true });

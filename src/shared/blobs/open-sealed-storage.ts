@@ -1,10 +1,15 @@
 import { fileURLToPath } from 'node:url';
 import { ConfigError } from '../../config.ts';
 import { openFolder } from './file-blob-store.ts';
+import type { S3Login } from './s3-bucket.ts';
 import type { SealedStorage } from './sealed-storage.ts';
 
 /** Opens the folder or bucket at an address. Throws ConfigError for any other kind of address. */
-export async function openSealedStorage(address: string, variable: string): Promise<SealedStorage> {
+export async function openSealedStorage(
+  address: string,
+  variable: string,
+  login?: S3Login,
+): Promise<SealedStorage> {
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (url?.protocol === 's3:' && url.host !== '') {
     // Loaded only when needed: the AWS SDK takes time and memory that processes on files need not pay.
@@ -12,7 +17,7 @@ export async function openSealedStorage(address: string, variable: string): Prom
       import('./s3-bucket.ts'),
       import('./s3-storage.ts'),
     ]);
-    return s3Storage(await openS3Bucket(url, variable));
+    return s3Storage(await openS3Bucket(url, variable, login));
   }
   if (url?.protocol !== 'file:')
     throw new ConfigError(

@@ -1,5 +1,5 @@
 import { HeadBucketCommand, S3Client, S3ServiceException } from '@aws-sdk/client-s3';
-import { ConfigError } from '../../config.ts';
+import { ConfigError, silenceAwsSdk } from '../../config.ts';
 
 export interface S3Bucket {
   client: S3Client;
@@ -8,16 +8,22 @@ export interface S3Bucket {
   prefix: string;
 }
 
+/** The login of an S3 server. Without one, the AWS SDK finds it (AWS_REGION, AWS_ACCESS_KEY_ID, files, roles). */
+export interface S3Login {
+  readonly region: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+}
+
 const CONNECT_TIMEOUT_MS = 5_000;
 /** A connection on which nothing moves for this long is cut. */
 const IDLE_TIMEOUT_MS = 60_000;
 
 /**
- * Opens `s3://bucket/prefix`. Region and credentials come from where the AWS SDK looks for them (AWS_REGION,
- * AWS_ACCESS_KEY_ID, files, roles). `?endpoint=https://host` names another S3 server, which is addressed by path. Throws
+ * Opens `s3://bucket/prefix`. `?endpoint=https://host` names another S3 server, which is addressed by path. Throws
  * ConfigError if the bucket is not there or refuses us.
  */
-export async function openS3Bucket(url: URL, variable: string): Promise<S3Bucket> {
+export async function openS3Bucket(url: URL, variable: string, login?: S3Login): Promise<S3Bucket> {
   const endpoint = url.searchParams.get('endpoint') ?? undefined;
   const isKnown = [...url.searchParams.keys()].every((name) => name === 'endpoint');
   if (!isKnown || (endpoint !== undefined && !/^https?:\/\/[^/?#@]+\/?$/.test(endpoint)))
@@ -27,8 +33,10 @@ export async function openS3Bucket(url: URL, variable: string): Promise<S3Bucket
   if (url.username !== '' || url.password !== '')
     throw new ConfigError(`${variable}: credentials do not belong into the address; the AWS SDK finds them`);
   const folder = decodeURIComponent(url.pathname).replace(/^\/+|\/+$/g, '');
+  silenceAwsSdk();
   const client = new S3Client({
     ...(endpoint !== undefined && { endpoint, forcePathStyle: true }),
+    ...(login !== undefined && { region: login.region, credentials: login }),
     // Blobs are authenticated by their encryption, so the SDK need not verify answers too.
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: { connectionTimeout: CONNECT_TIMEOUT_MS, socketTimeout: IDLE_TIMEOUT_MS },

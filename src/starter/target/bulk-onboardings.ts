@@ -1,6 +1,5 @@
 import { readConfig } from '../../config.ts';
 import { bulkOnboardingWorkflowId } from '../../contract/temporal.ts';
-import { orchestratorFiles } from '../../embedded/stack-environment.ts';
 import { parseKeyRing } from '../../lib/key-ring.ts';
 import type { FileStore } from '../../orchestrator/bulk-onboarding/file-store.ts';
 import {
@@ -31,11 +30,10 @@ export interface BulkOnboardings {
  */
 export async function openBulkOnboardings(target: Target, env?: Env): Promise<BulkOnboardings> {
   const { temporal, idHmacKey, access } = await orchestrationSettings(target, env);
-  const address =
-    target.stack === undefined
-      ? readConfig(['ORCHESTRATOR_FILES'], env).ORCHESTRATOR_FILES
-      : orchestratorFiles(target.stack.dataDir);
-  const files = await openBlobStore(address, parseKeyRing(temporal.DATA_KEYS), 'ORCHESTRATOR_FILES');
+  const storage = target.stack?.connection.storage;
+  const address = storage?.orchestratorFiles ?? readConfig(['ORCHESTRATOR_FILES'], env).ORCHESTRATOR_FILES;
+  const keyRing = parseKeyRing(temporal.DATA_KEYS);
+  const files = await openBlobStore(address, keyRing, 'ORCHESTRATOR_FILES', storage?.s3);
   const client = await connect(temporal);
   return {
     files,

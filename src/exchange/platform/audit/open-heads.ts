@@ -3,13 +3,15 @@ import { mkdir, open, readdir, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ConfigError } from '../../../config.ts';
+import type { S3Login } from '../../../shared/blobs/s3-bucket.ts';
 import { type AuditHeads, parseHead } from './heads.ts';
 
 /** Opens the storage that AUDIT_HEADS names, a folder or an S3 bucket. Throws ConfigError for any other kind of URL. */
-export async function openAuditHeads(address: string): Promise<AuditHeads> {
+export async function openAuditHeads(address: string, login?: S3Login): Promise<AuditHeads> {
   const url = URL.canParse(address) ? new URL(address) : undefined;
   // Other processes do not load the SDK.
-  if (url?.protocol === 's3:' && url.host !== '') return (await import('./s3-heads.ts')).openS3Heads(url);
+  if (url?.protocol === 's3:' && url.host !== '')
+    return (await import('./s3-heads.ts')).openS3Heads(url, login);
   if (url?.protocol === 'file:' && url.host === '') return openFileHeads(fileURLToPath(url));
   throw new ConfigError('AUDIT_HEADS: expected file:///a/folder or s3://bucket/prefix');
 }

@@ -6,7 +6,7 @@ import {
   S3ServiceException,
 } from '@aws-sdk/client-s3';
 import { ConfigError } from '../../../config.ts';
-import { openS3Bucket, type S3Bucket } from '../../../shared/blobs/s3-bucket.ts';
+import { openS3Bucket, type S3Bucket, type S3Login } from '../../../shared/blobs/s3-bucket.ts';
 import type { SignedAuditHead } from './chain.ts';
 import { type AuditHeads, parseHead, unreadableHead } from './heads.ts';
 
@@ -19,8 +19,8 @@ const ACCOUNT_FOLDER = /([0-9a-f-]{36})\/$/;
  * can still be added says nothing false: a delete marker hides no version from us, a second version of a name and a head
  * under a name that is not its own count as unreadable, and an older head has an older name.
  */
-export async function openS3Heads(url: URL): Promise<AuditHeads> {
-  const at = await openS3Bucket(url, 'AUDIT_HEADS');
+export async function openS3Heads(url: URL, login?: S3Login): Promise<AuditHeads> {
+  const at = await openS3Bucket(url, 'AUDIT_HEADS', login);
   const { client, bucket, prefix } = at;
   await requireLock(at);
   const folderOf = (accountId: string) => `${prefix}${accountId}/`;
