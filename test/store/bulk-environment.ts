@@ -22,7 +22,7 @@ export async function createBulkEnvironment({ chunkRows = 2 } = {}) {
   const store = createStore({ databaseUrl: database.databaseUrl, poolMax: 12 });
   const blobFolder = join(tmpdir(), `bulk-test-${uuidv7()}`);
   const blobs = await openFileBlobStore(blobFolder, testKeyRing());
-  const engineWith = (parts: { store?: Store; blobs?: BlobStore } = {}): BulkEngine =>
+  const engineWith = (parts: { store?: Store; blobs?: BlobStore; chunkRows?: number } = {}): BulkEngine =>
     createBulkEngine({ store, blobs, hmacKey: HMAC_KEY, chunkRows, ...parts });
   const engine = engineWith();
 

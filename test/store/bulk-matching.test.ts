@@ -93,6 +93,37 @@ describe('importing rows', () => {
     expect(JSON.stringify(patient).match(/ Elm /g)).toHaveLength(99);
   });
 
+  test('a row that no longer fits the new patient of its chunk goes to the older one that it matches too', async () => {
+    const addresses = (row: number, zip: string) =>
+      Object.fromEntries(
+        Array.from({ length: 9 }, (_, index) => [
+          [`addressLine1-${index + 2}`, `${row} Elm ${index}`],
+          [`city-${index + 2}`, 'Boston'],
+          [`state-${index + 2}`, 'MA'],
+          [`zip-${index + 2}`, zip],
+        ]).flat(),
+      );
+    const engine = env.engineWith({ chunkRows: 12 });
+    const account = await env.addAccount();
+    const [older] = await env.run(
+      account.accountId,
+      await env.upload(account, csvOf([person('Ann', '02119')])),
+    );
+    // A chunk of newcomers, after which another one is expected, and one that looks like it up to its last row.
+    const rows = [
+      ...Array.from({ length: 12 }, (_, row) => person('Bea', String(10_000 + row))),
+      ...Array.from({ length: 11 }, (_, row) => person('Ann', '02116', addresses(row, '02117'))),
+      person('Ann', '02116', addresses(12, '02119')),
+    ];
+    const result = await env.run(account.accountId, await env.upload(account, csvOf(rows)), engine);
+    expect(result[22]).toMatchObject({ status: 'updated', patientId: result[12]?.patientId });
+    expect(result[23]).toMatchObject({
+      status: 'updated',
+      patientId: older?.patientId,
+      reason: `also matches patient ${result[12]?.patientId}; the oldest was updated`,
+    });
+  });
+
   test('a dry run foretells every row and writes nobody', async () => {
     await fc.assert(
       fc.asyncProperty(someRows(12), someRows(3), async (rows, before) => {

@@ -46,6 +46,32 @@ describe('row-level security', () => {
     expect(names.map(({ name }) => name)).toEqual(['Same name']);
   });
 
+  test.each([
+    [
+      'patient',
+      'id, first_names, last_names, dob, gender, addresses, facility_ids',
+      `gen_random_uuid(), '{A}', '{B}', '1980-01-01', 'F', '[]', '{}'`,
+    ],
+    ['patient_identity_key', 'key, patient_id', `uuid_send(account), gen_random_uuid()`],
+    ['patient_to_match', 'patient_id', 'gen_random_uuid()'],
+    ['patient_to_compare', 'patient_id', 'gen_random_uuid()'],
+    ['patient_search', 'patient_id', 'gen_random_uuid()'],
+    ['bulk_patient', 'request_id, patient_id, first_row', 'gen_random_uuid(), gen_random_uuid(), 1'],
+    ['cohort_member', 'cohort_id, patient_id', 'gen_random_uuid(), gen_random_uuid()'],
+  ])(
+    'refuses a statement that writes one row of another account among its own: %s',
+    async (table, columns, values) => {
+      const insert = (accounts: string[]) =>
+        store.asAccount(ONE, (tx) =>
+          sql`insert into ${sql.raw(table)} (account_id, ${sql.raw(columns)})
+          select account, ${sql.raw(values)} from unnest(${accounts}::uuid[]) account`.execute(tx.db),
+        );
+      await expect(insert([ONE, OTHER])).rejects.toMatchObject({ code: '42501' });
+      // A member needs a cohort and a patient; all others could be written.
+      if (table !== 'cohort_member') await insert([ONE]);
+    },
+  );
+
   test('shows the application’s role nothing when no account is set, in any table', async () => {
     const client = new pg.Client({ connectionString: database.databaseUrl });
     await client.connect();

@@ -8,6 +8,7 @@ import type { OpenChunk } from './chunk-store.ts';
 import {
   claimNewKeys,
   findKeyHolders,
+  insertKeys,
   type KeyHolder,
   type ReadMode,
   readPatients,
@@ -24,6 +25,8 @@ export interface BulkJob {
   /** Facility of the rows that name none. */
   facilityId: string;
   dryRun: boolean;
+  /** Set once a chunk has had nobody who was a patient before, as the next one probably has; cleared by one that has. */
+  expectsNew?: boolean;
 }
 
 /** A row without errors, whose person is therefore matched. */
@@ -50,6 +53,8 @@ export interface JudgedChunk extends OpenChunk {
  */
 export async function judgeChunk(tx: AccountTx, job: BulkJob, chunk: PreparedChunk): Promise<JudgedChunk> {
   if (job.dryRun) return (await judge(tx, job, chunk, 'read')).judged;
+  const newcomers = job.expectsNew ? await judgeAsNew(tx, job, chunk) : undefined;
+  if (newcomers !== undefined) return newcomers;
   let { judged, references } = await judge(tx, job, chunk, 'lock');
   if (!(await claimNewKeys(tx, claimsOf(judged)))) {
     // Another transaction took some keys first and has committed; the others stay blocked for everyone else. Judge again,
@@ -60,11 +65,30 @@ export async function judgeChunk(tx: AccountTx, job: BulkJob, chunk: PreparedChu
       throw new OvertakenError('an identity key was taken by another transaction meanwhile');
   }
   await references.holdCohorts();
+  job.expectsNew = judged.patients.size === 0;
   return judged;
 }
 
-async function judge(tx: AccountTx, job: BulkJob, chunk: PreparedChunk, mode: ReadMode) {
-  const known = await findKnown(tx, job, [...chunk.keys], mode);
+/**
+ * Judges the rows as if no patient held any of their keys, and inserts all keys, which saves looking them up. Returns undefined,
+ * having inserted none, when a patient holds one of them.
+ */
+async function judgeAsNew(
+  tx: AccountTx,
+  job: BulkJob,
+  chunk: PreparedChunk,
+): Promise<JudgedChunk | undefined> {
+  const { judged, references } = await judge(tx, job, chunk, 'assume-new');
+  // The keys of a refused row are not inserted, so it would remain unknown whether a patient holds them.
+  const hasAll = judged.outcomes.every(({ kind }) => kind === 'created' || kind === 'updated');
+  if (!hasAll || !(await insertKeys(tx, claimsOf(judged)))) return undefined;
+  await references.holdCohorts();
+  return judged;
+}
+
+/** `assume-new`: as if nobody were known who has one of the keys. */
+async function judge(tx: AccountTx, job: BulkJob, chunk: PreparedChunk, mode: ReadMode | 'assume-new') {
+  const known = mode === 'assume-new' ? nobody() : await findKnown(tx, job, [...chunk.keys], mode);
   const references = await checkReferences(tx, job.facilityId, chunk.lines);
 
   const lines = chunk.lines.map((line) => {
@@ -92,6 +116,12 @@ async function judge(tx: AccountTx, job: BulkJob, chunk: PreparedChunk, mode: Re
   const judged: JudgedChunk = { ...chunk, ...folded, lines, matched, patients: known.patients, trialRows };
   return { judged, references };
 }
+
+const nobody = () => ({
+  persons: [],
+  patients: new Map<string, StoredPatient>(),
+  trialRows: new Map<string, number>(),
+});
 
 /** The keys that no patient holds yet, with the person that will hold each. */
 export const claimsOf = ({ persons }: Pick<JudgedChunk, 'persons'>): KeyHolder[] =>

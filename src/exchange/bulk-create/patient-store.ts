@@ -88,11 +88,34 @@ export async function updatePatients(tx: AccountTx, patients: readonly Identifie
 }
 
 /**
- * Inserts new identity keys of patients, in key order, so that two chunks never deadlock. Returns false when another
- * transaction has inserted some of them first; the rest are inserted.
+ * Inserts new identity keys of patients, in key order, so that two chunks never deadlock. Returns false when a patient holds
+ * one of them already; none is inserted then. Waits for transactions that are inserting one.
+ */
+export async function insertKeys(tx: AccountTx, claims: readonly KeyHolder[]): Promise<boolean> {
+  if (claims.length === 0) return true;
+  // Without ON CONFLICT, with which PostgreSQL locks, inserts and confirms each row in turn: half the work.
+  await sql`savepoint before_keys`.execute(tx.db);
+  try {
+    await sql`
+      insert into patient_identity_key (account_id, key, patient_id)
+      select ${tx.accountId}, key, patient_id from ${claimRows(claims)}
+    `.execute(tx.db);
+  } catch (error) {
+    if (!isUniqueViolation(error)) throw error;
+    await sql`rollback to savepoint before_keys`.execute(tx.db);
+    return false;
+  }
+  await sql`release savepoint before_keys`.execute(tx.db);
+  return true;
+}
+
+const isUniqueViolation = (error: unknown): boolean => (error as { code?: unknown } | null)?.code === '23505';
+
+/**
+ * Like `insertKeys`, but inserts the rest when another transaction has inserted some of them first, and then returns false.
  */
 export async function claimNewKeys(tx: AccountTx, claims: readonly KeyHolder[]): Promise<boolean> {
-  if (claims.length === 0) return true;
+  if (await insertKeys(tx, claims)) return true;
   const { numAffectedRows } = await sql`
     insert into patient_identity_key (account_id, key, patient_id)
     select ${tx.accountId}, key, patient_id from ${claimRows(claims)}
@@ -134,22 +157,38 @@ export async function addAllMemberships(
   `.execute(tx.db);
 }
 
-/** Records the patients that the request created or updated. For a patient of several rows, the first row stays. */
+export interface BulkPatient {
+  patientId: string;
+  /** The first row of this chunk about the patient. */
+  firstRow: number;
+  /** The chunk creates the patient. */
+  isNew: boolean;
+}
+
+/** Records the patients that the request created or updated. For a patient of several chunks, the first row stays. */
 export async function recordBulkPatients(
   tx: AccountTx,
   requestId: string,
-  patients: readonly { patientId: string; firstRow: number }[],
+  patients: readonly BulkPatient[],
 ): Promise<void> {
-  if (patients.length === 0) return;
-  await sql`
-    insert into bulk_patient (request_id, account_id, patient_id, first_row)
-    select ${requestId}, ${tx.accountId}, patient_id, first_row
-    from unnest(
-      ${uuidArray(patients.map(({ patientId }) => patientId))}::uuid[],
-      ${integerArray(patients.map(({ firstRow }) => firstRow))}::integer[]
-    ) as patient (patient_id, first_row)
-    on conflict do nothing
-  `.execute(tx.db);
+  // A new patient cannot have been recorded before, and without ON CONFLICT an insert takes half the time.
+  const record = async (some: readonly BulkPatient[], unless = sql``) => {
+    if (some.length === 0) return;
+    await sql`
+      insert into bulk_patient (request_id, account_id, patient_id, first_row)
+      select ${requestId}, ${tx.accountId}, patient_id, first_row
+      from unnest(
+        ${uuidArray(some.map(({ patientId }) => patientId))}::uuid[],
+        ${integerArray(some.map(({ firstRow }) => firstRow))}::integer[]
+      ) as patient (patient_id, first_row)
+      ${unless}
+    `.execute(tx.db);
+  };
+  await record(patients.filter(({ isNew }) => isNew));
+  await record(
+    patients.filter(({ isNew }) => !isNew),
+    sql`on conflict do nothing`,
+  );
 }
 
 /** Without additional_identifiers: a file has no column for them, so rows never change them. */

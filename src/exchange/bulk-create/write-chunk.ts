@@ -33,9 +33,10 @@ export async function writeChunk(tx: AccountTx, job: BulkJob, chunk: JudgedChunk
     return;
   }
   const { created, changed } = contentsOf(chunk, persons, job.facilityId);
-  const noted = persons.map(({ id, matchedRows }) => ({
+  const noted = persons.map(({ id, isNew, matchedRows }) => ({
     patientId: id,
     firstRow: matchedRows[0]?.row ?? chunk.firstRow,
+    isNew,
   }));
   // The statements run one after the other on one connection; the later ones are built while PostgreSQL runs the first.
   await Promise.all([
