@@ -10,10 +10,10 @@ import { connectionOf, prepareStack } from '../embedded/stack-facts.ts';
 import type { StackOptions } from '../embedded/stack-options.ts';
 import { ensurePorts } from '../embedded/stack-ports.ts';
 import { ensureSecrets } from '../embedded/stack-secrets.ts';
-import { startDatabase } from '../embedded/stack-servers.ts';
+import { reachable, startDatabase } from '../embedded/stack-servers.ts';
 import { CLUSTER_PORT_NAMES, GATEWAYS } from './cluster-ports.ts';
 import { type ProxyCounts, startProxy } from './proxy/proxy.ts';
-import { rollCluster } from './roll.ts';
+import { rollCluster, rollInTurn } from './roll.ts';
 import type { RunningParts } from './running-parts.ts';
 import { getSeaweedFs } from './seaweedfs/program.ts';
 import { s3Storage, startSeaweedFs } from './seaweedfs/seaweedfs.ts';
@@ -53,19 +53,11 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   });
   if (parts === undefined) throw new Error('The cluster has no parts.');
   const running = parts;
-  let build = 1;
-  let rolling: Promise<void> = Promise.resolve();
   return {
     connection,
     pids: () => group.pids(),
     requests: running.proxy.counts,
-    roll: () => {
-      rolling = rolling.then(() => {
-        build += 1;
-        return rollCluster(running, connection, build);
-      });
-      return rolling;
-    },
+    roll: rollInTurn((build) => rollCluster(running, connection, build)),
     stop,
   };
 }
@@ -76,6 +68,7 @@ async function startParts(
 ): Promise<{ started: StartedParts; running: RunningParts }> {
   const { outside = {}, logLevel = 'info' } = options;
   const { dataDir, group, closers, step } = site;
+  if (outside.temporal !== undefined) await reachable(outside.temporal);
   const secrets = await ensureSecrets(dataDir);
   const ports = await ensurePorts(dataDir, options.ports, CLUSTER_PORT_NAMES);
   const context = { group, dataDir, ports, secrets, outside, closers };
@@ -118,7 +111,7 @@ async function startParts(
     ),
     site.startNode('receiver', () => ({ entry: 'receiver.ts', environment: receiverEnvironment(facts) })),
     // Last, so that they stop first: the work that they finish needs all the other parts.
-    startWorkers(site, environment, 1),
+    startWorkers(site, environment, { build: 1, alone: true }),
   ]);
   for (const { name, url } of gateways)
     if (!(await proxy.waitUntilReady(url, Date.now() + 30_000))) throw new Error(`${name} is not ready`);

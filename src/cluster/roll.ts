@@ -20,7 +20,7 @@ export async function rollCluster(
 ): Promise<void> {
   const { group, log, dataDir } = site;
   log(`Rolling to ${buildName(build)}`);
-  await startWorkers(site, workerEnvironment, build);
+  await startWorkers(site, workerEnvironment, { build });
   const { dataKeys } = await ensureSecrets(dataDir);
   const temporal = await createTemporalClient({
     TEMPORAL_ADDRESS: connection.temporalAddress,
@@ -53,6 +53,21 @@ export async function rollCluster(
     const isNew = async () => (group.pids()[name] !== before ? true : undefined);
     await waitUntil(`${name} starts again`, isNew, { timeoutMs: TIMEOUT_MS });
   }
+}
+
+/** Returns what rolls to the next build each time, one after the other; a roll that failed does not prevent the next. */
+export function rollInTurn(roll: (build: number) => Promise<void>): () => Promise<void> {
+  let build = 1;
+  let last: Promise<void> = Promise.resolve();
+  return () => {
+    last = last
+      .catch(() => undefined)
+      .then(() => {
+        build += 1;
+        return roll(build);
+      });
+    return last;
+  };
 }
 
 /** Both builds have the same code here, so what is pinned to the old one may go on with the new one. */

@@ -14,21 +14,33 @@ export const buildName = (build: number): string => `build-${build}`;
 export const workerNames = (build: number): string[] =>
   Object.keys(WORKER_GROUPS).map((group) => `${group}-${build}`);
 
-/** Starts the workers of a build beside those of others. */
-export async function startWorkers(site: StackSite, environment: Environment, build: number): Promise<void> {
+/**
+ * Starts the workers of a build: beside those of others, or alone. Alone they take over from whatever build is current in
+ * Temporal, because an earlier run of the cluster may have been rolled. A worker that is started again does not take over.
+ */
+export async function startWorkers(
+  site: StackSite,
+  environment: Environment,
+  { build, alone = false }: { build: number; alone?: boolean },
+): Promise<void> {
   await Promise.all(
-    Object.entries(WORKER_GROUPS).map(([group, queues]) =>
-      site.startNode(`${group}-${build}`, () => ({
-        entry: 'worker.ts',
-        nodeArgs: WORKER_NODE_ARGS,
-        environment: {
-          ...environment,
-          WORKER_QUEUES: queues,
-          WORKER_VERSIONING: 'on',
-          BUILD_ID: buildName(build),
-          WORKER_PORT: '0',
-        },
-      })),
-    ),
+    Object.entries(WORKER_GROUPS).map(([group, queues]) => {
+      let versioning = alone ? 'alone' : 'on';
+      return site.startNode(`${group}-${build}`, () => {
+        const WORKER_VERSIONING = versioning;
+        versioning = 'on';
+        return {
+          entry: 'worker.ts',
+          nodeArgs: WORKER_NODE_ARGS,
+          environment: {
+            ...environment,
+            WORKER_QUEUES: queues,
+            WORKER_VERSIONING,
+            BUILD_ID: buildName(build),
+            WORKER_PORT: '0',
+          },
+        };
+      });
+    }),
   );
 }

@@ -6,6 +6,7 @@ import type { RunningPart } from './running-part.ts';
 import type { StackOptions } from './stack-options.ts';
 import type { StackPorts } from './stack-ports.ts';
 import type { StackSecrets } from './stack-secrets.ts';
+import { checkListening } from './temporal-ready.ts';
 import { startTemporalServer } from './temporal-server.ts';
 import { startTemporalUi, type TemporalUi } from './temporal-ui.ts';
 
@@ -47,7 +48,7 @@ export async function startDatabase({ group, dataDir, ports, outside }: ServerCo
 /** Returns the external Temporal, else starts the stack's own server with the login in front of its UI. */
 export async function startTemporal(context: ServerContext): Promise<StackTemporal> {
   const { group, dataDir, ports, outside } = context;
-  if (outside.temporal !== undefined) return outside.temporal;
+  if (outside.temporal !== undefined) return reachable(outside.temporal);
   const ui = await startUi(context);
   const { address, namespace } = await group.start({
     name: 'Temporal',
@@ -65,6 +66,16 @@ export async function startTemporal(context: ServerContext): Promise<StackTempor
       ),
   });
   return { address, namespace, uiUrl: ui.url, ui };
+}
+
+/** Returns an external Temporal. Throws if nothing listens there, which the worker would report only after half a minute. */
+export async function reachable(temporal: StackTemporal): Promise<StackTemporal> {
+  await checkListening(temporal.address).catch(() => {
+    throw new Error(
+      `Temporal cannot be reached at ${temporal.address}. Check that it is running and that TEMPORAL_ADDRESS is correct.`,
+    );
+  });
+  return temporal;
 }
 
 /** Starts the login in front of the server's own UI, which follows later. */

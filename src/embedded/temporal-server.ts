@@ -33,7 +33,7 @@ export interface RunningTemporalServer extends RunningPart {
   readonly uiPort: number;
 }
 
-const DATABASE_FILE = 'temporal.db';
+export const DATABASE_FILE = 'temporal.db';
 const PID_FILE = 'temporal.pid';
 const RETENTION_DAYS = 30;
 const STOP_STEPS: readonly StopStep[] = [

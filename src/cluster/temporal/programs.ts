@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { runCommand } from '../../lib/run-command.ts';
+import { CommandError, runCommand } from '../../lib/run-command.ts';
 import { fillCache, findCached } from '../../temporal/server-binary/cache.ts';
 
 /** A program that its Go module is built into. The versions are those of docker-compose.yml. */
@@ -44,7 +44,11 @@ export async function getTemporalPrograms(log: (line: string) => void): Promise<
 }
 
 async function build({ fileName, module, binary }: GoProgram, log: (line: string) => void): Promise<string> {
-  await runCommand('go', ['version'], { timeoutMs: 10_000 });
+  await runCommand('go', ['version'], { timeoutMs: 10_000 }).catch((error: unknown) => {
+    throw error instanceof CommandError && error.code === 'ENOENT'
+      ? new Error('Go is not on the PATH')
+      : error;
+  });
   log(`Building ${module} with Go, once (minutes) …`);
   return fillCache(fileName, async (folder) => {
     const install = ['go', 'install', '-trimpath', '-ldflags=-s -w', module];

@@ -28,6 +28,8 @@ export interface TemporalOptions {
 }
 
 export const TEMPORAL_NAMESPACE = 'default';
+/** In the folder `temporal` of the data folder. */
+export const SERVER_CONFIG = 'server.yaml';
 const CALL_TIMEOUT_MS = 5_000;
 const READY_TIMEOUT_MS = 120_000;
 const SCHEMA_TIMEOUT_MS = 120_000;
@@ -41,7 +43,7 @@ const PORT_OF = {
 } as const satisfies Record<TemporalService, string>;
 
 const folderOf = (dataDir: string): string => join(dataDir, 'temporal');
-const configOf = (dataDir: string): string => join(folderOf(dataDir), 'server.yaml');
+const configOf = (dataDir: string): string => join(folderOf(dataDir), SERVER_CONFIG);
 
 /** Creates or migrates Temporal's two databases, and writes the configuration of its services. */
 export async function prepareTemporal({

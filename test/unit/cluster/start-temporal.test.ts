@@ -1,0 +1,38 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { SERVER_CONFIG } from '../../../src/cluster/temporal/services.ts';
+import { startTemporalCluster } from '../../../src/cluster/temporal/start-temporal.ts';
+import { reachable } from '../../../src/embedded/stack-servers.ts';
+import { freePort } from '../../../src/lib/free-port.ts';
+import { makeTestFolder } from '../../support/test-folder.ts';
+
+test('a data folder whose workflows are in a built server does not go on with the development server', async () => {
+  const dataDir = await makeTestFolder();
+  await mkdir(join(dataDir, 'temporal'));
+  await writeFile(join(dataDir, 'temporal', SERVER_CONFIG), '{}');
+  const site = { dataDir, log: () => undefined };
+  const noPrograms = () => Promise.reject(new Error('Go is not on the PATH'));
+  const context = { outside: {} } as never;
+  const start = startTemporalCluster(site as never, context, 'postgres://unused', noPrograms);
+  await expect(start).rejects.toThrow(
+    'The Temporal server cannot be built (Go is not on the PATH), and the workflows of this data folder are in it',
+  );
+});
+
+test('an external Temporal that is not there is reported at once, with its address', async () => {
+  const address = `127.0.0.1:${await freePort()}`;
+  await expect(reachable({ address, namespace: 'default' })).rejects.toThrow(
+    `Temporal cannot be reached at ${address}. Check that it is running and that TEMPORAL_ADDRESS is correct.`,
+  );
+});
+
+test('an external Temporal that listens is used', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as { port: number };
+  const temporal = { address: `127.0.0.1:${port}`, namespace: 'default' };
+  expect(await reachable(temporal)).toEqual(temporal);
+});
