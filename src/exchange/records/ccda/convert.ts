@@ -1,8 +1,9 @@
-import { type Ccda, convertCcdaToFhir, convertXmlToCcda } from '@medplum/ccda';
+import { type Ccda, convertCcdaToFhir } from '@medplum/ccda';
 import { isJson, type Json } from '../rules/json.ts';
 import { emptySections } from './empty-sections.ts';
 import { dropNullEntries, negated, takeNegated } from './negation.ts';
 import { dayOfDocument, prepareCcda, withoutTimeMarks } from './prepare.ts';
+import { readCcda } from './read-ccda.ts';
 import { tidyResources } from './tidy.ts';
 import { isClinicalDocument, openXml } from './xml-gate.ts';
 
@@ -40,7 +41,7 @@ export function convertCcda(bytes: Uint8Array, names: CcdaNames): CcdaConversion
   if (!isClinicalDocument(xml.text)) return { kind: 'not-cda' };
   // The parser would accept a truncated document without an error.
   if (!isWhole(xml.text)) return { kind: 'skipped', reason: 'it is truncated' };
-  const ccda = convertXmlToCcda(withoutPrefix(xml.text)) as Ccda | undefined;
+  const ccda = readCcda(withoutPrefix(xml.text));
   const persons = ccda?.recordTarget?.length ?? 0;
   if (ccda === undefined || persons !== 1) {
     return { kind: 'skipped', reason: persons > 1 ? 'it is about several people' : 'it names no patient' };
