@@ -3,7 +3,7 @@ import type { CsvLayout } from '../../shared/bulk-csv/layout.ts';
 import { withHeartbeat } from './check-upload.ts';
 import { type ChunkPart, clearParts, listParts, readBulkWork, setResult } from './chunk-store.ts';
 import type { BulkEngineDeps, StepOptions } from './engine-steps.ts';
-import { resultHeader } from './result-part.ts';
+import { resultHeader } from './result-csv.ts';
 import { deleteTrialKeys } from './trial-store.ts';
 
 /** Joins the parts to one result CSV; see `BulkEngine.join`. */

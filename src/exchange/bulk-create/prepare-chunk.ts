@@ -1,17 +1,20 @@
 import type { BlobRef, BlobStore } from '../../shared/blobs/blob-store.ts';
+import type { CsvLayout } from '../../shared/bulk-csv/layout.ts';
 import { parseRecords } from '../../shared/bulk-csv/records.ts';
 import type { CellId, RowError, RowReader } from '../../shared/bulk-csv/row.ts';
 import type { Demographics } from '../patients/rules/demographics.ts';
-import { identityKeys } from '../patients/rules/identity-keys.ts';
+import { identityKeyTexts } from '../patients/rules/identity-keys.ts';
 import type { StatedFacts } from '../patients/rules/patient-content.ts';
 import { normaliseDemographics } from '../patients/rules/patient-normalisation.ts';
 import type { OpenChunk } from './chunk-store.ts';
+import { resultCells } from './result-csv.ts';
 
 /** What reading the chunks of one request needs. */
 export interface ChunkReader {
   blobs: Pick<BlobStore, 'getRange'>;
   upload: BlobRef;
   readRow: RowReader;
+  layout: CsvLayout;
   hmacKey: string;
   accountId: string;
 }
@@ -20,7 +23,8 @@ export interface ChunkReader {
 export interface PreparedRow {
   /** Number of the row in the file. */
   row: number;
-  cells: string[];
+  /** Its cells as in the result CSV. */
+  line: string;
   errors: RowError[];
   facility?: CellId;
   cohorts: CellId[];
@@ -31,7 +35,7 @@ export interface PreparedRow {
 export interface PreparedPerson {
   given: Demographics;
   facts: StatedFacts;
-  /** Identity keys as Latin-1 text; see `KeyHolder`. */
+  /** Identity keys as Latin-1 text. */
   keys: string[];
 }
 
@@ -53,11 +57,17 @@ export async function prepareChunk(reader: ChunkReader, chunk: OpenChunk): Promi
   return { ...chunk, lines, keys: new Set(lines.flatMap(({ person }) => person?.keys ?? [])) };
 }
 
-function prepareRow({ readRow, hmacKey, accountId }: ChunkReader, cells: string[], row: number): PreparedRow {
+function prepareRow(
+  { readRow, layout, hmacKey, accountId }: ChunkReader,
+  cells: string[],
+  row: number,
+): PreparedRow {
+  const line = resultCells(cells, layout);
   const { value, errors, facility, cohorts } = readRow(cells);
-  if (value === undefined) return { row, cells, errors, facility, cohorts };
+  if (value === undefined) return { row, line, errors, facility, cohorts };
   const given = normaliseDemographics(value.patient);
-  const keys = identityKeys(hmacKey, accountId, given).map((key) => key.toString('latin1'));
-  const person = { given, facts: value.patient, keys };
-  return { row, cells, errors, facility, cohorts, person };
+  const keys = identityKeyTexts(hmacKey, accountId, given);
+  const { externalId, status } = value.patient;
+  const person = { given, facts: { externalId, status }, keys };
+  return { row, line, errors, facility, cohorts, person };
 }

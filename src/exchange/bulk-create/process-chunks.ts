@@ -27,7 +27,7 @@ export async function processChunks(
   const { upload, layout } = checkedFile(work);
 
   const job = { accountId, requestId, facilityId, dryRun, layout };
-  const reader = { ...deps, upload, readRow: createRowReader(layout), accountId };
+  const reader = { ...deps, upload, readRow: createRowReader(layout), layout, accountId };
   const underWay: ChunkTurn[] = [];
   const chunks = open.slice(0, options.maxChunks);
   let begun = 0;

@@ -1,9 +1,9 @@
-import { escapeFormula } from '../../shared/bulk-csv/formula.ts';
 import type { CsvLayout } from '../../shared/bulk-csv/layout.ts';
-import { RESULT_COLUMNS, type RowStatus } from '../../shared/bulk-csv/result.ts';
+import type { RowStatus } from '../../shared/bulk-csv/result.ts';
 import { rowReason } from '../../shared/bulk-csv/row.ts';
 import type { ChunkCounts } from './chunk-store.ts';
 import type { BulkJob, JudgedChunk } from './judge-chunk.ts';
+import { csvCell } from './result-csv.ts';
 import type { RowOutcome } from './rules/bulk-fold.ts';
 
 interface RowResult {
@@ -20,24 +20,17 @@ export function resultPart(
 ): { counts: ChunkCounts; csv: Buffer } {
   const counts = { created: 0, updated: 0, failed: 0 };
   const outcomes = chunk.outcomes[Symbol.iterator]();
-  const lines = chunk.lines.map(({ cells, errors }) => {
+  const lines = chunk.lines.map(({ line, errors }) => {
     const result =
       errors.length > 0
         ? failed(rowReason(errors))
         : resultOf(outcomes.next().value ?? failMissingOutcome(), job.dryRun, chunk);
     counts[COUNTED_AS[result.status]] += 1;
-    // Pad or cut to the number of columns in the header, so that the result cells land in their columns.
-    const line = cells.slice(0, layout.columns.length);
-    while (line.length < layout.columns.length) line.push('');
-    line.push(result.patientId, result.patientId, result.status, result.reason);
-    return csvLine(line, layout);
+    const { patientId, status, reason } = result;
+    return `${line},${patientId},${patientId},${status},${csvCell(reason)}${layout.recordDelimiter}`;
   });
   return { counts, csv: Buffer.from(lines.join(''), 'utf8') };
 }
-
-/** The first line of the result CSV. */
-export const resultHeader = (layout: CsvLayout): string =>
-  (layout.bom ? '\uFEFF' : '') + csvLine([...layout.columns, ...RESULT_COLUMNS], layout);
 
 const COUNTED_AS = {
   created: 'created',
@@ -68,15 +61,4 @@ function resultOf(outcome: RowOutcome, dryRun: boolean, chunk: JudgedChunk): Row
 
 function failMissingOutcome(): never {
   throw new Error('A row without errors has no outcome');
-}
-
-function csvLine(cells: readonly string[], { recordDelimiter }: CsvLayout): string {
-  return cells.map(csvCell).join(',') + recordDelimiter;
-}
-
-const NEEDS_QUOTES = /[",\r\n]/;
-
-function csvCell(cell: string): string {
-  const text = escapeFormula(cell);
-  return NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -15,17 +15,24 @@ const ZIP_AT_BYTE = 28;
  * A key is the HMAC of the person, so that the table of keys discloses nothing, with the zip combined into its last bytes. The
  * keys of one person are therefore adjacent in the index (docs/decisions/0016-one-hash-a-person.md).
  */
-export function identityKeys(hmacKey: string, accountId: string, person: Person): Buffer[] {
+export const identityKeys = (hmacKey: string, accountId: string, person: Person): Buffer[] =>
+  identityKeyTexts(hmacKey, accountId, person).map((key) => Buffer.from(key, 'latin1'));
+
+/** The same keys as Latin-1 text: fast to compare and to look up. */
+export function identityKeyTexts(hmacKey: string, accountId: string, person: Person): string[] {
   const parts = [person.firstNames.map(casefold), person.lastNames.map(casefold), person.dob, person.gender];
   const hash = createHmac('sha256', hmacKey)
     .update(JSON.stringify(['person', accountId, ...parts]))
     .digest();
   const mask = hash.readUInt32BE(ZIP_AT_BYTE);
-  const zips = new Set(person.addresses.map(({ zip }) => Number(zip.slice(0, 5))));
-  const endings = [...zips].map((zip) => (zip ^ mask) >>> 0).sort((left, right) => left - right);
+  const endings: number[] = [];
+  for (const { zip } of person.addresses) {
+    const ending = (Number(zip.slice(0, 5)) ^ mask) >>> 0;
+    if (!endings.includes(ending)) endings.push(ending);
+  }
+  if (endings.length > 1) endings.sort((left, right) => left - right);
   return endings.map((ending) => {
-    const key = Buffer.from(hash);
-    key.writeUInt32BE(ending, ZIP_AT_BYTE);
-    return key;
+    hash.writeUInt32BE(ending, ZIP_AT_BYTE);
+    return hash.toString('latin1');
   });
 }

@@ -24,7 +24,13 @@ export type StatedFacts = Pick<PatientDemographics, 'externalId' | 'additionalId
 /** The content of a new patient. */
 export function newContent(given: Demographics, facts: StatedFacts, facilityId: string): PatientContent {
   return {
-    ...given,
+    firstNames: given.firstNames,
+    lastNames: given.lastNames,
+    dob: given.dob,
+    gender: given.gender,
+    addresses: given.addresses,
+    contacts: given.contacts,
+    personalIdentifiers: given.personalIdentifiers,
     externalId: facts.externalId ?? null,
     additionalIdentifiers: normaliseAdditionalIdentifiers(facts.additionalIdentifiers),
     facilityIds: [facilityId.toLowerCase()],

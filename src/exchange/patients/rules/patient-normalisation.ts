@@ -68,8 +68,10 @@ function normaliseAddress(address: PatientDemographics['address'][number]): Addr
   return { addressLine1: line1, ...(line2 ? { addressLine2: line2 } : {}), city, state, zip, country };
 }
 
-function normaliseContact({ phone, email }: Contact): Contact {
+function normaliseContact(contact: Contact): Contact {
+  const { phone, email } = contact;
   if (email === undefined) return { phone };
+  if (PLAIN_TEXT.test(email)) return contact;
   return phone === undefined ? { email: normaliseText(email) } : { phone, email: normaliseText(email) };
 }
 
@@ -116,11 +118,21 @@ function newFirst<T>(update: readonly T[], known: T[], comparison: Comparison<T>
 
 /** Keeps the first of each group of duplicates. */
 function withoutDuplicates<T>(items: readonly T[], { quickKey, identity }: Comparison<T>): T[] {
-  if (items.length < 2 || new Set(items.map(quickKey)).size === items.length) return [...items];
+  if (areDifferent(items, quickKey)) return [...items];
   const seen = new Map<string, T>();
   for (const item of items) {
     const key = identity(item);
     if (!seen.has(key)) seen.set(key, item);
   }
   return [...seen.values()];
+}
+
+/** Compares each with each while there are few, which is the usual case. */
+function areDifferent<T>(items: readonly T[], quickKey: (item: T) => string): boolean {
+  if (items.length > 4) return new Set(items.map(quickKey)).size === items.length;
+  return items.every((item, place) => {
+    for (let before = 0; before < place; before += 1)
+      if (quickKey(items[before] as T) === quickKey(item)) return false;
+    return true;
+  });
 }
