@@ -3,7 +3,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Client } from '@temporalio/client';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import pg from 'pg';
@@ -18,6 +17,7 @@ import { createGateway } from '../../src/exchange/create-gateway.ts';
 import { createResponseSeal } from '../../src/exchange/platform/http/response-seal.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { BENCH_SETTINGS } from '../exchange-settings.ts';
+import { NO_TEMPORAL } from '../no-temporal.ts';
 import { threeObservations } from './source.ts';
 
 export type GrowthEnvironment = Awaited<ReturnType<typeof startGrowthEnvironment>>;
@@ -48,7 +48,7 @@ export async function startGrowthEnvironment() {
       DATA_KEYS: dataKeys,
       ...BENCH_SETTINGS,
     },
-    unreachable as Client,
+    NO_TEMPORAL,
     logger,
   );
   await exchange.store.migrate();
@@ -108,9 +108,3 @@ export async function startGrowthEnvironment() {
     },
   };
 }
-
-const refuse = (): never => {
-  throw new Error('Temporal does not run here');
-};
-/** Fails every call, as a Temporal that is down. */
-const unreachable: unknown = new Proxy(refuse, { get: () => unreachable, apply: refuse });

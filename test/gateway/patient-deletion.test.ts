@@ -21,7 +21,8 @@ import type { SourceConnections } from '../../src/exchange/source-connections/co
 import { createSourceHealth } from '../../src/exchange/source-health/source-health.ts';
 import type { SourceConnector, SourcePage } from '../../src/exchange/sources/connector.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
-import { observation, page, runActivity, stepOf } from '../support/network-query-environment.ts';
+import { runActivity, stepOf } from '../support/network-query-environment.ts';
+import { observation, page } from '../support/source-pages.ts';
 import { takeUp } from '../support/take-up.ts';
 
 let gateway: TestGateway;

@@ -270,6 +270,13 @@ describe('a result that a lab reports', () => {
     await environment.age();
     expect(await takeUp(environment.recordings.recovery)).toBe(1);
     expect((await environment.resources('Immunization', patientId)).length).toBeGreaterThan(0);
+    // What was read from a document of a message came by message.
+    const standing = await environment.gateway.store.asAccount(environment.account.accountId, (tx) =>
+      readRecordCompleteness(tx, patientId),
+    );
+    const lab = standing.sources.find(({ source }) => source === 'lab');
+    expect(lab?.fromDocuments).toBe(0);
+    expect(lab?.messages?.resources).toBe(lab?.resources);
   });
 });
 

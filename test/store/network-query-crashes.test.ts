@@ -5,13 +5,11 @@ import type { SourceConnector } from '../../src/exchange/sources/connector.ts';
 import type { BlobStore } from '../../src/shared/blobs/blob-store.ts';
 import {
   createQueryEnvironment,
-  observation,
-  page,
   type QueryEnvironment,
   runActivity,
-  sourceOf,
   stepOf,
 } from '../support/network-query-environment.ts';
+import { observation, page, sourceOf } from '../support/source-pages.ts';
 
 /** The process dies here. */
 class Crash extends Error {}

@@ -17,14 +17,12 @@ import { SOURCE_POLICIES } from '../../src/workflows/exchange/network-query/sour
 import { closedGate } from '../support/gate.ts';
 import {
   createQueryEnvironment,
-  observation,
-  page,
   type QueryEnvironment,
   runActivity,
-  sourceOf,
   stepOf,
   unwilling,
 } from '../support/network-query-environment.ts';
+import { observation, page, sourceOf } from '../support/source-pages.ts';
 
 let environment: QueryEnvironment;
 let accountId: string;

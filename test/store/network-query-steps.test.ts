@@ -20,13 +20,11 @@ import {
 import { closedGate } from '../support/gate.ts';
 import {
   createQueryEnvironment,
-  observation,
-  page,
   type QueryEnvironment,
   runActivity,
-  sourceOf,
   stepOf,
 } from '../support/network-query-environment.ts';
+import { observation, page, sourceOf } from '../support/source-pages.ts';
 import { takeUp } from '../support/take-up.ts';
 
 let environment: QueryEnvironment;

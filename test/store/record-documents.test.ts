@@ -9,12 +9,11 @@ import type { Attachment } from '../../src/exchange/sources/connector.ts';
 import { BlobNotFoundError, type BlobStore } from '../../src/shared/blobs/blob-store.ts';
 import {
   createQueryEnvironment,
-  page,
   type QueryEnvironment,
   runActivity,
-  sourceOf,
   stepOf,
 } from '../support/network-query-environment.ts';
+import { page, sourceOf } from '../support/source-pages.ts';
 
 let environment: QueryEnvironment;
 let accountId: string;

@@ -14,13 +14,11 @@ import {
 } from '../../src/exchange/sources/connector.ts';
 import {
   createQueryEnvironment,
-  observation,
-  page,
   type QueryEnvironment,
   runActivity,
-  sourceOf,
   stepOf,
 } from '../support/network-query-environment.ts';
+import { observation, page, sourceOf } from '../support/source-pages.ts';
 
 let environment: QueryEnvironment;
 let accountId: string;

@@ -12,13 +12,11 @@ import { renderTable } from '../../src/starter/table.ts';
 import { closedGate } from '../support/gate.ts';
 import {
   createQueryEnvironment,
-  observation,
-  page,
   type QueryEnvironment,
   runActivity,
-  sourceOf,
   stepOf,
 } from '../support/network-query-environment.ts';
+import { observation, page, sourceOf } from '../support/source-pages.ts';
 
 let environment: QueryEnvironment;
 let accountId: string;

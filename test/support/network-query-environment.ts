@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
-import type { FhirResource } from 'fhir/r4.js';
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { createRecordActivities } from '../../src/activities/exchange/network-query-record.ts';
@@ -24,7 +23,7 @@ import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-conver
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import type { SourceConnections } from '../../src/exchange/source-connections/connections.ts';
 import type { SourceHealth } from '../../src/exchange/source-health/source-health.ts';
-import type { SourceConnector, SourcePage } from '../../src/exchange/sources/connector.ts';
+import type { SourceConnector } from '../../src/exchange/sources/connector.ts';
 import { setDestination } from '../../src/exchange/webhooks/settings-store.ts';
 import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';
 import { createTestDatabase } from './postgres.ts';
@@ -183,42 +182,6 @@ export const stepOf = (accountId: string, requestId: string, source: SourceType,
 /** Runs an activity as its `call`-th call. */
 export const runActivity = <I, O>(activity: (input: I) => Promise<O>, input: I, call = 1): Promise<O> =>
   new MockActivityEnvironment({ attempt: call }, { logger: new DefaultLogger('ERROR') }).run(activity, input);
-
-export const observation = (id: string, text = 'normal'): FhirResource => ({
-  resourceType: 'Observation',
-  id,
-  status: 'final',
-  code: { text },
-});
-
-export const page = (resources: FhirResource[], rest: Partial<SourcePage> = {}): SourcePage => ({
-  resources,
-  patientIds: [],
-  raw: { bytes: Buffer.from(JSON.stringify(resources)), contentType: 'application/fhir+json' },
-  attachments: [],
-  skippedAttachments: 0,
-  misattributedCount: 0,
-  retracted: [],
-  reportedErrors: 0,
-  next: null,
-  ...rest,
-});
-
-/** A source that has these pages, each found again by the cursor before it. */
-export function sourceOf(pages: SourcePage[]): Pick<SourceConnector, 'begin' | 'resume'> & {
-  pagesFrom(index: number): AsyncGenerator<SourcePage>;
-} {
-  async function* pagesFrom(index: number): AsyncGenerator<SourcePage> {
-    for (const [number, each] of [...pages.entries()].slice(index)) {
-      yield { ...each, next: number + 1 < pages.length ? { page: number + 1 } : null };
-    }
-  }
-  return {
-    pagesFrom,
-    begin: async () => ({ kind: 'ready', pages: pagesFrom(0) }),
-    resume: (cursor) => pagesFrom(Number(cursor.page)),
-  };
-}
 
 /** Lets every call through: most tests let one source fail for many queries, which would open its breaker. */
 const neverHeld: SourceHealth = {

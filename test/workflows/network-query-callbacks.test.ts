@@ -5,7 +5,8 @@ import type { SourceType } from '../../src/contract/primitives.ts';
 import { callbackToken } from '../../src/exchange/network-query/callback-token.ts';
 import { planOfCursor } from '../../src/exchange/sources/collect/plan.ts';
 import { SourceFailure } from '../../src/exchange/sources/connector.ts';
-import { CALLBACK_KEY, observation, page, sourceOf } from '../support/network-query-environment.ts';
+import { CALLBACK_KEY } from '../support/network-query-environment.ts';
+import { observation, page, sourceOf } from '../support/source-pages.ts';
 import { eventually } from './network-query-environment.ts';
 import { busy, CALLBACK_SECRET, createTestExchange, type TestExchange } from './network-query-exchange.ts';
 

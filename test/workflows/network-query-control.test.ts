@@ -12,7 +12,8 @@ import {
   NotFoundError,
   UnavailableError,
 } from '../../src/exchange/platform/errors.ts';
-import { CALLBACK_KEY, observation, page, sourceOf } from '../support/network-query-environment.ts';
+import { CALLBACK_KEY } from '../support/network-query-environment.ts';
+import { observation, page, sourceOf } from '../support/source-pages.ts';
 import { eventually } from './network-query-environment.ts';
 import { busy, createTestExchange, refusing, type TestExchange } from './network-query-exchange.ts';
 

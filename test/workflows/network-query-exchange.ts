@@ -23,13 +23,8 @@ import { type SourceConnector, SourceFailure } from '../../src/exchange/sources/
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
 import { createDeliveries, startReceiver } from '../support/events-environment.ts';
-import {
-  CALLBACK_KEY,
-  createQueryEnvironment,
-  observation,
-  page,
-  sourceOf,
-} from '../support/network-query-environment.ts';
+import { CALLBACK_KEY, createQueryEnvironment } from '../support/network-query-environment.ts';
+import { observation, page, sourceOf } from '../support/source-pages.ts';
 import { takeUp } from '../support/take-up.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
 import { testKeyRing } from '../support/test-keys.ts';

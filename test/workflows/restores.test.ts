@@ -11,8 +11,8 @@ import { createRoundCount } from '../../src/exchange/platform/recovery/reconcile
 import { createReconciler } from '../../src/exchange/platform/recovery/reconciler.ts';
 import { type SourceConnector, SourceFailure } from '../../src/exchange/sources/connector.ts';
 import { startReceiver } from '../support/events-environment.ts';
-import { observation, page, sourceOf } from '../support/network-query-environment.ts';
 import { copyTestDatabase, createTestDatabase } from '../support/postgres.ts';
+import { observation, page, sourceOf } from '../support/source-pages.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
 import { startTestTemporalServer } from '../support/temporal-server.ts';
 import { createTestExchange, type KeptParts, type TestExchange } from './network-query-exchange.ts';

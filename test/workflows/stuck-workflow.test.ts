@@ -4,7 +4,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { SourceType } from '../../src/contract/primitives.ts';
 import { createNetworkQueryService } from '../../src/exchange/network-query/service.ts';
 import { loadWorkflowBundle } from '../../src/temporal/workflow-bundle.ts';
-import { CALLBACK_KEY, observation, page, sourceOf } from '../support/network-query-environment.ts';
+import { CALLBACK_KEY } from '../support/network-query-environment.ts';
+import { observation, page, sourceOf } from '../support/source-pages.ts';
 import { eventually, untilStuck } from './network-query-environment.ts';
 import { busy, createTestExchange, refusing, type TestExchange } from './network-query-exchange.ts';
 

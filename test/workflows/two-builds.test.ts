@@ -5,7 +5,7 @@ import { makeCurrent, ramp, rollBack, status } from '../../src/deployment/build-
 import { pollingBuilds, readBuilds } from '../../src/temporal/builds.ts';
 import { loadWorkflowBundle } from '../../src/temporal/workflow-bundle.ts';
 import { settleRouting, type Versioning } from '../../src/worker/routing.ts';
-import { observation, page, sourceOf } from '../support/network-query-environment.ts';
+import { observation, page, sourceOf } from '../support/source-pages.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';
 import { busy, createTestExchange, type TestExchange } from './network-query-exchange.ts';
 

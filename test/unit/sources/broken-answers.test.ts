@@ -407,6 +407,23 @@ describe('a redirect', () => {
     expect(idsOf(await collect())).toEqual(['Condition/c1']);
   });
 
+  test('is followed five times, not more', async () => {
+    const hops = (count: number) =>
+      Object.fromEntries(
+        Array.from({ length: count }, (_, hop) => [
+          `GET hop${hop}`,
+          hop === count - 1
+            ? { json: bundle([condition('c1')]) }
+            : { status: 302, headers: { location: `/fhir/hop${hop + 1}` } },
+        ]),
+      );
+    const first = { status: 302, headers: { location: '/fhir/hop0' } };
+    await start(first, hops(5));
+    expect(idsOf(await collect())).toEqual(['Condition/c1']);
+    await start(first, hops(6));
+    await expect(collect()).rejects.toThrow('more than 5 times');
+  });
+
   test('to elsewhere, round in circles, or one that drops the request body is not', async () => {
     const foreign = await startOther({});
     await start({ status: 307, headers: { location: `${foreign.origin}/fhir/steal` } });
