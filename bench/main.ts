@@ -18,6 +18,7 @@ import {
 } from './interactive/run.ts';
 import { benchMatching } from './matching/run.ts';
 import { benchMerge, type MergeBenchOptions } from './merge/run.ts';
+import { benchPeers, type PeerMeasured, type PeersBenchOptions } from './peers/run.ts';
 import { benchQueries } from './query/run.ts';
 import { benchLargeRecord, type LargeRecordOptions } from './records/large.ts';
 import { benchRecords, type RecordsBenchOptions } from './records/run.ts';
@@ -366,6 +367,36 @@ program
         line('nine beside a tenth with 100,000 waiting events', result.backlog),
         `with one dead: ${ratio.toFixed(2)} of the rate with all healthy`,
         `beside the backlog: ${backlogRatio.toFixed(2)} of the rate, ${ratioOf(result.backlog, 'p99Ms').toFixed(2)} times the p99`,
+        '',
+      ].join('\n'),
+    );
+  });
+program
+  .command('peers')
+  .description(
+    "the same records in ours, by queries, and in HAPI's JPA server, by transactions (needs Java, Maven)",
+  )
+  .option('--patients <n>', 'patients of each server per round', whole, 30)
+  .option('--rounds <n>', 'rounds', whole, 3)
+  .option('--in-flight <n>', 'patients at the same time', whole, 8)
+  .option('--sample <key>', 'patient whose records are copied', 'keith-kiehn')
+  .option('--json', 'print the result as one JSON line')
+  .action(async ({ json, ...options }: PeersBenchOptions & { json?: true }) => {
+    const result = await benchPeers(options, (line) => process.stderr.write(`${line}\n`));
+    if (json === true) {
+      process.stdout.write(`${JSON.stringify(result)}\n`);
+      return;
+    }
+    const line = (name: string, measured: readonly PeerMeasured[]) => {
+      const of = (pick: (each: PeerMeasured) => number) => median(measured.map(pick));
+      const temporal = of(({ cpuMs }) => cpuMs.temporal ?? 0);
+      return `${name}: ${Math.round(of((each) => each.resourcesPerSecond))} resources/s; CPU in ms per resource: server ${of(({ cpuMs }) => cpuMs.server).toFixed(2)}, PostgreSQL ${of(({ cpuMs }) => cpuMs.postgres).toFixed(2)}${temporal === 0 ? '' : `, Temporal ${temporal.toFixed(2)}`}`;
+    };
+    process.stdout.write(
+      [
+        `${result.resources} resources a patient, ${options.inFlight} patients in flight, median of ${options.rounds} rounds; load of the machine ${result.load.map((each) => each.toFixed(1)).join(' to ')}`,
+        line('ours', result.ours),
+        ...(result.hapi.length === 0 ? [] : [line('HAPI', result.hapi)]),
         '',
       ].join('\n'),
     );

@@ -14,9 +14,9 @@ const TICKS_PER_SECOND = 100;
 /** Reads how much CPU these processes, and the children of `postgres`, have used so far. */
 export function readCpuSeconds(pids: { [name in keyof CpuSeconds]?: number }): CpuSeconds {
   return {
-    worker: own(pids.worker),
-    gateway: own(pids.gateway),
-    postgres: withChildren(pids.postgres),
+    worker: cpuSecondsOf(pids.worker),
+    gateway: cpuSecondsOf(pids.gateway),
+    postgres: cpuSecondsWithChildren(pids.postgres),
   };
 }
 
@@ -26,17 +26,18 @@ export const cpuSince = (before: CpuSeconds, now: CpuSeconds): CpuSeconds => ({
   postgres: now.postgres - before.postgres,
 });
 
-const own = (pid: number | undefined): number => {
+export const cpuSecondsOf = (pid: number | undefined): number => {
   const { user = 0, system = 0 } = statOf(pid) ?? {};
   return (user + system) / TICKS_PER_SECOND;
 };
 
-function withChildren(pid: number | undefined): number {
+/** Including children that have ended. */
+export function cpuSecondsWithChildren(pid: number | undefined): number {
   const { endedChildren = 0 } = statOf(pid) ?? {};
   const alive = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && statOf(Number(name))?.parent === pid)
-    .reduce((sum, name) => sum + own(Number(name)), 0);
-  return own(pid) + endedChildren / TICKS_PER_SECOND + alive;
+    .reduce((sum, name) => sum + cpuSecondsOf(Number(name)), 0);
+  return cpuSecondsOf(pid) + endedChildren / TICKS_PER_SECOND + alive;
 }
 
 function statOf(pid: number | undefined) {

@@ -165,6 +165,7 @@ async function start(atEnd: (end: () => Promise<unknown>) => void) {
     exchange,
     databaseUrl: postgres.databaseUrl,
     postgresPid: postgres.pid,
+    temporalPid: temporalServer.pid,
     recordings,
     sourceActivities,
     temporal,

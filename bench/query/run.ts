@@ -7,6 +7,7 @@ import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts'
 import { networkQueryWorkflowId } from '../../src/contract/temporal.ts';
 import { insertPatient } from '../../src/exchange/patients/patient-store.ts';
 import { normaliseDemographics } from '../../src/exchange/patients/rules/patient-normalisation.ts';
+import type { Store } from '../../src/exchange/platform/database/database.ts';
 import { loadSamplePatients } from '../../src/simulator/samples.ts';
 import { readCpuSeconds } from '../bulk/cpu-times.ts';
 import type { bareQuery } from './bare-workflow.ts';
@@ -95,10 +96,19 @@ const describe = (measured: Measured): string => {
 };
 
 /** Creates patients without matching keys, so that one sample can be used for all of them. */
-async function preparePatients(env: Environment, key: string, count: number): Promise<string[]> {
+export async function preparePatients(
+  {
+    exchange: { store },
+    account: { accountId, facilityId },
+  }: {
+    exchange: { store: Pick<Store, 'asAccount'> };
+    account: Pick<Environment['account'], 'accountId' | 'facilityId'>;
+  },
+  key: string,
+  count: number,
+): Promise<string[]> {
   const sample = loadSamplePatients().find((patient) => patient.key === key);
   if (sample === undefined) throw new Error(`There is no sample patient ${key}`);
-  const { accountId, facilityId } = env.account;
   const content = {
     ...normaliseDemographics(patientDemographicsSchema.parse(sample.createBody)),
     externalId: null,
@@ -107,7 +117,7 @@ async function preparePatients(env: Environment, key: string, count: number): Pr
     hieOptOut: false,
     treatmentRelationship: true,
   };
-  return env.exchange.store.asAccount(accountId, async (tx) => {
+  return store.asAccount(accountId, async (tx) => {
     const ids: string[] = [];
     for (let index = 0; index < count; index++) {
       const id = uuidv7();
@@ -139,7 +149,7 @@ async function prepareQuery(env: Environment, patientId: string) {
 }
 
 /** Runs the three source steps of one query outside Temporal and records their calls and SQL. */
-async function recordSample(env: Environment, sample: string): Promise<number> {
+export async function recordSample(env: Environment, sample: string): Promise<number> {
   const [patientId] = await preparePatients(env, sample, 1);
   if (patientId === undefined) throw new Error('No patient was created');
   const { requestId } = await prepareQuery(env, patientId);
@@ -157,7 +167,7 @@ async function recordSample(env: Environment, sample: string): Promise<number> {
   return resources;
 }
 
-async function ours(env: Environment, sample: string, count: number, inFlight: number) {
+export async function ours(env: Environment, sample: string, count: number, inFlight: number) {
   const patients = await preparePatients(env, sample, count);
   let last = '';
   const measured = await measure(env, patients, inFlight, async (patientId) => {

@@ -17,18 +17,27 @@ export const hapiMissing = (): string | undefined => javaMissing(CACHE);
 export interface HapiServer {
   readonly baseUrl: string;
   readonly port: number;
+  /** Undefined while it does not run. */
+  pid(): number | undefined;
   start(): Promise<void>;
   stop(): Promise<void>;
   /** Sends a request and returns the parsed answer; fails for an error status. */
   call(method: string, path: string, body?: unknown): Promise<Record<string, unknown>>;
 }
 
-/**
- * HAPI FHIR's JPA server, its database in the given folder. It can be stopped and started again.
- *
- * @param hasMatch whether it has `Patient/$match`, by HAPI's MDM module
- */
-export async function createHapi(folder: string, { hasMatch = false } = {}): Promise<HapiServer> {
+export interface HapiOptions {
+  /** Whether it has `Patient/$match`, by HAPI's MDM module. */
+  hasMatch?: boolean;
+  /** JDBC address of a PostgreSQL database. Default: an H2 database in the folder. */
+  jdbcUrl?: string;
+  heap?: string;
+}
+
+/** HAPI FHIR's JPA server, its database in the given folder. It can be stopped and started again. */
+export async function createHapi(
+  folder: string,
+  { hasMatch = false, jdbcUrl, heap = '1g' }: HapiOptions = {},
+): Promise<HapiServer> {
   buildJava({ project: PROJECT, mainClass: 'HapiServer', cache: CACHE });
   const port = await freePort();
   const baseUrl = `http://127.0.0.1:${port}/fhir`;
@@ -36,14 +45,15 @@ export async function createHapi(folder: string, { hasMatch = false } = {}): Pro
   return {
     baseUrl,
     port,
+    pid: () => running?.pid,
     async start() {
       const args = [
-        '-Xmx1g',
+        `-Xmx${heap}`,
         '-cp',
         classPathOf(CACHE),
         'HapiServer',
         String(port),
-        join(folder, 'hapi'),
+        jdbcUrl ?? join(folder, 'hapi'),
         ...(hasMatch ? ['match'] : []),
       ];
       running = spawn('java', args, { stdio: ['ignore', 'pipe', 'ignore'] });

@@ -17,6 +17,7 @@ import ca.uhn.fhir.jpa.mdm.config.MdmSubmitterConfig;
 import ca.uhn.fhir.jpa.model.config.PartitionSettings;
 import ca.uhn.fhir.jpa.model.config.SubscriptionSettings;
 import ca.uhn.fhir.jpa.model.dialect.HapiFhirH2Dialect;
+import ca.uhn.fhir.jpa.model.dialect.HapiFhirPostgresDialect;
 import ca.uhn.fhir.jpa.nickname.INicknameSvc;
 import ca.uhn.fhir.jpa.nickname.NicknameSvc;
 import ca.uhn.fhir.jpa.provider.DaoRegistryResourceSupportedSvc;
@@ -44,6 +45,7 @@ import jakarta.persistence.EntityManagerFactory;
 import java.io.IOException;
 import java.util.Map;
 import javax.sql.DataSource;
+import org.apache.commons.dbcp2.BasicDataSource;
 import org.eclipse.jetty.ee10.servlet.ServletContextHandler;
 import org.eclipse.jetty.ee10.servlet.ServletHolder;
 import org.eclipse.jetty.server.Server;
@@ -63,9 +65,10 @@ import org.springframework.orm.jpa.JpaTransactionManager;
 import org.springframework.orm.jpa.LocalContainerEntityManagerFactoryBean;
 
 /**
- * HAPI FHIR's JPA server (R4) with an H2 database and an embedded Jetty, for the tests in test/foreign.
+ * HAPI FHIR's JPA server (R4) with an embedded Jetty, for the tests in test/foreign and a benchmark.
  *
- * <p>Arguments: the port, the file of the database, which survives a restart, and "match" for a server that has
+ * <p>Arguments: the port, the database (the file of an H2 database, which survives a restart, or the JDBC address of a
+ * PostgreSQL database with its login), and "match" for a server that has
  * Patient/$match (by HAPI's MDM module). Prints READY once it serves requests. It
  * calls itself by the Host header of each request.
  */
@@ -101,9 +104,26 @@ public final class HapiServer {
     SubscriptionChannelConfig.class,
   })
   static class Config {
+    private static String database() {
+      return System.getProperty("exchange.database");
+    }
+
+    private static boolean isPostgres() {
+      return database().startsWith("jdbc:postgresql:");
+    }
+
+    private static Class<? extends Dialect> dialect() {
+      return isPostgres() ? HapiFhirPostgresDialect.class : HapiFhirH2Dialect.class;
+    }
+
     @Bean
     DataSource dataSource() {
-      return JdbcConnectionPool.create("jdbc:h2:file:" + System.getProperty("exchange.database"), "sa", "");
+      if (!isPostgres()) return JdbcConnectionPool.create("jdbc:h2:file:" + database(), "sa", "");
+      BasicDataSource pool = new BasicDataSource();
+      pool.setUrl(database());
+      pool.setMaxTotal(20);
+      pool.setMaxIdle(20);
+      return pool;
     }
 
     @Bean
@@ -119,7 +139,7 @@ public final class HapiServer {
       factory.setDataSource(dataSource);
       factory.setJpaPropertyMap(
           Map.of(
-              "hibernate.dialect", HapiFhirH2Dialect.class.getName(),
+              "hibernate.dialect", dialect().getName(),
               "hibernate.hbm2ddl.auto", "update",
               "hibernate.search.enabled", "false"));
       return factory;
@@ -137,7 +157,7 @@ public final class HapiServer {
       return new HibernatePropertiesProvider() {
         @Override
         public Dialect getDialect() {
-          return new HapiFhirH2Dialect();
+          return isPostgres() ? new HapiFhirPostgresDialect() : new HapiFhirH2Dialect();
         }
       };
     }
