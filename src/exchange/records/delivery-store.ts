@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { RecordSource } from '../../contract/primitives.ts';
 import type { AccountTx } from '../platform/database/database.ts';
+import { byteaArray, textArray } from '../platform/database/pg-arrays.ts';
 
 export interface NewDocument {
   id: string;
@@ -73,10 +74,13 @@ export async function upsertResources(
     insert into patient_resource as r
       (account_id, patient_id, source, resource_type, source_id, document_id, sha256, content, revision,
         converted_from)
-    select ${tx.accountId}, ${of.patientId}, ${of.source}, n.type, n.id, ${of.documentId}, decode(n.sha, 'hex'), n.content,
+    select ${tx.accountId}, ${of.patientId}, ${of.source}, n.type, n.id, ${of.documentId}, n.sha, n.content::jsonb,
       n.revision, ${of.convertedFrom ?? null}
-    from json_to_recordset(${toRecordset(resources)}::json) as n(type text, id text, sha text,
-      content jsonb, revision text)
+    from unnest(${textArray(resources.map(({ resourceType }) => resourceType))}::text[],
+      ${textArray(resources.map(({ sourceId }) => sourceId))}::text[],
+      ${byteaArray(resources.map(({ sha256 }) => Buffer.from(sha256, 'hex').toString('latin1')))}::bytea[],
+      ${textArray(resources.map(({ json }) => toJsonb(json)))}::text[],
+      ${textArray(resources.map(({ revision }) => revision))}::text[]) as n(type, id, sha, content, revision)
     on conflict (patient_id, source, resource_type, source_id) do update set
       document_id = excluded.document_id, sha256 = excluded.sha256, content = excluded.content,
       revision = excluded.revision, converted_from = excluded.converted_from, collected_at = now()
@@ -85,13 +89,6 @@ export async function upsertResources(
         or excluded.revision = r.revision and excluded.sha256 > r.sha256)
   `.execute(tx.db);
 }
-
-/** One JSON text as parameter: in an array of texts every quotation mark would be escaped once more. */
-const toRecordset = (resources: readonly CollectedResource[]): string =>
-  `[${resources.map(toRecord).join(',')}]`;
-
-const toRecord = ({ resourceType, sourceId, sha256, json, revision }: CollectedResource): string =>
-  `{"type":${JSON.stringify(resourceType)},"id":${JSON.stringify(sourceId)},"sha":"${sha256}","revision":"${revision}","content":${toJsonb(json)}}`;
 
 /**
  * Removes NUL characters and unpaired surrogates, which jsonb cannot store. (JSON.stringify escapes surrogates only when

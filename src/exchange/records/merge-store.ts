@@ -1,6 +1,13 @@
 import { sql } from 'kysely';
 import type { RecordSource } from '../../contract/primitives.ts';
 import type { AccountTx } from '../platform/database/database.ts';
+import {
+  booleanArray,
+  byteaArray,
+  integerArray,
+  textArray,
+  textLists,
+} from '../platform/database/pg-arrays.ts';
 import type { Delivery, DeliveryFacts } from './rules/delivery-facts.ts';
 
 /** A delivery's identity. */
@@ -148,14 +155,25 @@ export async function upsertOrigins(
   origins: readonly KnownOrigin[],
 ): Promise<void> {
   if (origins.length === 0) return;
+  const texts = (of: (origin: KnownOrigin) => string | null | undefined) =>
+    sql`${textArray(origins.map((origin) => of(origin) ?? null))}::text[]`;
   await sql`
     insert into record_origin (account_id, patient_id, source, resource_type, source_id, sha256, rules, resource_id,
       family_id, aside, keys, told, rank, leads, medication_id, sort_date, date_from, date_to, search)
-    select ${tx.accountId}, ${patientId}, n.source, n."resourceType", n."sourceId", decode(n.sha256, 'hex'), n.rules,
-      n."resourceId", n."familyId", n.exclusion, n.keys, n.assertions, n.rank, n.leads, n."medicationId", n."sortDate", n."dateFrom", n."dateTo", n.search
-    from json_to_recordset(${JSON.stringify(origins)}::json) as n(source text, "resourceType" text, "sourceId" text,
-      sha256 text, rules integer, "resourceId" uuid, "familyId" uuid, exclusion text, keys text[], assertions jsonb, rank text, leads boolean, "medicationId" text,
-      "sortDate" text, "dateFrom" date, "dateTo" date, search text[])
+    select ${tx.accountId}, ${patientId}, n.source, n.resource_type, n.source_id, n.sha256, n.rules, n.resource_id::uuid,
+      n.family_id::uuid, n.aside, n.keys::text[], n.told::jsonb, n.rank, n.leads, n.medication_id, n.sort_date,
+      n.date_from::date, n.date_to::date, n.search::text[]
+    from unnest(${texts(({ source }) => source)}, ${texts(({ resourceType }) => resourceType)},
+      ${texts(({ sourceId }) => sourceId)},
+      ${byteaArray(origins.map(({ sha256 }) => Buffer.from(sha256, 'hex').toString('latin1')))}::bytea[],
+      ${integerArray(origins.map(({ rules }) => rules))}::integer[],
+      ${texts(({ resourceId }) => resourceId)}, ${texts(({ familyId }) => familyId)},
+      ${texts(({ exclusion }) => exclusion)}, ${textLists(origins.map(({ keys }) => keys))}::text[],
+      ${texts(({ assertions }) => JSON.stringify(assertions))}, ${texts(({ rank }) => rank)},
+      ${booleanArray(origins.map(({ leads }) => leads))}::boolean[], ${texts(({ medicationId }) => medicationId)},
+      ${texts(({ sortDate }) => sortDate)}, ${texts(({ dateFrom }) => dateFrom)}, ${texts(({ dateTo }) => dateTo)},
+      ${textLists(origins.map(({ search }) => search))}::text[]) as n(source, resource_type, source_id, sha256, rules,
+        resource_id, family_id, aside, keys, told, rank, leads, medication_id, sort_date, date_from, date_to, search)
     on conflict (patient_id, source, resource_type, source_id) do update set
       sha256 = excluded.sha256, rules = excluded.rules, resource_id = excluded.resource_id,
       family_id = excluded.family_id, aside = excluded.aside, keys = excluded.keys, told = excluded.told,

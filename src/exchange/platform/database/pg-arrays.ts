@@ -7,6 +7,12 @@ export const uuidArray = (ids: readonly string[]): Buffer => binaryArray(2950, i
 export const textArray = (texts: readonly (string | null)[]): Buffer =>
   binaryArray(25, texts, longestUtf8, (array, place, text) => array.write(text, place, 'utf8'));
 
+/** Lists of texts, each as the text of a `text[]`, because `unnest` would flatten nested arrays; cast each element to `text[]`. */
+export const textLists = (lists: readonly (readonly string[])[]): Buffer =>
+  textArray(lists.map((list) => `{${list.map(quoted).join(',')}}`));
+
+const quoted = (text: string): string => `"${text.replaceAll(/["\\]/g, '\\$&')}"`;
+
 /** The values as jsonb. */
 export const jsonbArray = (values: readonly unknown[]): Buffer =>
   binaryArray(
