@@ -2,7 +2,10 @@ import { fc, test as property } from '@fast-check/vitest';
 import type { FhirResource } from 'fhir/r4.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { SourceType } from '../../src/contract/primitives.ts';
+import type { AccountTx } from '../../src/exchange/platform/database/database.ts';
 import { consolidatedBundle } from '../../src/exchange/records/consolidated-bundle.ts';
+import { MERGE_RULES } from '../../src/exchange/records/merge-batch.ts';
+import { pendingDeliveries } from '../../src/exchange/records/merge-store.ts';
 import { countConsolidated } from '../../src/exchange/records/read-consolidated.ts';
 import { resourceOrigins } from '../../src/exchange/records/resource-origins.ts';
 import { withOurAddresses } from '../../src/exchange/records/rules/attachment-addresses.ts';
@@ -270,6 +273,27 @@ describe('a delivery that changes', () => {
       await merge(patientId);
     }
     expect(await contents(patientId, 'Observation')).toMatchObject([{ valueString: 'third' }]);
+  });
+
+  test('commits together with what is done at the end of its merge, once, when nothing is pending any more', async () => {
+    const { accountId, records } = environment;
+    const deliveries = (count: number) =>
+      Array.from({ length: count }, (_, place) => of(`many-${place}`, { valueString: `${place}` }));
+    for (const count of [0, 3, 1_200]) {
+      const patientId = await environment.addPatient(person);
+      await environment.deliver(patientId, 'hie', deliveries(count), ['p']);
+      const pendingAtEnd: number[] = [];
+      const atEnd = async (tx: AccountTx) => {
+        pendingAtEnd.push((await pendingDeliveries(tx, patientId, MERGE_RULES, 2_000)).length);
+        if (pendingAtEnd.length === 1) throw new Error('the end could not be written');
+      };
+      await expect(records.merge(accountId, patientId, { atEnd })).rejects.toThrow('the end could not');
+      const { changed } = await records.merge(accountId, patientId, { atEnd });
+      // What the failed end belonged to was merged anew.
+      expect(changed > 0).toBe(count > 0);
+      expect(pendingAtEnd).toEqual([0, 0]);
+      expect(await contents(patientId, 'Observation')).toHaveLength(count);
+    }
   });
 
   test('that is deleted goes from the record', async () => {

@@ -26,6 +26,7 @@ import { openAttempt } from '../../exchange/network-query/open-attempt.ts';
 import { endPart } from '../../exchange/network-query/part-store.ts';
 import { openParts } from '../../exchange/network-query/parts.ts';
 import { UNKNOWN_PATIENT } from '../../exchange/network-query/rules/part-outcome.ts';
+import type { Collection } from '../../exchange/network-query/tables.ts';
 import { whatToAsk } from '../../exchange/network-query/what-to-ask.ts';
 import type { Store } from '../../exchange/platform/database/database.ts';
 import { isRefusedData } from '../../exchange/platform/database/violations.ts';
@@ -118,10 +119,10 @@ export function createSourceActivities(deps: SourceActivityDeps) {
       }
       case 'ready': {
         const collection = beginning.collection(begun);
-        if (collection !== undefined)
-          await store.asAccount(step.accountId, (tx) =>
-            beginCollection(tx, step, work.patientId, collection),
-          );
+        if (collection?.since === undefined)
+          return collect(step, work, connector, begun.pages, signal, collection);
+        // Before the first page: should that page not be one of changes, the source is asked again, and for everything.
+        await store.asAccount(step.accountId, (tx) => beginCollection(tx, step, work.patientId, collection));
         return collect(step, work, connector, begun.pages, signal);
       }
       case 'accepted': {
@@ -168,6 +169,7 @@ export function createSourceActivities(deps: SourceActivityDeps) {
     connector: SourceConnector,
     pages: AsyncIterable<SourcePage>,
     signal: AbortSignal,
+    beginning?: Collection,
   ): Promise<SourceStep> {
     try {
       const resources = await collectPages(
@@ -177,6 +179,7 @@ export function createSourceActivities(deps: SourceActivityDeps) {
         pages,
         signal,
         work,
+        beginning,
       );
       return { state: 'completed', resources };
     } catch (error) {

@@ -5,6 +5,7 @@ import type { Demographics } from '../patients/rules/demographics.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import type { AskedConnection } from '../source-connections/connections.ts';
 import { ofConnection, updatePart } from './part-store.ts';
+import type { Collection } from './tables.ts';
 import { addToTimeline } from './timeline-store.ts';
 
 /** The state of an attempt and the patient it asks about: all that a step needs to start, or to resume after a crash. */
@@ -245,6 +246,7 @@ export interface PageCounts {
  * Adds a page to the counts of an attempt, and of its part, and saves the position to resume from (`null` after the last
  * page).
  *
+ * @param beginning how the connection was asked, with the first page of an answer for which that is not recorded yet
  * @returns the page's place in the attempt; undefined when the page must not be stored: the attempt has ended meanwhile, or
  * another execution of this step (one of the two timed out and still runs) has stored a page after the same `pagesBefore`.
  * With it, whether only changes are asked for.
@@ -255,6 +257,7 @@ export async function savePage(
   pagesBefore: number,
   counts: PageCounts,
   cursor: Record<string, unknown> | null,
+  beginning?: Collection,
 ): Promise<{ place: number; isOfChanges: boolean } | undefined> {
   const added = {
     pages: sql<number>`pages + 1`,
@@ -265,8 +268,10 @@ export async function savePage(
   };
   const position = { cursor: cursor === null ? null : JSON.stringify(cursor), collected: cursor === null };
   const gap = counts.hasGap ? { collection: sql<string>`collection || '{"hasGaps": true}'` } : {};
+  const gaps = counts.hasGap ? { hasGaps: true } : {};
+  const begun = beginning === undefined ? {} : { collection: JSON.stringify({ ...beginning, ...gaps }) };
   const saved = await updateProgress(tx, step)
-    .set({ ...position, ...added, ...gap })
+    .set({ ...position, ...added, ...gap, ...begun })
     .where('status', '=', 'running')
     .where('pages', '=', pagesBefore)
     .returning(['attempt', 'collection'])

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import type { BlobRef, BlobStore } from '../../shared/blobs/blob-store.ts';
 import { extensionOf } from '../documents/file-name.ts';
-import type { Store } from '../platform/database/database.ts';
+import type { AccountTx, Store } from '../platform/database/database.ts';
 import { insertOutcomes } from '../records/conversion-store.ts';
 import { isPlainText } from '../records/convert-documents.ts';
 import {
@@ -11,21 +11,28 @@ import {
   type NewDocument,
   upsertResources,
 } from '../records/delivery-store.ts';
+import { lockRecord } from '../records/merge-store.ts';
 import type { RecordKeeper } from '../records/record-keeper.ts';
 import { recordPageResources } from '../records/retirement-store.ts';
 import { revisionOf } from '../records/rules/delivery-facts.ts';
 import type { Json } from '../records/rules/json.ts';
 import { insertSourcePatientIds } from '../records/source-patient-store.ts';
-import type { AskedConnection } from '../source-connections/connections.ts';
 import { SourceFailure, type SourcePage } from '../sources/connector.ts';
 import { type AttemptWork, type PartStep, readStatus, savePage } from './attempt-store.ts';
-import { rememberCollection } from './collection-store.ts';
-import { compareCounts, readCountable } from './compare-counts.ts';
-import { announceFirstData, completeAttempt } from './endings.ts';
+import { forgetLastCollection, rememberCollection } from './collection-store.ts';
+import { type Countable, compareCounts, readCountable } from './compare-counts.ts';
+import { announceFirstData, completeLocked } from './endings.ts';
 import { leavesGap, recordExclusions, recordOmissions } from './omissions.ts';
 import { endPart } from './part-store.ts';
 import { lockQuery } from './query-store.ts';
-import { type Retiring, readMissing, retireMissing, retireRetracted } from './retire-missing.ts';
+import {
+  type Missing,
+  type Retiring,
+  readMissing,
+  retireMissing,
+  retireRetracted,
+} from './retire-missing.ts';
+import type { Collection } from './tables.ts';
 
 /**
  * A page came too late: the attempt has ended (given up, or completed by another execution of this step), or another
@@ -50,6 +57,7 @@ type TotalsBefore = Pick<AttemptWork, 'resources' | 'pages'>;
  * attempt ends, so a webhook never announces data that is not merged. A killed step resumes after the last committed page.
  *
  * @param signal aborts the reads at the source
+ * @param beginning how the source was asked, to be recorded with the first page
  * @returns how many resources the attempt has collected in total
  * @throws AttemptSuperseded when the attempt was ended or taken over meanwhile
  */
@@ -60,8 +68,10 @@ export async function collectPages(
   pages: AsyncIterable<SourcePage>,
   signal: AbortSignal,
   before: TotalsBefore = { resources: 0, pages: 0 },
+  beginning?: Collection,
 ): Promise<number> {
   let { resources, pages: pageCount } = before;
+  let answer: Answer | undefined;
   let isAnnounced = step.source !== 'hie';
   for await (const page of pages) {
     // A worker may have died between storing data and announcing it. The event's fact key keeps it to one.
@@ -69,26 +79,45 @@ export async function collectPages(
       await announceMerged(deps, step, patientId);
       isAnnounced = true;
     }
-    resources += await storePage(deps, step, patientId, page, pageCount, signal);
+    const begun = pageCount === before.pages ? beginning : undefined;
+    const stored = await storePage(deps, step, patientId, page, { pageCount, beginning: begun }, signal);
+    ({ answer } = stored);
+    resources += stored.resources;
     pageCount += 1;
     if (!isAnnounced && resources > 0 && page.next !== null) {
       await announceMerged(deps, step, patientId);
       isAnnounced = true;
     }
   }
-  await completeCollected(deps, step, patientId, signal);
+  await completeCollected(deps, step, patientId, signal, answer);
   return resources;
 }
 
-/** Stores one page and returns the number of its resources. */
+/** What the pages of an answer are compared with, once they are all stored. */
+interface Answer {
+  countable: Countable | undefined;
+  missing: Missing | undefined;
+}
+
+const readAnswer = async (
+  tx: AccountTx,
+  deps: Pick<Collecting, 'connectors'>,
+  step: PartStep,
+  patientId: string,
+): Promise<Answer> => ({
+  countable: await readCountable(tx, deps, step, patientId),
+  missing: await readMissing(tx, step, patientId),
+});
+
+/** Stores one page. Returns the number of its resources and, after the last page, what the answer is compared with. */
 async function storePage(
-  deps: Pick<Collecting, 'store' | 'blobs'>,
+  deps: Pick<Collecting, 'store' | 'blobs' | 'connectors'>,
   step: PartStep,
   patientId: string,
   page: SourcePage,
-  pageCount: number,
+  { pageCount, beginning }: { pageCount: number; beginning?: Collection },
   signal: AbortSignal,
-): Promise<number> {
+): Promise<{ resources: number; answer?: Answer }> {
   const { documents, plainTextIds } = await storeBytes(deps.blobs, step, patientId, page);
   const large = await storeLargeAttachment(deps.blobs, step, patientId, page, signal);
   if (large !== undefined) documents.push(large);
@@ -100,9 +129,12 @@ async function storePage(
     documents: countAttachments(documents),
     hasGap: isLargeLost || leavesGap(page),
   };
-  const isStored = await deps.store.asAccount(step.accountId, async (tx) => {
-    const saved = await savePage(tx, step, pageCount, counts, page.next);
-    if (saved === undefined) return false;
+  const stored = await deps.store.asAccount(step.accountId, async (tx) => {
+    // Taken before the attempt's row, as the transaction that ends the attempt takes them.
+    if (page.retracted.length > 0) await lockRecord(tx, patientId);
+    const saved = await savePage(tx, step, pageCount, counts, page.next, beginning);
+    if (saved === undefined) return undefined;
+    if (beginning !== undefined) await forgetLastCollection(tx, step, patientId);
     await insertDocuments(tx, documents);
     if (plainTextIds.length > 0) await insertOutcomes(tx, patientId, plainTextIds, 'not-cda');
     await insertSourcePatientIds(tx, patientId, step.source, page.patientIds);
@@ -116,68 +148,69 @@ async function storePage(
     });
     const skippedAttachments = page.skippedAttachments + (isLargeLost ? 1 : 0);
     await recordOmissions(tx, step, { ...page, skippedAttachments });
-    return true;
+    return { answer: page.next === null ? await readAnswer(tx, deps, step, patientId) : undefined };
   });
-  if (!isStored) {
+  if (stored === undefined) {
     // No row refers to these blobs.
     for (const { blobRef } of documents) await deps.blobs.delete(blobRef);
     throw new AttemptSuperseded('The attempt was ended, or continued by another execution of this step');
   }
-  return collected.length;
+  return { resources: collected.length, ...stored };
 }
 
 /**
  * Finishes an attempt, or a part of it, whose pages are all stored: retires what the source no longer has, merges the
- * collected data into the patient's record, and ends the attempt or the part. Throws AttemptSuperseded when the attempt was ended otherwise meanwhile, and CountsDiffer when an answer
- * with changes does not account for what the source has.
+ * collected data into the patient's record, and ends the attempt or the part in the transaction that merges the last of it.
+ * Throws AttemptSuperseded when the attempt was ended otherwise meanwhile, and CountsDiffer when an answer with changes does
+ * not account for what the source has.
+ *
+ * @param answer what the answer is compared with, if it has been read
  */
 export async function completeCollected(
   deps: Pick<Collecting, 'store' | 'records' | 'connectors'>,
   step: PartStep,
   patientId: string,
   signal: AbortSignal,
+  answer?: Answer,
 ): Promise<void> {
-  const { countable, missing } = await deps.store.asAccount(step.accountId, async (tx) => ({
-    countable: await readCountable(tx, deps, step, patientId),
-    missing: await readMissing(tx, step, patientId),
-  }));
+  const { countable, missing } =
+    answer ?? (await deps.store.asAccount(step.accountId, (tx) => readAnswer(tx, deps, step, patientId)));
   await compareCounts(deps, step, countable, signal);
   await retireMissing(deps, step, patientId, missing, signal);
-  await deps.records.merge(step.accountId, patientId, { documentsOf: step.source });
-  if (step.part !== undefined) return completeMergedPart(deps, step, step.part, patientId);
-  const status = await deps.store.asAccount(step.accountId, async (tx) => {
-    await lockQuery(tx, step.requestId);
-    await recordExclusions(tx, step, patientId);
-    await rememberCollection(tx, step, patientId);
-    await completeAttempt(tx, step);
-    return readStatus(tx, step);
+  let isEnded = false as boolean;
+  await deps.records.merge(step.accountId, patientId, {
+    documentsOf: step.source,
+    atEnd: async (tx) => {
+      isEnded = await endMerged(tx, step, patientId);
+    },
   });
   // The attempt may have been given up while its last pages were merged.
-  if (status !== 'completed') throw new AttemptSuperseded('The attempt was ended while its data was merged');
+  if (!isEnded) throw new AttemptSuperseded('The attempt was ended while its data was merged');
 }
 
-async function completeMergedPart(
-  deps: Pick<Collecting, 'store'>,
-  step: PartStep,
-  part: AskedConnection,
-  patientId: string,
-): Promise<void> {
-  const isRunning = await deps.store.asAccount(step.accountId, async (tx) => {
+/** Ends an attempt, or a part of it, whose data is merged; returns false when the attempt was ended otherwise. */
+async function endMerged(tx: AccountTx, step: PartStep, patientId: string): Promise<boolean> {
+  if (step.part !== undefined) {
     await rememberCollection(tx, step, patientId);
-    await endPart(tx, step, part, { status: 'completed' });
+    await endPart(tx, step, step.part, { status: 'completed' });
     return (await readStatus(tx, step)) === 'running';
-  });
-  if (!isRunning) throw new AttemptSuperseded('The attempt was ended while its data was merged');
+  }
+  const query = await lockQuery(tx, step.requestId);
+  await recordExclusions(tx, step, patientId);
+  const since = (await rememberCollection(tx, step, patientId))?.since;
+  return (await completeLocked(tx, step, query, { since })) || (await readStatus(tx, step)) === 'completed';
 }
 
 /** Merges the data collected so far and announces that the first data can be read. */
 async function announceMerged(
-  deps: Pick<Collecting, 'store' | 'records'>,
+  deps: Pick<Collecting, 'records'>,
   step: PartStep,
   patientId: string,
 ): Promise<void> {
-  await deps.records.merge(step.accountId, patientId, { documentsOf: step.source });
-  await deps.store.asAccount(step.accountId, (tx) => announceFirstData(tx, step));
+  await deps.records.merge(step.accountId, patientId, {
+    documentsOf: step.source,
+    atEnd: (tx) => announceFirstData(tx, step),
+  });
 }
 
 /**

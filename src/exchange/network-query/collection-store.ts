@@ -78,10 +78,17 @@ export async function readCollection(tx: AccountTx, step: PartStep): Promise<Col
   return rows[0]?.collection ?? undefined;
 }
 
-/**
- * Records how a connection is asked, before its first page is stored. The row of the last collection is deleted: if this one
- * does not complete, the next one asks for everything.
- */
+/** Deletes the row of the last collection: if the one that begins does not complete, the next one asks for everything. */
+export async function forgetLastCollection(tx: AccountTx, step: PartStep, patientId: string): Promise<void> {
+  await tx.db
+    .deleteFrom('source_collection')
+    .where('patient_id', '=', patientId)
+    .where('source', '=', step.source)
+    .where('connection', '=', connectionOf(step))
+    .execute();
+}
+
+/** Records how a connection is asked, before its first page is stored, and forgets the last collection. */
 export async function beginCollection(
   tx: AccountTx,
   step: PartStep,
@@ -92,12 +99,7 @@ export async function beginCollection(
     .set({ collection: JSON.stringify(collection) })
     .where('status', '=', 'running')
     .execute();
-  await tx.db
-    .deleteFrom('source_collection')
-    .where('patient_id', '=', patientId)
-    .where('source', '=', step.source)
-    .where('connection', '=', connectionOf(step))
-    .execute();
+  await forgetLastCollection(tx, step, patientId);
   if (collection.since === undefined) return;
   const { source, attempt } = step;
   const full =
@@ -113,10 +115,17 @@ export async function beginCollection(
   });
 }
 
-/** Writes the row of a collection whose pages are all stored, unless something is missing from them. */
-export async function rememberCollection(tx: AccountTx, step: PartStep, patientId: string): Promise<void> {
+/**
+ * Writes the row of a collection whose pages are all stored, unless something is missing from them. Returns how the connection
+ * was asked.
+ */
+export async function rememberCollection(
+  tx: AccountTx,
+  step: PartStep,
+  patientId: string,
+): Promise<Collection | undefined> {
   const collection = await readCollection(tx, step);
-  if (collection === undefined || collection.hasGaps === true) return;
+  if (collection === undefined || collection.hasGaps === true) return collection;
   const { startedAt, basis, patientIds, since, fullAt } = collection;
   const differences = collection.differences ?? (await differencesTo(tx, step, patientId, collection.counts));
   await tx.db
@@ -135,6 +144,7 @@ export async function rememberCollection(tx: AccountTx, step: PartStep, patientI
     // Another query of the patient has completed meanwhile: its row stands.
     .onConflict((conflict) => conflict.doNothing())
     .execute();
+  return collection;
 }
 
 /** By how much these counts of a source differ from what the record now holds. */
@@ -144,6 +154,7 @@ async function differencesTo(
   patientId: string,
   counts: Collection['counts'] = {},
 ): Promise<Record<string, number>> {
+  if (Object.keys(counts).length === 0) return {};
   const held = await countHeld(tx, step, patientId);
   return Object.fromEntries(
     Object.entries(counts).map(([type, count]) => [type, count - (held.get(type) ?? 0)]),

@@ -11,7 +11,7 @@ import { keepJobsOfAttempt } from './abandoned-job-store.ts';
 import { endAttempt } from './attempt-store.ts';
 import { readCollection } from './collection-store.ts';
 import { readParts } from './part-store.ts';
-import { lockQuery, settleQuery } from './query-store.ts';
+import { type LockedQuery, lockQuery, settleQuery } from './query-store.ts';
 import { openAttemptsOfRun } from './recovery-store.ts';
 import { recordRetired } from './retire-missing.ts';
 import type { QueryState } from './tables.ts';
@@ -30,11 +30,24 @@ export async function completeAttempt(
   { note, gap }: { note?: string; gap?: string } = {},
 ): Promise<void> {
   const query = await lockQuery(tx, step.requestId);
-  const since = (await readCollection(tx, step))?.since;
+  await completeLocked(tx, step, query, { note, gap, since: (await readCollection(tx, step))?.since });
+}
+
+/**
+ * Completes an attempt whose query the caller has locked; returns false if it had ended.
+ *
+ * @param says.since the source was asked only for what changed since then
+ */
+export async function completeLocked(
+  tx: AccountTx,
+  step: SourceStepInput,
+  query: LockedQuery | undefined,
+  { note, gap, since }: { note?: string; gap?: string; since?: string },
+): Promise<boolean> {
   const onlyChanges =
     since === undefined ? undefined : `Asked only for what changed since ${minuteOf(since)}`;
   const ended = await endAttempt(tx, step, { status: 'completed', reason: gap ?? note ?? onlyChanges });
-  if (query === undefined || ended === undefined) return;
+  if (query === undefined || ended === undefined) return ended !== undefined;
   const { source, attempt } = step;
   const retired = await endAnswer(tx, step);
   const misattributed =
@@ -55,6 +68,7 @@ export async function completeAttempt(
     });
   await addToTimeline(tx, step.requestId, { source, attempt, kind: 'completed', message });
   await settleAndAnnounce(tx, step, query, { status: 'completed', ...ended, retired });
+  return true;
 }
 
 /**
@@ -86,7 +100,7 @@ export async function failAttempt(
     kind: 'failed',
     message: `The ${source} source failed: ${failure.reason}${next}${await keptOf(tx, step)}`,
   });
-  if (willRetry) await settleQuery(tx, step.requestId);
+  if (willRetry) await settleQuery(tx, step.requestId, query.status);
   else await settleAndAnnounce(tx, step, query, { status: 'failed', ...ended, retired });
 }
 
@@ -126,10 +140,10 @@ export async function failOpenAttempts(
 async function settleAndAnnounce(
   tx: AccountTx,
   step: SourceStepInput,
-  query: { patient_id: string; metadata: Record<string, string> | null },
+  query: LockedQuery,
   { status, completedAt, retired }: { status: 'completed' | 'failed'; completedAt: Date; retired: number },
 ): Promise<void> {
-  const overall = await settleQuery(tx, step.requestId);
+  const overall = await settleQuery(tx, step.requestId, query.status);
   if (overall !== 'running')
     await addToTimeline(tx, step.requestId, { kind: 'query-ended', message: QUERY_ENDED[overall] });
   const type = networkQueryEventType(step.source);

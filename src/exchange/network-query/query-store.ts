@@ -242,11 +242,16 @@ function toView(
   };
 }
 
+export type LockedQuery = Pick<
+  Selectable<Database['network_query']>,
+  'id' | 'patient_id' | 'metadata' | 'status' | 'requested'
+>;
+
 /**
  * Locks the query's row until the transaction ends; undefined when there is no such query. Every change of an attempt's
  * status takes this lock first, so the overall status always follows from all attempts.
  */
-export async function lockQuery(tx: AccountTx, queryId: string) {
+export async function lockQuery(tx: AccountTx, queryId: string): Promise<LockedQuery | undefined> {
   return (
     tx.db
       .selectFrom('network_query')
@@ -258,10 +263,15 @@ export async function lockQuery(tx: AccountTx, queryId: string) {
   );
 }
 
-/** Recomputes the overall status from the attempts; when no attempt is open, ends the query's runs. Returns the status. */
-export async function settleQuery(tx: AccountTx, queryId: string): Promise<QueryState> {
+/**
+ * Recomputes the overall status from the attempts; when no attempt is open, ends the query's runs. Returns the status.
+ *
+ * @param known the status of the locked query, if the caller has it
+ */
+export async function settleQuery(tx: AccountTx, queryId: string, known?: QueryState): Promise<QueryState> {
   const attempts = await readAttempts(tx, [queryId]);
   const status = overallStatus(attempts.get(queryId) ?? []);
+  if (status === 'running' && known === 'running') return status;
   await tx.db
     .updateTable('network_query')
     .set({ status, ended_at: status === 'running' ? null : sql<Date>`coalesce(ended_at, now())` })

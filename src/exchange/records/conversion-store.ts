@@ -29,6 +29,36 @@ export interface UnconvertedDocument {
   isOutdated: boolean;
 }
 
+const mayBeCcda = sql`d.kind = 'attachment' and d.source_document_id is not null
+  and (d.content_type like '%xml%' or d.content_type in ('application/octet-stream', 'text/plain'))`;
+
+/** Outcomes by older rules that today's rules may change. */
+const CONVERTED_AGAIN = sql`'converted', 'skipped', 'failed'`;
+
+/**
+ * Whether there may be documents to convert (`unconvertedDocuments`), and whether a source has marked any as superseded or
+ * entered in error. Most merges find neither, by this statement alone.
+ */
+export async function readDocumentWork(
+  tx: AccountTx,
+  patientId: string,
+  source?: RecordSource,
+): Promise<{ hasUnconverted: boolean; hasWithdrawn: boolean }> {
+  const isNew = source === undefined ? sql`false` : sql`(c.document_id is null and d.source = ${source})`;
+  const { rows } = await sql<{ hasUnconverted: boolean; hasWithdrawn: boolean }>`
+    select
+      exists (select from document d left join document_conversion c on c.document_id = d.id
+        where d.patient_id = ${patientId} and ${mayBeCcda}
+          and (${isNew} or c.rules < ${CONVERSION_RULES} and c.outcome in (${CONVERTED_AGAIN})))
+        as "hasUnconverted",
+      exists (select from patient_resource r
+        where r.patient_id = ${patientId} and r.resource_type = 'DocumentReference'
+          and (r.content->>'status' = 'superseded' or ${isEnteredInError('r')})) as "hasWithdrawn"`.execute(
+    tx.db,
+  );
+  return rows[0] ?? { hasUnconverted: true, hasWithdrawn: true };
+}
+
 /**
  * Documents to convert, oldest first: those of any source that older rules converted, and with a source also its documents
  * without an outcome. All files of a DocumentReference are returned together, because they are converted
@@ -50,11 +80,10 @@ export async function unconvertedDocuments(
         d.blob_ref as "blobRef", d.created_at, c.outcome as "formerOutcome", c.reason as "formerReason",
         coalesce(c.rules < ${CONVERSION_RULES}, true) as "isOutdated"
       from document d left join document_conversion c on c.document_id = d.id
-      where d.patient_id = ${patientId} and ${wanted} and d.kind = 'attachment' and d.source_document_id is not null
-        and (d.content_type like '%xml%' or d.content_type in ('application/octet-stream', 'text/plain'))
+      where d.patient_id = ${patientId} and ${wanted} and ${mayBeCcda}
     ), due as (
       select distinct source, "sourceDocumentId" from candidates
-      where "isOutdated" and ("formerOutcome" is null or "formerOutcome" in ('converted', 'skipped', 'failed'))
+      where "isOutdated" and ("formerOutcome" is null or "formerOutcome" in (${CONVERTED_AGAIN}))
     )
     select c.* from candidates c join due using (source, "sourceDocumentId")
     join document d using (id)

@@ -15,6 +15,7 @@ import {
   insertConversion,
   insertOutcomes,
   isConvertedAlready,
+  readDocumentWork,
   type UnconvertedDocument,
   unconvertedDocuments,
 } from './conversion-store.ts';
@@ -39,10 +40,11 @@ export async function documentsToConvert(
   patientId: string,
   source?: RecordSource,
 ): Promise<UnconvertedDocument[]> {
-  if (source !== undefined) await deleteMadeInError(tx, patientId, source);
-  const documents = await unconvertedDocuments(tx, patientId, source);
+  const { hasUnconverted, hasWithdrawn } = await readDocumentWork(tx, patientId, source);
+  if (hasWithdrawn && source !== undefined) await deleteMadeInError(tx, patientId, source);
+  const documents = hasUnconverted ? await unconvertedDocuments(tx, patientId, source) : [];
   // Otherwise `convertDocuments` does it, when it knows what they state.
-  if (documents.length === 0 && source !== undefined) await deleteReplaced(tx, patientId);
+  if (hasWithdrawn && documents.length === 0 && source !== undefined) await deleteReplaced(tx, patientId);
   return documents;
 }
 

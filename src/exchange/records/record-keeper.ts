@@ -12,12 +12,13 @@ export interface RecordKeeper {
    * call again after a crash.
    *
    * @param options.documentsOf a source whose new C-CDA documents are converted first (only workers do that)
+   * @param options.atEnd run in the transaction after which nothing is pending, before its commit
    * @returns how many deliveries were new, changed or gone
    */
   merge(
     accountId: string,
     patientId: string,
-    options?: { documentsOf?: RecordSource },
+    options?: { documentsOf?: RecordSource; atEnd?: (tx: AccountTx) => Promise<void> },
   ): Promise<{ changed: number }>;
 }
 
@@ -31,38 +32,40 @@ const LISTED_DELIVERIES = 20_000;
 export function createRecordKeeper(deps: ConvertDeps): RecordKeeper {
   const { store } = deps;
   return {
-    async merge(accountId, patientId, { documentsOf } = {}) {
+    async merge(accountId, patientId, { documentsOf, atEnd = nothing } = {}) {
       const begun = await store.asAccount(accountId, async (tx) => {
         await lockRecord(tx, patientId);
         const documents = await documentsToConvert(tx, patientId, documentsOf);
         // Most often there is none, and this transaction does it all.
-        return documents.length > 0 ? { documents } : { first: await mergeListed(tx, patientId) };
+        return documents.length > 0 ? { documents } : { first: await mergeListed(tx, patientId, atEnd) };
       });
       if (begun.documents !== undefined)
         await convertDocuments(deps, { accountId, patientId }, begun.documents);
       let changed = 0;
       for (let next = begun.first; ; next = undefined) {
-        const { merged, left } = next ?? (await mergeNext(accountId, patientId));
+        const { merged, left } = next ?? (await mergeNext(accountId, patientId, atEnd));
         changed += merged;
-        if (merged === 0) return { changed };
-        for (const batch of left) {
+        // Later deliveries are merged by the step that stores them.
+        if (left.length === 0) return { changed };
+        const areAllListed = merged + left.flat().length < LISTED_DELIVERIES;
+        for (const [index, batch] of left.entries()) {
           changed += await store.asAccount(accountId, async (tx) => {
             await lockRecord(tx, patientId);
             const places = await stillPending(tx, patientId, MERGE_RULES, batch);
             if (places.length > 0) await mergeBatch(tx, patientId, places);
+            if (areAllListed && index === left.length - 1) await atEnd(tx);
             return places.length;
           });
         }
-        // Everything that was pending is merged. Later deliveries are merged by the step that stores them.
-        if (left.length === 0 || merged + left.flat().length < LISTED_DELIVERIES) return { changed };
+        if (areAllListed) return { changed };
       }
     },
   };
 
-  function mergeNext(accountId: string, patientId: string): Promise<MergedFirst> {
+  function mergeNext(accountId: string, patientId: string, atEnd: AtEnd): Promise<MergedFirst> {
     return store.asAccount(accountId, async (tx) => {
       await lockRecord(tx, patientId);
-      return mergeListed(tx, patientId);
+      return mergeListed(tx, patientId, atEnd);
     });
   }
 }
@@ -73,11 +76,18 @@ interface MergedFirst {
   left: PendingDelivery[][];
 }
 
-/** Lists pending deliveries and merges the first batch of them. The caller holds the record's lock. */
-async function mergeListed(tx: AccountTx, patientId: string): Promise<MergedFirst> {
+type AtEnd = (tx: AccountTx) => Promise<void>;
+const nothing: AtEnd = async () => undefined;
+
+/**
+ * Lists pending deliveries and merges the first batch of them; calls `atEnd` if that is all. The caller holds the record's
+ * lock.
+ */
+async function mergeListed(tx: AccountTx, patientId: string, atEnd: AtEnd): Promise<MergedFirst> {
   const pending = await pendingDeliveries(tx, patientId, MERGE_RULES, LISTED_DELIVERIES);
   const [first = [], ...left] = batchesOf(pending);
   if (first.length > 0) await mergeBatch(tx, patientId, first);
+  if (left.length === 0) await atEnd(tx);
   return { merged: first.length, left };
 }
 

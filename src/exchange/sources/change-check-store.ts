@@ -23,16 +23,16 @@ export const createChangeChecks = (store: Pick<Store, 'asSystem'>): ChangeChecks
         .execute();
       return Object.fromEntries(rows.map(({ asked, honoured }) => [asked, honoured]));
     }),
-  note: (connection, fingerprint, checked) =>
-    store.asSystem(async (tx) => {
-      const rows = Object.entries(checked).map(([asked, honoured]) => ({
-        connection,
-        fingerprint,
-        asked,
-        honoured,
-      }));
-      if (rows.length === 0) return;
-      await tx.db
+  note: async (connection, fingerprint, checked) => {
+    const rows = Object.entries(checked).map(([asked, honoured]) => ({
+      connection,
+      fingerprint,
+      asked,
+      honoured,
+    }));
+    if (rows.length === 0) return;
+    await store.asSystem((tx) =>
+      tx.db
         .insertInto('source_change_check')
         .values(rows)
         .onConflict((conflict) =>
@@ -42,6 +42,7 @@ export const createChangeChecks = (store: Pick<Store, 'asSystem'>): ChangeChecks
             checked_at: sql<Date>`now()`,
           }),
         )
-        .execute();
-    }),
+        .execute(),
+    );
+  },
 });
