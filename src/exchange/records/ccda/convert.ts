@@ -1,6 +1,6 @@
 import { type Ccda, convertCcdaToFhir } from '@medplum/ccda';
 import { isJson, type Json } from '../rules/json.ts';
-import { emptySections } from './empty-sections.ts';
+import { dropNarratives, emptySections } from './empty-sections.ts';
 import { dropNullEntries, negated, takeNegated } from './negation.ts';
 import { dayOfDocument, prepareCcda, withoutTimeMarks } from './prepare.ts';
 import { readCcda } from './read-ccda.ts';
@@ -49,6 +49,7 @@ export function convertCcda(bytes: Uint8Array, names: CcdaNames): CcdaConversion
   const document = ccda as unknown as Json;
   const day = dayOfDocument(document);
   const empty = emptySections(document, day);
+  dropNarratives(document);
   prepareCcda(ccda);
   dropNullEntries(document);
   const denied = NEGATION.test(xml.text) ? convertNegated(document, day) : NOTHING_DENIED;
@@ -101,8 +102,11 @@ function convertSections(ccda: Ccda): { bundle: Json[]; skippedSections: number 
 
 function resourcesOf(ccda: Ccda): Json[] {
   const bundle = convertCcdaToFhir(ccda, { ignoreUnsupportedSections: true });
-  const entries: readonly { resource?: unknown }[] = bundle.entry ?? [];
-  const resources = entries.map(({ resource }) => resource);
+  // The Composition repeats the document, which is stored.
+  const entries: readonly { resource?: { resourceType: string } }[] = bundle.entry ?? [];
+  const resources = entries.flatMap(({ resource }) =>
+    resource === undefined || resource.resourceType === 'Composition' ? [] : [resource],
+  );
   return JSON.parse(withoutTimeMarks(JSON.stringify(resources))) as Json[];
 }
 

@@ -59,3 +59,8 @@ function singleText(node: unknown): string | undefined {
   const nonEmpty = texts.filter((text) => text !== '');
   return nonEmpty.length > 1 ? undefined : (nonEmpty[0] ?? '');
 }
+
+/** Removes the text of all sections, in place: the converter would put it into the Composition, which is dropped. */
+export function dropNarratives(document: Json): void {
+  for (const section of sectionsOf(document) as Record<string, unknown>[]) delete section.text;
+}

@@ -23,13 +23,12 @@ const SYSTEMS: Readonly<Record<string, string>> = {
 
 /**
  * Turns the converter's output into valid FHIR: ids derived from `unit`, references to `Patient/<patientId>`, canonical
- * code system URLs, no empty elements. Drops the Patient and Composition of the header (the document itself is stored)
- * and resources without content.
+ * code system URLs, no empty elements. Drops the Patient of the header and resources without content.
  */
 export function tidyResources(converted: readonly Json[], unit: string, patientId: string): Json[] {
   const tidy = converted
-    .filter(({ resourceType }) => resourceType !== 'Patient' && resourceType !== 'Composition')
-    .map((resource) => corrected(withoutEmpty(resource) as Json));
+    .filter(({ resourceType }) => resourceType !== 'Patient')
+    .map((resource) => corrected(tidied(resource, asItIs) as Json));
   const counts = new Map<string, number>();
   const names = new Map<string, string>();
   const kept = tidy.filter(hasContent).map((resource) => {
@@ -41,17 +40,20 @@ export function tidyResources(converted: readonly Json[], unit: string, patientI
     return { ...resource, id };
   });
   const patient = `Patient/${patientId}`;
-  const resolve = (reference: string) =>
+  const resolve: Resolve = (reference) =>
     reference.startsWith('#') ? reference : reference.startsWith('Patient/') ? patient : names.get(reference);
-  return kept.map((resource) => withoutEmpty(withReferences(withOwnContainedIds(resource), resolve)) as Json);
+  return kept.map((resource) => tidied(withOwnContainedIds(resource), resolve) as Json);
 }
+
+type Resolve = (reference: string) => string | undefined;
+const asItIs: Resolve = (reference) => reference;
 
 /** Replaces random ids of contained resources by numbered ones. */
 function withOwnContainedIds(resource: Json): Json {
   const contained = objectsOf(resource.contained);
   if (contained.length === 0) return resource;
   const ids = new Map(contained.map(({ id }, index) => [`#${String(id)}`, `contained-${index + 1}`]));
-  const renamed = withReferences(resource, (reference) => {
+  const renamed = tidied(resource, (reference) => {
     const id = ids.get(reference);
     return id === undefined ? reference : `#${id}`;
   }) as Json;
@@ -59,49 +61,54 @@ function withOwnContainedIds(resource: Json): Json {
   return { ...renamed, contained: own };
 }
 
+/** Elements that every resource may have and that say nothing by themselves. */
+const BARE: ReadonlySet<string> = new Set(['resourceType', 'id', 'meta', 'text']);
+
 /** A panel without a date or value only groups results; it is dropped, the document still shows the grouping. */
-function hasContent({ resourceType, id: _id, meta: _meta, text: _text, ...rest }: Json): boolean {
-  if (resourceType === 'Observation' && rest.hasMember !== undefined) {
-    return Object.keys(rest).some((name) => /^(?:value|effective|component)/.test(name));
-  }
-  return Object.keys(rest).length > 0;
+function hasContent(resource: Json): boolean {
+  const names = Object.keys(resource).filter((name) => !BARE.has(name));
+  return resource.resourceType === 'Observation' && resource.hasMember !== undefined
+    ? names.some((name) => /^(?:value|effective|component)/.test(name))
+    : names.length > 0;
 }
 
-function withReferences(value: unknown, resolve: (reference: string) => string | undefined): unknown {
-  if (Array.isArray(value)) return value.map((item) => withReferences(item, resolve));
-  if (!isJson(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, part]) => [
-      name,
-      name === 'reference' && typeof part === 'string' ? resolve(part) : withReferences(part, resolve),
-    ]),
-  );
-}
-
-/** A copy without empty objects, lists and texts, non-finite numbers, and element ids; undefined when nothing is left. */
-function withoutEmpty(value: unknown): unknown {
+/**
+ * A copy with references resolved and canonical URLs of systems, without empty objects, lists and texts, non-finite numbers,
+ * unresolved references, and element ids; undefined when nothing is left.
+ */
+function tidied(value: unknown, resolve: Resolve): unknown {
+  if (typeof value === 'string') return value.trim() === '' ? undefined : value;
   if (Array.isArray(value)) {
-    const items = value.map(withoutEmpty).filter((item) => item !== undefined);
+    const items = value.map((item) => tidied(item, resolve)).filter((item) => item !== undefined);
     return items.length === 0 ? undefined : items;
   }
-  if (typeof value === 'string') return value.trim() === '' ? undefined : value;
   if (value === null || (typeof value === 'number' && !Number.isFinite(value))) return undefined;
   if (!isJson(value)) return value;
-  const entries = Object.entries(value).flatMap(([name, part]) => {
-    if (name === 'id' && value.resourceType === undefined) return [];
-    const left = name === 'extension' ? withoutEmpty(withoutNarrativeReferences(part)) : withoutEmpty(part);
-    return left === undefined ? [] : [[name, left] as const];
-  });
-  return entries.length === 0 ? undefined : Object.fromEntries(entries);
+  const copy: Record<string, unknown> = {};
+  let isEmpty = true;
+  for (const name of Object.keys(value)) {
+    if (name === 'id' && value.resourceType === undefined) continue;
+    const part = tidied(replaced(name, value[name], resolve), resolve);
+    if (part === undefined) continue;
+    copy[name] = part;
+    isEmpty = false;
+  }
+  return isEmpty ? undefined : copy;
+}
+
+function replaced(name: string, part: unknown, resolve: Resolve): unknown {
+  if (name === 'extension') return withoutNarrativeReferences(part);
+  if (typeof part !== 'string') return part;
+  return name === 'reference' ? resolve(part) : name === 'system' ? (SYSTEMS[part] ?? part) : part;
 }
 
 /** These extensions refer to the narrative of the Composition, which is dropped. */
 const withoutNarrativeReferences = (extensions: unknown): unknown =>
   objectsOf(extensions).filter(({ url }) => !NARRATIVE_REFERENCE.test(textOf(url) ?? ''));
 
-/** Corrects known errors of the converter. */
+/** Corrects known errors of the converter, in place. */
 function corrected(resource: Json): Json {
-  const named = withSystems(resource) as Record<string, unknown>;
+  const named = resource as Record<string, unknown>;
   if (named.resourceType === 'Encounter' && !isEncounterClass(named.class)) {
     named.class = { system: 'http://terminology.hl7.org/CodeSystem/v3-NullFlavor', code: 'UNK' };
   }
@@ -125,14 +132,3 @@ function endCondition(condition: Record<string, unknown>): void {
 
 const isEncounterClass = (value: unknown): boolean =>
   isJson(value) && ENCOUNTER_CLASSES.includes(textOf(value.code) ?? '');
-
-function withSystems(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withSystems);
-  if (!isJson(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, part]) => [
-      name,
-      name === 'system' && typeof part === 'string' ? (SYSTEMS[part] ?? part) : withSystems(part),
-    ]),
-  );
-}
