@@ -13,17 +13,12 @@ import type { FoldedPerson } from './rules/bulk-fold.ts';
 import { insertTrialKeys } from './trial-store.ts';
 
 /** A person of the chunk with at least one row. */
-interface PersonWithRows extends FoldedPerson {
+interface PersonWithRows extends Pick<FoldedPerson, 'id' | 'isNew'> {
   matchedRows: MatchedRow[];
 }
 
 /** Writes the outcome of a chunk: patients and cohort memberships. A dry run writes only the trial keys. */
 export async function writeChunk(tx: AccountTx, job: BulkJob, chunk: JudgedChunk): Promise<void> {
-  const persons: PersonWithRows[] = [];
-  for (const person of chunk.persons) {
-    const matchedRows = person.rows.flatMap((place) => chunk.matched[place] ?? []);
-    if (matchedRows.length > 0) persons.push({ ...person, matchedRows });
-  }
   if (job.dryRun) {
     const trials = claimsOf(chunk).map((claim) => ({
       ...claim,
@@ -31,6 +26,11 @@ export async function writeChunk(tx: AccountTx, job: BulkJob, chunk: JudgedChunk
     }));
     await insertTrialKeys(tx, job.requestId, trials);
     return;
+  }
+  const persons: PersonWithRows[] = [];
+  for (const { id, isNew, rows } of chunk.persons) {
+    const matchedRows = rows.map((place) => chunk.matched[place]).filter((row) => row !== undefined);
+    if (matchedRows.length > 0) persons.push({ id, isNew, matchedRows });
   }
   const { created, changed } = contentsOf(chunk, persons, job.facilityId);
   const noted = persons.map(({ id, isNew, matchedRows }) => ({
@@ -62,6 +62,7 @@ function contentsOf(chunk: JudgedChunk, persons: readonly PersonWithRows[], defa
 }
 
 function membershipsOf({ id, matchedRows }: PersonWithRows) {
+  if (matchedRows.every(({ cohorts }) => cohorts.length === 0)) return [];
   const cohortIds = new Set<string>();
   for (const { cohorts } of matchedRows) for (const cohort of cohorts) cohortIds.add(cohort.id);
   return [...cohortIds].map((cohortId) => ({ cohortId, patientId: id }));

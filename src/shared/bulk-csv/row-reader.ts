@@ -85,8 +85,8 @@ function readRow({ single, addresses, contacts, cohorts }: Plan, cells: readonly
   const lastName = row.required(single.lastName, rules.namesRule);
   const dob = row.required(single.dob, rules.dobRule);
   const genderAtBirth = row.required(single.gender, rules.genderRule);
-  const address = addresses.flatMap((places) => readAddress(row, places) ?? []);
-  const contact = contacts.flatMap((places) => readContact(row, places) ?? []);
+  const address = addresses.map((places) => readAddress(row, places)).filter(isGiven);
+  const contact = contacts.map((places) => readContact(row, places)).filter(isGiven);
   const personalIdentifiers = readIdentifiers(row, single);
   const externalId = row.optional(single.externalId, rules.externalIdRule);
   const hieOptOut = row.optional(single.hieOptOut, rules.flagRule);
@@ -112,8 +112,8 @@ function readRow({ single, addresses, contacts, cohorts }: Plan, cells: readonly
     address,
     contact,
     personalIdentifiers,
-    ...(externalId === undefined ? {} : { externalId }),
-    ...(hieOptOut === undefined ? {} : { status: { hieOptOut } }),
+    externalId,
+    status: hieOptOut === undefined ? undefined : { hieOptOut },
   };
   const value = { patient, facilityId, cohorts: cohortIds.map(({ id }) => id) };
   return { value, errors, facility, cohorts: cohortIds };
@@ -171,22 +171,17 @@ function readAddress(
   const zip = row.required(places.zip, rules.zipRule, whenEmpty);
   if (addressLine1 === undefined || city === undefined || state === undefined || zip === undefined)
     return undefined;
-  return {
-    addressLine1,
-    ...(addressLine2 === undefined ? {} : { addressLine2 }),
-    city,
-    state,
-    zip,
-    country: 'USA',
-  };
+  return { addressLine1, addressLine2, city, state, zip, country: 'USA' };
 }
+
+const isGiven = <T>(value: T | undefined): value is T => value !== undefined;
 
 /** Phone and e-mail with the same index form one contact. */
 function readContact(row: Cells, places: { phone: Place; email: Place }) {
   const phone = row.optional(places.phone, rules.phoneRule);
   const email = row.optional(places.email, rules.emailRule);
   if (phone === undefined && email === undefined) return undefined;
-  return { ...(phone === undefined ? {} : { phone }), ...(email === undefined ? {} : { email }) };
+  return { phone, email };
 }
 
 /** A licence number requires its state; a state without a number is ignored. */

@@ -28,9 +28,10 @@ export function identityKeyTexts(hmacKey: string, accountId: string, person: Per
   const endings: number[] = [];
   for (const { zip } of person.addresses) {
     const ending = (Number(zip.slice(0, 5)) ^ mask) >>> 0;
-    if (!endings.includes(ending)) endings.push(ending);
+    const place = endings.findIndex((before) => before >= ending);
+    if (place === -1) endings.push(ending);
+    else if (endings[place] !== ending) endings.splice(place, 0, ending);
   }
-  if (endings.length > 1) endings.sort((left, right) => left - right);
   return endings.map((ending) => {
     hash.writeUInt32BE(ending, ZIP_AT_BYTE);
     return hash.toString('latin1');

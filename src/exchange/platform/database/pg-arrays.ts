@@ -17,9 +17,12 @@ const quoted = (text: string): string => `"${text.replaceAll(/["\\]/g, '\\$&')}"
 export const jsonbArray = (values: readonly unknown[]): Buffer =>
   binaryArray(
     3802,
-    values.map((value) => JSONB_VERSION + JSON.stringify(value)),
-    longestUtf8,
-    (array, place, text) => array.write(text, place, 'utf8'),
+    values.map((value) => JSON.stringify(value)),
+    (text) => 1 + longestUtf8(text),
+    (array, place, text) => {
+      array[place] = JSONB_VERSION;
+      return 1 + array.write(text, place + 1, 'utf8');
+    },
   );
 
 /** Each value is given as Latin-1 text (`toString('latin1')`). */
@@ -47,7 +50,7 @@ export const booleanArray = (values: readonly boolean[]): Buffer =>
     (array, place, value) => array.writeUInt8(value ? 1 : 0, place) - place,
   );
 
-const JSONB_VERSION = '\x01';
+const JSONB_VERSION = 1;
 const HEADER_BYTES = 20;
 
 const longestUtf8 = (text: string): number => text.length * 3;
