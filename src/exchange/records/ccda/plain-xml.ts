@@ -1,3 +1,5 @@
+import { SaxesParser } from 'saxes';
+
 type Node = Record<string, unknown>;
 
 /** An element whose end was not read yet; the document itself is the outermost. */
@@ -5,8 +7,7 @@ interface OpenElement {
   name: string;
   path: ElementPath;
   parent: OpenElement | undefined;
-  /** Names and values in turns. */
-  attributes: string[];
+  attributes: Readonly<Record<string, string>>;
   children: Node;
   text: string;
 }
@@ -18,13 +19,15 @@ interface ElementPath {
   children: Map<string, ElementPath>;
 }
 
-const START = /<([A-Za-z][\w:-]*)/y;
-const ATTRIBUTE = /\s+([A-Za-z][\w:-]*)\s*=\s*(?:"([^"]*)"|'([^']*)')/y;
-const START_END = /\s*(\/?)>/y;
-const END = /<\/([A-Za-z][\w:-]*)\s*>/y;
-/** The XML declaration, or a reference to a stylesheet. */
-const INSTRUCTION = /<\?(?:[^"'?>]|"[^"]*"|'[^']*')*\?>/y;
-const [EXCLAMATION, SLASH, QUESTION] = [0x21, 0x2f, 0x3f];
+/** Thrown by our handlers to end the reading. */
+class NotPlain extends Error {}
+
+const refuse = (): never => {
+  throw new NotPlain();
+};
+const PLAIN_NAME = /^[A-Za-z][\w:-]*$/;
+/** What saxes reads as XML says and fast-xml-parser does not: line ends in attributes, characters given as numbers. */
+const READ_DIFFERENTLY = /&#|=\s*(?:"[^"<]*|'[^'<]*)[\t\r\n]/;
 
 /**
  * Reads a document into the objects that fast-xml-parser makes of it with the options of `@medplum/ccda`: attributes are
@@ -34,62 +37,47 @@ const [EXCLAMATION, SLASH, QUESTION] = [0x21, 0x2f, 0x3f];
  * @param lists endings of the paths whose elements are a list even if there is only one
  */
 export function readPlainXml(xml: string, lists: readonly string[]): Readonly<Node> | undefined {
-  const text = xml.includes('\r') ? xml.replaceAll(/\r\n?/g, '\n') : xml;
-  const document = openElement('', { name: '', isList: false, children: new Map() });
+  if (READ_DIFFERENTLY.test(xml)) return undefined;
+  const document = openElement('', { name: '', isList: false, children: new Map() }, {});
   let current = document;
   // The text since the last tag; a comment does not divide it.
   let piece = '';
-  let read = 0;
-  for (let at = text.indexOf('<'); at >= 0; at = text.indexOf('<', read)) {
-    piece += text.slice(read, at);
-    const kind = text.charCodeAt(at + 1);
-    if (kind === EXCLAMATION) {
-      const end = text.startsWith('<!--', at) ? text.indexOf('-->', at + 4) : -1;
-      if (end === -1) return undefined;
-      read = end + 3;
-      continue;
-    }
-    current.text += decoded(piece.trim());
+  const endPiece = () => {
+    current.text += piece.trim();
     piece = '';
-    if (kind === QUESTION) {
-      if (current !== document || matchAt(INSTRUCTION, text, at) === null) return undefined;
-      read = INSTRUCTION.lastIndex;
-    } else if (kind === SLASH) {
-      const name = matchAt(END, text, at)?.[1];
-      if (name !== current.name || current.parent === undefined) return undefined;
-      read = END.lastIndex;
-      current = closed(current, current.parent);
-    } else {
-      const name = matchAt(START, text, at)?.[1];
-      if (name === undefined) return undefined;
-      const element = openElement(name, childPath(current.path, name, lists), current);
-      const end = matchAt(START_END, text, readAttributes(element, text, START.lastIndex));
-      if (end === null) return undefined;
-      read = START_END.lastIndex;
-      current = end[1] === '/' ? closed(element, current) : element;
-    }
+  };
+  const parser = new SaxesParser();
+  parser.on('error', refuse);
+  parser.on('cdata', refuse);
+  parser.on('processinginstruction', () => current !== document && refuse());
+  parser.on('text', (text) => {
+    piece += text;
+  });
+  parser.on('opentag', ({ name, attributes }) => {
+    if (!PLAIN_NAME.test(name)) refuse();
+    endPiece();
+    current = openElement(name, childPath(current.path, name, lists), attributes, current);
+  });
+  parser.on('closetag', () => {
+    endPiece();
+    current = closed(current, current.parent ?? refuse());
+  });
+  try {
+    parser.write(xml).close();
+  } catch (error) {
+    if (error instanceof NotPlain) return undefined;
+    throw error;
   }
-  return current === document ? document.children : undefined;
+  return document.children;
 }
 
-function openElement(name: string, path: ElementPath, parent?: OpenElement): OpenElement {
-  return { name, path, parent, attributes: [], children: {}, text: '' };
-}
-
-function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | null {
-  pattern.lastIndex = at;
-  return pattern.exec(text);
-}
-
-/** Returns where the attributes end. */
-function readAttributes({ attributes }: OpenElement, text: string, start: number): number {
-  let end = start;
-  for (let found = matchAt(ATTRIBUTE, text, end); found !== null; found = matchAt(ATTRIBUTE, text, end)) {
-    const [, name = '', double, single = ''] = found;
-    attributes.push(`@_${name}`, decoded((double ?? single).trim()));
-    end = ATTRIBUTE.lastIndex;
-  }
-  return end;
+function openElement(
+  name: string,
+  path: ElementPath,
+  attributes: OpenElement['attributes'],
+  parent?: OpenElement,
+): OpenElement {
+  return { name, path, parent, attributes, children: {}, text: '' };
 }
 
 function childPath(parent: ElementPath, name: string, lists: readonly string[]): ElementPath {
@@ -103,10 +91,13 @@ function childPath(parent: ElementPath, name: string, lists: readonly string[]):
 
 /** Adds an element to its parent, which it returns. Children come first, then the text, then the attributes. */
 function closed({ name, path, attributes, children, text }: OpenElement, parent: OpenElement): OpenElement {
-  const isText = attributes.length === 0 && Object.keys(children).length === 0;
+  const names = Object.keys(attributes);
+  const isText = names.length === 0 && Object.keys(children).length === 0;
   if (!isText && text !== '') children['#text'] = text;
-  for (let index = 0; index < attributes.length; index += 2)
-    children[attributes[index] ?? ''] = attributes[index + 1];
+  for (const attribute of names) {
+    if (!PLAIN_NAME.test(attribute)) refuse();
+    children[`@_${attribute}`] = attributes[attribute]?.trim();
+  }
   const value = isText ? text : children;
   const siblings = parent.children;
   const known = Object.hasOwn(siblings, name) ? siblings[name] : undefined;
@@ -115,14 +106,3 @@ function closed({ name, path, attributes, children, text }: OpenElement, parent:
   else siblings[name] = [known, value];
   return parent;
 }
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  ...{ apos: "'", gt: '>', lt: '<', quot: '"', amp: '&' },
-  ...{ '#39': "'", '#62': '>', '#60': '<', '#34': '"', '#38': '&' },
-  ...{ '#x27': "'", '#x3E': '>', '#x3C': '<', '#x22': '"', '#x26': '&' },
-};
-const ENTITY = /&(apos|gt|lt|quot|amp|#39|#62|#60|#34|#38|#x27|#x3E|#x3C|#x22|#x26);/g;
-
-/** Other entities stay as they are; `openXml` has replaced those that are numbers. */
-const decoded = (text: string): string =>
-  text.includes('&') ? text.replaceAll(ENTITY, (entity, name: string) => ENTITIES[name] ?? entity) : text;

@@ -1,7 +1,7 @@
 import { type Ccda, convertXmlToCcda } from '@medplum/ccda';
 import { readPlainXml } from './plain-xml.ts';
 
-/** The same as `convertXmlToCcda`, in an eighth of its time for a plain document; the library reads all others. */
+/** The same as `convertXmlToCcda`, in a quarter of its time for a plain document; the library reads all others. */
 export function readCcda(xml: string): Ccda | undefined {
   const plain = readPlainXml(xml, LISTS);
   return (plain === undefined ? convertXmlToCcda(xml) : plain.ClinicalDocument) as Ccda | undefined;
