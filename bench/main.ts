@@ -20,6 +20,7 @@ import { benchMatching } from './matching/run.ts';
 import { benchMerge, type MergeBenchOptions } from './merge/run.ts';
 import { benchPeers, type PeerMeasured, type PeersBenchOptions } from './peers/run.ts';
 import { benchQueries } from './query/run.ts';
+import { benchFirstSummary, type FirstSummaryOptions } from './records/first-summary.ts';
 import { benchLargeRecord, type LargeRecordOptions } from './records/large.ts';
 import { benchRecords, type RecordsBenchOptions } from './records/run.ts';
 import type { Phase } from './webhooks/deliveries.ts';
@@ -279,6 +280,32 @@ program
     const { recordMegabytes, resultMegabytes, peakMegabytes } = sizes;
     process.stdout.write(
       `${resources} resources (${recordMegabytes.toFixed(0)} MB) to ${options.format} (${resultMegabytes.toFixed(0)} MB): ${seconds.toFixed(0)} s, peak memory ${peakMegabytes.toFixed(0)} MB\n`,
+    );
+  });
+program
+  .command('first-summary')
+  .description(
+    'on a whole stack: the first summary of a record of which nothing has been merged, and a second one',
+  )
+  .option('--sample <key>', 'patient', 'keith-kiehn')
+  .option(
+    '--copies <n>',
+    'how many times the record is repeated, each time as different resources',
+    whole,
+    29,
+  )
+  .option('--rounds <n>', 'rounds, each with another patient', whole, 3)
+  .addOption(new Option('--format <format>', 'result').choices(['html', 'pdf', 'json']).default('html'))
+  .option('--json', 'print the result as one JSON line')
+  .action(async ({ json, ...options }: FirstSummaryOptions & { json?: true }) => {
+    const { rounds, load } = await benchFirstSummary(options, (line) => process.stderr.write(`${line}\n`));
+    if (json === true) {
+      process.stdout.write(`${JSON.stringify({ options, rounds, load })}\n`);
+      return;
+    }
+    const of = (pick: (round: (typeof rounds)[number]) => number) => Math.round(median(rounds.map(pick)));
+    process.stdout.write(
+      `${of((round) => round.deliveries)} deliveries: accepted after ${of((round) => round.acceptedMs)} ms, completed after ${of((round) => round.completedMs)} ms; a second one after ${of((round) => round.againMs)} ms; load of the machine ${load.map((each) => each.toFixed(1)).join(' to ')}\n`,
     );
   });
 program

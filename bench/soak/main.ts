@@ -1,7 +1,8 @@
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { KILLABLE } from '../../test/faults/kill/holds.ts';
 import { type BulkSoakOptions, soakBulk } from './bulk.ts';
 import { type ClusterSoakOptions, soakCluster } from './cluster.ts';
+import { type JobQueueSoakOptions, KILLED, soakJobQueue } from './job-queue.ts';
 import { type KillSoakOptions, soakKills } from './kills.ts';
 import { type MixedSoakOptions, soakMixed } from './mixed.ts';
 import { type MonitoringSoakOptions, soakMonitoring } from './monitoring.ts';
@@ -34,6 +35,19 @@ program
   .option('--window <text>', 'only moments whose name contains this')
   .option('--keep', 'keep the data folder with all logs')
   .action((options: KillSoakOptions) => soakKills(options, (why) => program.error(why)));
+
+program
+  .command('job-queue')
+  .description(
+    'The same queries by our workflow and as jobs of pg-boss, undisturbed and while what takes and runs them is killed: what is lost, doubled or stuck?',
+  )
+  .option('--queries <n>', 'queries of each run', '60')
+  .option('--kills <n>', 'kills', '5')
+  .addOption(new Option('--part <name>', 'what is killed').choices([...KILLED, 'all']).default('all'))
+  .option('--seed <n>', 'seed; the same seed gives the same kills', '1')
+  .option('--minutes <n>', 'time limit of each run in minutes', '10')
+  .option('--json', 'print the result as one JSON line')
+  .action((options: JobQueueSoakOptions) => soakJobQueue(options));
 
 program
   .command('monitoring')
