@@ -27,5 +27,6 @@ export function exitWithParent({ withinMs = LAST_MOMENT_MS }: { withinMs?: numbe
 /** Notifies the parent process that this process is ready. Does nothing without a parent. */
 export function reportReady(info: Record<string, unknown> = {}): void {
   const message: ReadyMessage = { type: 'ready', info };
-  if (process.connected) process.send?.(message);
+  // With a callback, a channel whose other end has just gone fails here only; `disconnect` then ends this process.
+  if (process.connected) process.send?.(message, undefined, undefined, () => undefined);
 }

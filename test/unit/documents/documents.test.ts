@@ -50,7 +50,7 @@ describe.each(documents)('%s', (path) => {
     const links = [...text.matchAll(/\]\((?!https?:|#)([^)#\s]+)[^)]*\)/g)].map(([, link = '']) => link);
     expect(links.filter((link) => !existsSync(join(ROOT, dirname(path), link)))).toEqual([]);
 
-    const commands = [...text.matchAll(/npm run ([\w-]+)/g)].map(([, name = '']) => name);
+    const commands = [...text.matchAll(/npm run ([\w-]+(?::[\w-]+)*)/g)].map(([, name = '']) => name);
     expect(commands.filter((name) => !(name in scripts))).toEqual([]);
 
     const variables = [...text.matchAll(/`([A-Z]+(?:_[A-Z]+)+)(?:=[^`]*)?`/g)].map(([, name = '']) => name);
