@@ -12,13 +12,14 @@ import { createDataConverter } from './temporal/data-converter.ts';
 import { ensureSearchAttributes } from './temporal/register-search-attributes.ts';
 import { installTemporalRuntime } from './temporal/runtime.ts';
 import { connectTemporal } from './temporal/worker-connection.ts';
-import { parseWorkerQueues } from './temporal/worker-queues.ts';
+import { isBackgroundOnly, parseWorkerQueues } from './temporal/worker-queues.ts';
 import { createWorkers } from './temporal/workers.ts';
 import { hashOfBuild, loadWorkflowBundle } from './temporal/workflow-bundle.ts';
 import { openExchangeHalf } from './worker/exchange-half.ts';
 import { openOrchestratorHalf } from './worker/orchestrator-half.ts';
 import { poolWarning } from './worker/pool-size.ts';
 import { settleRouting } from './worker/routing.ts';
+import { yieldToOthers } from './worker/yield-to-others.ts';
 
 const VARIABLES = [
   ...TEMPORAL_VARIABLES,
@@ -84,6 +85,7 @@ await runProcess('worker', async (logger) => {
     metrics,
     isReady: () => workers.every((worker) => worker.getState() === 'RUNNING'),
   });
+  if (isBackgroundOnly(queues)) yieldToOthers();
   logger.info({ queues, versioning, build, probes: probes.url }, 'worker is ready');
   reportReady({ probes: probes.url });
   return {

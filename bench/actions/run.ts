@@ -43,7 +43,8 @@ export async function benchActions(
   const metrics = `127.0.0.1:${await freePort()}`;
   const stack = await startTestStack({
     dataDir,
-    environment: { worker: { WORKER_TEMPORAL_METRICS: metrics } },
+    // One worker, so that one address has the metrics of all activities.
+    environment: { worker: { WORKER_QUEUES: 'all', WORKER_TEMPORAL_METRICS: metrics } },
   });
   const results: Measured[] = [];
   const measure = async (name: string, job: (caller: CarefulCaller) => Promise<unknown>) => {

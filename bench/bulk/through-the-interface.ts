@@ -75,7 +75,7 @@ export async function benchPublicBulk(
     const account = await stack.addAccount();
     const csvFile = join(dataDir, 'panel.csv');
     const result: PublicBulkResult = { options, rounds: [], peakBytes: {} };
-    const { worker, gateway } = stack.stack.pids();
+    const { 'worker-background': worker, gateway } = stack.stack.pids();
     await Promise.all([forgetPeakOf(worker), forgetPeakOf(gateway)]);
     for (let round = 0; round <= options.rounds; round += 1) {
       const isWarmUp = round === 0;
@@ -100,7 +100,7 @@ export async function benchPublicBulk(
 
 async function importFile(stack: TestStack, account: StackAccount, csvFile: string): Promise<PublicImport> {
   const { requestId, uploadUrl } = await startBulkCreate(stack, account);
-  const { worker, gateway, PostgreSQL: postgres } = stack.stack.pids();
+  const { 'worker-background': worker, gateway, PostgreSQL: postgres } = stack.stack.pids();
   const pids = { worker, gateway, postgres };
   const cpuBefore = readCpuSeconds(pids);
   const began = performance.now();

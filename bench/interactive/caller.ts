@@ -1,5 +1,6 @@
 import { loadSamplePatients } from '../../src/simulator/samples.ts';
 import { callGateway, type StackAccount, type TestStack } from '../../test/support/stack.ts';
+import type { SentQuery } from './stages.ts';
 import type { Webhooks } from './webhooks.ts';
 
 const CREATE_EVERY_MS = 100;
@@ -22,9 +23,9 @@ export async function createCaller(stack: TestStack, account: StackAccount, webh
   const samples: string[] = [];
   for (const { createBody } of loadSamplePatients()) samples.push(await create(createBody));
   let queried = 0;
-  const query = async (): Promise<number> => {
+  const query = async (sent: SentQuery[]): Promise<number> => {
     const patientId = samples[queried++ % samples.length];
-    const began = performance.now();
+    const [began, sentAt] = [performance.now(), Date.now()];
     const answer = await callGateway(
       stack.connection,
       account,
@@ -33,13 +34,17 @@ export async function createCaller(stack: TestStack, account: StackAccount, webh
       { body: { sources: { lab: { enabled: true } } }, timeoutMs: 60_000 },
     );
     if (answer.status >= 300) throw new Error(`E2: ${answer.status}`);
+    sent.push({ requestId: answer.body.requestId, sentAt });
     return (await webhooks.arrivalOf(answer.body.requestId)) - began;
   };
 
   return {
     /** Calls until `work` has ended, and then until everything that was called has been answered. */
-    async during(work: () => Promise<unknown>): Promise<{ createMs: number[]; queryMs: number[] }> {
+    async during(
+      work: () => Promise<unknown>,
+    ): Promise<{ createMs: number[]; queryMs: number[]; sent: SentQuery[] }> {
       const [createMs, queryMs, failures]: [number[], number[], unknown[]] = [[], [], []];
+      const sent: SentQuery[] = [];
       const underWay: Promise<unknown>[] = [];
       const every = (ms: number, call: () => Promise<number>, times: number[]) =>
         setInterval(() => {
@@ -56,7 +61,7 @@ export async function createCaller(stack: TestStack, account: StackAccount, webh
           },
           createMs,
         ),
-        every(QUERY_EVERY_MS, query, queryMs),
+        every(QUERY_EVERY_MS, () => query(sent), queryMs),
       ];
       try {
         await work();
@@ -65,7 +70,7 @@ export async function createCaller(stack: TestStack, account: StackAccount, webh
         await Promise.all(underWay);
       }
       if (failures.length > 0) throw new AggregateError(failures, `${failures.length} calls failed`);
-      return { createMs, queryMs };
+      return { createMs, queryMs, sent };
     },
   };
 }

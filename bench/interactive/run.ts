@@ -6,6 +6,7 @@ import { callGateway, type StackAccount, startTestStack, type TestStack } from '
 import { generateCsv } from '../bulk/generate.ts';
 import { createCaller } from './caller.ts';
 import { type Percentiles, percentiles } from './percentiles.ts';
+import { readStages, type Stages } from './stages.ts';
 import { listenForWebhooks } from './webhooks.ts';
 
 export interface InteractiveBenchOptions {
@@ -21,11 +22,15 @@ export interface Phase {
   create: Percentiles;
   /** From sending E2 of one source to the source's webhook at the receiver. */
   query: Percentiles;
+  /** Where the time of these queries goes. */
+  stages: Stages;
 }
 
 export interface InteractiveBenchResult {
   options: InteractiveBenchOptions;
   phases: Phase[];
+  /** Queries of the sweep that ended in a second of its phase. */
+  sweptASecond: number;
   load: [number, number];
 }
 
@@ -49,20 +54,28 @@ export async function benchInteractive(
       caller.accountId,
     ]);
     const interactive = await createCaller(stack, caller, webhooks);
-    const result: InteractiveBenchResult = { options, phases: [], load: [loadavg()[0] ?? 0, 0] };
+    const result: InteractiveBenchResult = {
+      options,
+      phases: [],
+      sweptASecond: 0,
+      load: [loadavg()[0] ?? 0, 0],
+    };
     const measure = async (name: Phase['name'], until: () => Promise<unknown>): Promise<void> => {
       const began = performance.now();
-      const { createMs, queryMs } = await interactive.during(until);
+      const { createMs, queryMs, sent } = await interactive.during(until);
+      const seconds = (performance.now() - began) / 1000;
       const phase: Phase = {
         name,
-        seconds: (performance.now() - began) / 1000,
+        seconds,
         create: percentiles(createMs),
         query: percentiles(queryMs),
+        stages: await readStages(stack.temporal, sent),
       };
       result.phases.push(phase);
       print(
         `${name}, ${phase.seconds.toFixed(0)} s: E4 ${described(phase.create)}; query ${described(phase.query)}`,
       );
+      for (const [stage, times] of Object.entries(phase.stages)) print(`  ${stage}: ${described(times)}`);
     };
     const pause = () => new Promise((resolve) => setTimeout(resolve, options.seconds * 1000));
 
@@ -74,7 +87,10 @@ export async function benchInteractive(
     await measure('beside the import', async () => {
       requestId = await importFile(stack, importer, csvFile);
     });
+    const before = await sweptQueries(stack);
     await measure('beside the sweep', pause);
+    result.sweptASecond = ((await sweptQueries(stack)) - before) / (result.phases.at(-1)?.seconds ?? 1);
+    print(`  the sweep ended ${result.sweptASecond.toFixed(1)} queries a second`);
     await callGateway(stack.connection, importer, 'POST', `patient/bulk/${requestId}/sweep/cancel`);
     result.load[1] = loadavg()[0] ?? 0;
     return result;
@@ -94,6 +110,13 @@ async function importFile(stack: TestStack, account: StackAccount, csvFile: stri
   });
   if (end.status !== 'completed') throw new Error(`the import ended as ${end.status}`);
   return requestId;
+}
+
+async function sweptQueries(stack: TestStack): Promise<number> {
+  const [row] = await stack.rows<{ ended: string }>(
+    "select count(*) as ended from network_query where origin = 'bulk' and status <> 'running'",
+  );
+  return Number(row?.ended);
 }
 
 const described = ({ count, p50Ms, p95Ms }: Percentiles): string =>

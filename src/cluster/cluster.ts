@@ -39,7 +39,7 @@ export interface Cluster {
 const DRAIN_SECONDS = '2';
 
 /**
- * Starts the system on one machine as it runs on many: two gateways behind a proxy, three worker processes with the task
+ * Starts the system on one machine as it runs on many: two gateways behind a proxy, four worker processes with the task
  * queues apart, the receiver, PostgreSQL, an S3 server for blobs, and a Temporal server with its services apart. Behaves like
  * startStack otherwise.
  */

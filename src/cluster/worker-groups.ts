@@ -1,12 +1,14 @@
 import type { StackSite } from '../embedded/open-stack.ts';
 import { WORKER_NODE_ARGS } from '../embedded/stack.ts';
 import type { Environment } from '../embedded/stack-environment.ts';
+import { BACKGROUND_QUEUES } from '../temporal/worker-queues.ts';
 
-/** The task queues of each worker process (WORKER_QUEUES). `exchange` serves `webhooks` and `builds` too. */
+/** The task queues of each worker process (WORKER_QUEUES). */
 export const WORKER_GROUPS = {
-  'worker-exchange': 'exchange',
+  'worker-exchange': 'exchange webhooks builds',
   'worker-sources': 'source-hie source-pharmacy source-lab',
   'worker-orchestrator': 'orchestrator',
+  'worker-background': BACKGROUND_QUEUES.join(' '),
 } as const;
 
 export const buildName = (build: number): string => `build-${build}`;

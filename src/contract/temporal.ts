@@ -13,10 +13,20 @@ export const TASK_QUEUES = {
   builds: 'builds',
   orchestrator: 'orchestrator',
   source: (source: SourceType) => `source-${source}` as const,
+  /** The same steps for work that no caller waits for, in processes of their own (decision 141). */
+  background: <Queue extends QueueOfBothLanes>(queue: Queue) => `background-${queue}` as const,
 } as const;
+
+/** Queues that exist twice: for work that a caller waits for, and for background work. */
+export type QueueOfBothLanes = 'exchange' | 'builds' | `source-${SourceType}`;
 
 /** Temporal priority keys, 1 (most urgent) to 5: interactive work runs before monitoring and bulk work. */
 export const PRIORITY = { interactive: 2, monitoring: 4, bulk: 5 } as const;
+export type Priority = (typeof PRIORITY)[keyof typeof PRIORITY];
+
+/** The queue of a new workflow of the exchange. */
+export const laneOf = (priority: Priority) =>
+  priority === PRIORITY.interactive ? TASK_QUEUES.exchange : TASK_QUEUES.background(TASK_QUEUES.exchange);
 
 export const WORKFLOW_TYPES = {
   networkQuery: 'networkQuery',

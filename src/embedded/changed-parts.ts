@@ -1,23 +1,24 @@
 import type { ProcessName } from './stack-options.ts';
 
-const ALL: readonly ProcessName[] = ['simulator', 'gateway', 'receiver', 'worker'];
+const WORKERS = ['worker', 'worker-background'] as const satisfies readonly ProcessName[];
+const ALL: readonly ProcessName[] = ['simulator', 'gateway', 'receiver', ...WORKERS];
 
 /** The processes that use a folder or file of src. What is not listed is used by all. */
 const USERS: Readonly<Record<string, readonly ProcessName[]>> = {
-  activities: ['worker'],
+  activities: WORKERS,
   cluster: [],
   embedded: [],
-  exchange: ['gateway', 'worker'],
+  exchange: ['gateway', ...WORKERS],
   'gateway.ts': ['gateway'],
   library: [],
-  orchestrator: ['receiver', 'worker'],
+  orchestrator: ['receiver', ...WORKERS],
   'receiver.ts': ['receiver'],
   simulator: ['simulator'],
   'simulator.ts': ['simulator'],
   starter: [],
-  worker: ['worker'],
-  'worker.ts': ['worker'],
-  workflows: ['worker'],
+  worker: WORKERS,
+  'worker.ts': WORKERS,
+  workflows: WORKERS,
 };
 
 /** Returns the processes to restart after changes of these files (paths relative to src), in start order. */

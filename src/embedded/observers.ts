@@ -21,7 +21,7 @@ export interface Observers {
 interface ObserverContext {
   group: ProcessGroup;
   dataDir: string;
-  ports: Pick<StackPorts, 'gateway' | 'worker'>;
+  ports: Pick<StackPorts, 'gateway' | 'worker' | 'workerBackground'>;
   log(line: string): void;
   /** Default: PATH. */
   searchPath?: string;
@@ -63,12 +63,13 @@ async function startPrometheus(file: string, context: ObserverContext): Promise<
   const folder = join(context.dataDir, 'observe');
   const config = join(folder, 'prometheus.yml');
   const template = await readFile(join(OBSERVABILITY, 'prometheus.yml'), 'utf8');
-  const { gateway, worker } = context.ports;
+  const { gateway, worker, workerBackground } = context.ports;
   await write(
     config,
     template
       .replaceAll('gateway:8080', `127.0.0.1:${gateway}`)
       .replaceAll('worker:8082', `127.0.0.1:${worker}`)
+      .replaceAll('worker-background:8082', `127.0.0.1:${workerBackground}`)
       .replaceAll('alerts.yml', join(OBSERVABILITY, 'alerts.yml'))
       .replaceAll('30s', '10s'),
   );

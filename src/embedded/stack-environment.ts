@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { BACKGROUND_QUEUES, INTERACTIVE_QUEUES } from '../temporal/worker-queues.ts';
 import type { StackPorts } from './stack-ports.ts';
 import type { StackSecrets } from './stack-secrets.ts';
 import { type StackStorage, s3Environment } from './stack-storage.ts';
@@ -60,8 +61,19 @@ export const gatewayEnvironment = (facts: StackFacts): Environment => ({
 });
 
 export const workerEnvironment = (facts: StackFacts): Environment => ({
-  ...exchangeEnvironment(facts),
+  ...commonWorkerEnvironment(facts),
+  WORKER_QUEUES: INTERACTIVE_QUEUES.join(' '),
   WORKER_PORT: String(facts.ports.worker),
+});
+
+export const backgroundWorkerEnvironment = (facts: StackFacts): Environment => ({
+  ...commonWorkerEnvironment(facts),
+  WORKER_QUEUES: BACKGROUND_QUEUES.join(' '),
+  WORKER_PORT: String(facts.ports.workerBackground),
+});
+
+const commonWorkerEnvironment = (facts: StackFacts): Environment => ({
+  ...exchangeEnvironment(facts),
   EXCHANGE_BASE_URL: gatewayUrl(facts.ports),
   EXCHANGE_ACCOUNT_ID: facts.accountId,
   AUDIT_KEY: facts.secrets.auditKey,

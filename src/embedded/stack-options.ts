@@ -2,7 +2,9 @@ import type { Environment, SourcePrefix } from './stack-environment.ts';
 import type { PortName } from './stack-ports.ts';
 import type { StartListener } from './start-progress.ts';
 
-export type ProcessName = 'simulator' | 'gateway' | 'receiver' | 'worker';
+/** Our programs. Two processes run the worker, see `ProcessName`. */
+export type ProgramName = 'simulator' | 'gateway' | 'receiver' | 'worker';
+export type ProcessName = ProgramName | 'worker-background';
 
 export interface StackOptions {
   /** Folder of the stack's whole state; created if needed. */
@@ -30,10 +32,13 @@ export interface StackOptions {
   };
   /** Whether to start Prometheus and Grafana too, if they are installed. */
   observe?: boolean;
-  /** Environment variables of single processes; they override the stack's own. */
-  environment?: Partial<Record<ProcessName, Environment>>;
-  /** Node.js arguments of single processes, such as a heap limit. */
-  nodeArgs?: Partial<Record<ProcessName, readonly string[]>>;
+  /**
+   * Environment variables of single programs; they override the stack's own. With WORKER_QUEUES for the worker, one process
+   * serves these queues, and there is no second one for background work.
+   */
+  environment?: Partial<Record<ProgramName, Environment>>;
+  /** Node.js arguments of single programs, such as a heap limit. */
+  nodeArgs?: Partial<Record<ProgramName, readonly string[]>>;
   /** Aborts the start, or stops the running stack. */
   signal?: AbortSignal;
 }

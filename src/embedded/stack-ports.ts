@@ -13,6 +13,7 @@ export const PORT_NAMES = [
   'gateway',
   'receiver',
   'worker',
+  'workerBackground',
 ] as const;
 export type PortName = (typeof PORT_NAMES)[number];
 export type StackPorts = Readonly<Record<PortName, number>>;

@@ -4,6 +4,7 @@ import type { StackConnection } from './connection-file.ts';
 import { startObservers } from './observers.ts';
 import { allOrThrow, openStack, type StackSite, type StartedParts } from './open-stack.ts';
 import {
+  backgroundWorkerEnvironment,
   type Environment,
   gatewayEnvironment,
   receiverEnvironment,
@@ -11,7 +12,7 @@ import {
   workerEnvironment,
 } from './stack-environment.ts';
 import { connectionOf, prepareStack } from './stack-facts.ts';
-import type { ProcessName, StackOptions } from './stack-options.ts';
+import type { ProcessName, ProgramName, StackOptions } from './stack-options.ts';
 import { ensurePorts } from './stack-ports.ts';
 import { ensureSecrets } from './stack-secrets.ts';
 import { startDatabase, startTemporal } from './stack-servers.ts';
@@ -57,12 +58,14 @@ async function startParts(options: StackOptions, site: StackSite): Promise<Start
   const { dataDir, group, closers, step, log } = site;
   const secrets = await ensureSecrets(dataDir);
   const ports = await ensurePorts(dataDir, options.ports);
-  const startNode = (name: ProcessName, environment: Environment) =>
-    site.startNode(name, () => ({
-      entry: `${name}.ts`,
-      environment: { ...environment, ...options.environment?.[name] },
-      nodeArgs: [...(name === 'worker' ? WORKER_NODE_ARGS : []), ...(options.nodeArgs?.[name] ?? [])],
+  const startNode = (name: ProcessName, environment: Environment) => {
+    const program = programOf(name);
+    return site.startNode(name, () => ({
+      entry: `${program}.ts`,
+      environment: { ...environment, ...options.environment?.[program] },
+      nodeArgs: [...(program === 'worker' ? WORKER_NODE_ARGS : []), ...(options.nodeArgs?.[program] ?? [])],
     }));
+  };
   const context = { group, dataDir, ports, secrets, outside, closers };
   const [databaseUrl, temporal] = await allOrThrow([
     step('PostgreSQL', startDatabase(context)),
@@ -72,14 +75,18 @@ async function startParts(options: StackOptions, site: StackSite): Promise<Start
   const servers = { databaseUrl, temporal, logLevel };
   const prepared = await step('database schema', prepareStack(context, servers));
   const { facts } = prepared;
+  const hasOwnQueues = options.environment?.worker?.WORKER_QUEUES !== undefined;
   await allOrThrow([
     startNode('gateway', gatewayEnvironment(facts)),
     startNode('receiver', receiverEnvironment(facts)),
-    // Last, so that it stops first: the work that it finishes needs all the other parts.
+    // Last, so that they stop first: the work that they finish needs all the other parts.
     startNode('worker', workerEnvironment(facts)),
+    ...(hasOwnQueues ? [] : [startNode('worker-background', backgroundWorkerEnvironment(facts))]),
   ]);
   const observers = options.observe
     ? await step('observers', startObservers({ group, dataDir, ports, log }))
     : {};
   return { connection: { ...observers, ...connectionOf(prepared, servers) }, ui: temporal.ui };
 }
+
+const programOf = (name: ProcessName): ProgramName => (name === 'worker-background' ? 'worker' : name);

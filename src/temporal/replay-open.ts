@@ -1,7 +1,7 @@
 import { type Client, type HistoryAndWorkflowId, WorkflowNotFoundError } from '@temporalio/client';
 import { type ReplayWorkerOptions, Worker } from '@temporalio/worker';
 import { DeterminismViolationError } from '@temporalio/workflow';
-import { TASK_QUEUES } from '../contract/temporal.ts';
+import { WORKFLOW_QUEUES } from './worker-queues.ts';
 
 /** The outcome for the open runs of one workflow type. */
 export interface ReplayedType {
@@ -20,7 +20,7 @@ export interface ReplayOpenOptions extends Pick<ReplayWorkerOptions, 'workflowBu
   unpinnedOnly?: boolean;
 }
 
-const OPEN = `ExecutionStatus = 'Running' AND TaskQueue IN ('${TASK_QUEUES.exchange}', '${TASK_QUEUES.orchestrator}')`;
+const OPEN = `ExecutionStatus = 'Running' AND TaskQueue IN (${WORKFLOW_QUEUES.map((queue) => `'${queue}'`).join(', ')})`;
 const UNPINNED =
   " AND (TemporalWorkflowVersioningBehavior IS NULL OR TemporalWorkflowVersioningBehavior != 'Pinned')";
 const REASON_LENGTH_MAX = 300;

@@ -1,9 +1,7 @@
 import type { TemporalClient } from './client.ts';
-import { WORKER_QUEUES, type WorkerQueue } from './worker-queues.ts';
+import { WORKER_QUEUES, WORKFLOW_QUEUES, type WorkerQueue } from './worker-queues.ts';
 
 const TYPES = { workflow: 1, activity: 2 } as const;
-/** Queues whose workers run activities only. */
-const WITHOUT_WORKFLOWS = /^(?:source-|webhooks$|builds$)/;
 /** Longer than a long poll (1 minute), after which a living worker shows itself again. */
 const POLLED_WITHIN_MS = 90_000;
 const DEADLINE_MS = 3_000;
@@ -22,7 +20,7 @@ export interface TaskQueueStats {
 export async function readTaskQueueStats(client: TemporalClient): Promise<TaskQueueStats[]> {
   const asked = WORKER_QUEUES.flatMap((queue) =>
     (Object.keys(TYPES) as (keyof typeof TYPES)[])
-      .filter((type) => type === 'activity' || !WITHOUT_WORKFLOWS.test(queue))
+      .filter((type) => type === 'activity' || WORKFLOW_QUEUES.some((each) => each === queue))
       .map((type) => ({ queue, type })),
   );
   // All calls have ended when this returns: the SDK repeats failed ones, which must not happen on a closed connection.

@@ -1,19 +1,56 @@
 import { ConfigError } from '../config.ts';
 import { SOURCE_TYPES } from '../contract/primitives.ts';
-import { TASK_QUEUES } from '../contract/temporal.ts';
+import { type QueueOfBothLanes, TASK_QUEUES } from '../contract/temporal.ts';
 
-/** Every task queue that a worker process can serve. */
-export const WORKER_QUEUES = [
+/** The queues of work that a caller waits for, and of both halves' small steps. */
+export const INTERACTIVE_QUEUES = [
   TASK_QUEUES.exchange,
   TASK_QUEUES.webhooks,
   TASK_QUEUES.builds,
   ...SOURCE_TYPES.map(TASK_QUEUES.source),
   TASK_QUEUES.orchestrator,
 ] as const;
+
+/** The queues that exist a second time, for background work. */
+export const QUEUES_OF_BOTH_LANES: readonly QueueOfBothLanes[] = [
+  TASK_QUEUES.exchange,
+  TASK_QUEUES.builds,
+  ...SOURCE_TYPES.map(TASK_QUEUES.source),
+];
+export const BACKGROUND_QUEUES = QUEUES_OF_BOTH_LANES.map(TASK_QUEUES.background);
+
+/** Activities by queue, also as those of the background lane. */
+export function inBothLanes(
+  activities: Partial<Record<WorkerQueue, object>>,
+): Partial<Record<WorkerQueue, object>> {
+  const twins = QUEUES_OF_BOTH_LANES.filter((queue) => activities[queue] !== undefined);
+  return {
+    ...activities,
+    ...Object.fromEntries(twins.map((queue) => [TASK_QUEUES.background(queue), activities[queue]])),
+  };
+}
+
+/** Every task queue that a worker process can serve. */
+export const WORKER_QUEUES = [...INTERACTIVE_QUEUES, ...BACKGROUND_QUEUES] as const;
 export type WorkerQueue = (typeof WORKER_QUEUES)[number];
 
-/** Queues that were split off the queue `exchange`. */
-const PARTS_OF_EXCHANGE: readonly WorkerQueue[] = [TASK_QUEUES.webhooks, TASK_QUEUES.builds];
+/** The queues with workflows; workers of the others run activities only. */
+export const WORKFLOW_QUEUES = [
+  TASK_QUEUES.exchange,
+  TASK_QUEUES.background(TASK_QUEUES.exchange),
+  TASK_QUEUES.orchestrator,
+] as const satisfies readonly WorkerQueue[];
+
+/** Whether a worker with these queues does background work only. */
+export const isBackgroundOnly = (queues: readonly WorkerQueue[]): boolean =>
+  queues.every((queue) => BACKGROUND_QUEUES.some((background) => background === queue));
+
+/** Queues that were split off the queue `exchange`, and those of the background lane, which came later. */
+const PARTS_OF_EXCHANGE: readonly WorkerQueue[] = [
+  TASK_QUEUES.webhooks,
+  TASK_QUEUES.builds,
+  ...BACKGROUND_QUEUES,
+];
 
 /**
  * Parses WORKER_QUEUES: "all", or names separated by blanks or commas. A list with `exchange` that names none of the queues

@@ -5,7 +5,7 @@ import { isTracing } from '../lib/tracing/spans.ts';
 import { DEPLOYMENT_NAME } from './builds.ts';
 import { activityTraces, runTraces } from './tracing/in-processes.ts';
 import { TRACE_INTERCEPTORS } from './tracing/interceptors-path.ts';
-import { WORKER_QUEUES, type WorkerQueue } from './worker-queues.ts';
+import { QUEUES_OF_BOTH_LANES, WORKER_QUEUES, type WorkerQueue } from './worker-queues.ts';
 
 /**
  * Slots for two cores. Workflow tasks and the exchange's activities use CPU; the sources' activities mostly wait for the
@@ -106,8 +106,9 @@ const versioned = (buildId: string | undefined): Partial<WorkerOptions> =>
         },
       };
 
-/** How many activities of a queue one worker runs at a time. */
-export function activitySlots(queue: WorkerQueue): number {
+/** How many activities of a queue one worker runs at a time; of a queue of the background lane, as of its twin. */
+export function activitySlots(ofQueue: WorkerQueue): number {
+  const queue = twinOf(ofQueue);
   if (queue === TASK_QUEUES.exchange || queue === TASK_QUEUES.orchestrator)
     return WORKFLOW_WORKERS[queue].maxConcurrentActivityTaskExecutions;
   if (queue === TASK_QUEUES.webhooks) return WEBHOOK_ACTIVITY_SLOTS;
@@ -115,11 +116,16 @@ export function activitySlots(queue: WorkerQueue): number {
   return SOURCE_WORKERS.maxConcurrentActivityTaskExecutions;
 }
 
-function optionsOf(queue: WorkerQueue, options: WorkersOptions): Partial<WorkerOptions> {
+function optionsOf(ofQueue: WorkerQueue, options: WorkersOptions): Partial<WorkerOptions> {
   const { workflowBundle } = options;
+  const queue = twinOf(ofQueue);
   if (queue === TASK_QUEUES.exchange || queue === TASK_QUEUES.orchestrator)
     return { ...WORKFLOW_WORKERS[queue], workflowBundle };
   if (queue === TASK_QUEUES.webhooks) return { maxConcurrentActivityTaskExecutions: WEBHOOK_ACTIVITY_SLOTS };
   if (queue === TASK_QUEUES.builds) return { maxConcurrentActivityTaskExecutions: BUILD_ACTIVITY_SLOTS };
   return SOURCE_WORKERS;
 }
+
+/** The queue of the interactive lane with the same steps, for a queue of the background lane; any other queue itself. */
+const twinOf = (queue: WorkerQueue): WorkerQueue =>
+  QUEUES_OF_BOTH_LANES.find((twin) => TASK_QUEUES.background(twin) === queue) ?? queue;

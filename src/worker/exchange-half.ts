@@ -18,6 +18,7 @@ import { createSharedTokens } from '../exchange/source-connections/shared-tokens
 import { createAssertionSigner } from '../exchange/source-connections/signing-keys.ts';
 import { createCallBudgets } from '../exchange/sources/budget-store.ts';
 import { createConnectors } from '../exchange/sources/fhir-connector.ts';
+import { inBothLanes } from '../temporal/worker-queues.ts';
 import type { Half, HalfDeps } from './half.ts';
 import { SOURCE_VARIABLES, sourceConfigs } from './source-configs.ts';
 
@@ -70,10 +71,10 @@ export async function openExchangeHalf({ logger, temporal, metrics }: HalfDeps):
     startGuard: createStartGuard(store),
   });
   return {
-    activities: {
+    activities: inBothLanes({
       ...byQueue,
       [TASK_QUEUES.exchange]: { ...byQueue[TASK_QUEUES.exchange], ...reconcile },
-    },
+    }),
     close: () => exchange.close(),
   };
 }

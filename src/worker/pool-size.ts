@@ -4,9 +4,9 @@ import { activitySlots } from '../temporal/workers.ts';
 
 /**
  * Activities hold a connection only during their short transactions, so several share one. A transaction that gets none within
- * 10 s fails and is tried again; with six slots per connection that takes transactions of two seconds on average.
+ * 10 s fails and is tried again; with ten slots per connection that takes transactions of a second on average.
  */
-const SLOTS_PER_CONNECTION = 6;
+const SLOTS_PER_CONNECTION = 10;
 
 /** A warning if a worker with these queues has too few connections; undefined if it has enough. */
 export function poolWarning(queues: readonly WorkerQueue[], poolMax: number): string | undefined {

@@ -44,7 +44,7 @@ const start = () =>
   startObservers({
     group,
     dataDir,
-    ports: { gateway: 24_001, worker: 24_002 },
+    ports: { gateway: 24_001, worker: 24_002, workerBackground: 24_003 },
     log: (line) => void lines.push(line),
     searchPath: bin,
   });
@@ -63,7 +63,9 @@ test('both are started on loopback with our rules and dashboards, and end with t
     'gateway',
     'worker',
   ]);
-  expect(JSON.stringify(config.scrape_configs)).toMatch(/127\.0\.0\.1:24001.*127\.0\.0\.1:24002/);
+  expect(JSON.stringify(config.scrape_configs)).toMatch(
+    /127\.0\.0\.1:24001.*127\.0\.0\.1:24002.*127\.0\.0\.1:24003/,
+  );
   expect(await readFile(config.rule_files[0], 'utf8')).toContain('ProcessDown');
   const provisioned = async (file: string) =>
     parse(await readFile(join(dataDir, 'observe/provisioning', file), 'utf8'));

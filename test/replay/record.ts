@@ -5,6 +5,7 @@ import { Client, Connection, type WorkflowHandleWithFirstExecutionRunId } from '
 import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
 import { TASK_QUEUES } from '../../src/contract/temporal.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
+import { WORKFLOW_QUEUES } from '../../src/temporal/worker-queues.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
 import { startTestTemporalServer } from '../support/temporal-server.ts';
 import { testKeyRing } from '../support/test-keys.ts';
@@ -88,8 +89,10 @@ async function run(client: Client, connection: NativeConnection, scenario: Scena
     },
   });
   const running = workers.map((worker) => worker.run());
-  const isOrchestration = activities.orchestrator !== undefined;
-  const taskQueue = isOrchestration ? TASK_QUEUES.orchestrator : TASK_QUEUES.exchange;
+  // The one host of workflows that a scenario names besides `exchange`, if it names one.
+  const taskQueue =
+    WORKFLOW_QUEUES.find((queue) => queue !== TASK_QUEUES.exchange && activities[queue]) ??
+    TASK_QUEUES.exchange;
   const handle: WorkflowHandleWithFirstExecutionRunId = await client.workflow.start(workflowType, {
     taskQueue,
     workflowId,

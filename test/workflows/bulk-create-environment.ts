@@ -18,6 +18,7 @@ import { createBulkCreateService } from '../../src/exchange/bulk-create/service.
 import { insertFacility } from '../../src/exchange/facilities/facility-store.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
+import { inBothLanes } from '../../src/temporal/worker-queues.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
 import { createDeliveries, startReceiver } from '../support/events-environment.ts';
 import { createQueryEnvironment } from '../support/network-query-environment.ts';
@@ -66,7 +67,7 @@ export async function createBulkExchange(
       namespace,
       dataConverter,
       workflowBundle: bundle,
-      activities: { [TASK_QUEUES.exchange]: bulkActivities },
+      activities: inBothLanes({ [TASK_QUEUES.exchange]: bulkActivities }),
     });
     const running = workers.map((worker) => worker.run());
     return async () => {

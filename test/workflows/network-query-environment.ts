@@ -28,6 +28,7 @@ import {
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { IndexedValueType } from '../../src/temporal/proto.ts';
 import { getTimeSkippingServer } from '../../src/temporal/server-binary.ts';
+import { BACKGROUND_QUEUES } from '../../src/temporal/worker-queues.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';
@@ -66,8 +67,11 @@ export type QueryRun = WorkflowHandleWithFirstExecutionRunId<
 installTestRuntime();
 const dataConverter = createDataConverter(testKeyRing());
 
-/** A server of its own, whose clock leaps over waits while a test waits for a result. */
-export async function createTimeSkippingEnvironment() {
+/**
+ * A server of its own, whose clock leaps over waits while a test waits for a result. Without `servesBackground` there is no
+ * worker for background work.
+ */
+export async function createTimeSkippingEnvironment({ servesBackground = true } = {}) {
   const environment = await TestWorkflowEnvironment.createTimeSkipping({
     server: { executable: { type: 'existing-path', path: await getTimeSkippingServer() } },
     client: { dataConverter },
@@ -106,6 +110,7 @@ export async function createTimeSkippingEnvironment() {
       [TASK_QUEUES.webhooks]: activities,
       [TASK_QUEUES.builds]: activities,
       ...Object.fromEntries(SOURCE_TYPES.map((source) => [TASK_QUEUES.source(source), activities])),
+      ...(servesBackground ? Object.fromEntries(BACKGROUND_QUEUES.map((queue) => [queue, activities])) : {}),
     },
   });
   const running = workers.map((worker) => worker.run());

@@ -21,6 +21,7 @@ import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts'
 import { createSourceHealth } from '../../src/exchange/source-health/source-health.ts';
 import { type SourceConnector, SourceFailure } from '../../src/exchange/sources/connector.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
+import { inBothLanes } from '../../src/temporal/worker-queues.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
 import { createDeliveries, startReceiver } from '../support/events-environment.ts';
 import { CALLBACK_KEY, createQueryEnvironment } from '../support/network-query-environment.ts';
@@ -122,11 +123,11 @@ export async function createTestExchange(options: { build?: string; kept?: KeptP
       dataConverter,
       workflowBundle,
       build,
-      activities: {
+      activities: inBothLanes({
         [TASK_QUEUES.exchange]: exchangeActivities,
         [TASK_QUEUES.webhooks]: createWebhookActivities({ store, delivery }),
         ...Object.fromEntries(SOURCE_TYPES.map((source) => [TASK_QUEUES.source(source), sourceActivities])),
-      },
+      }),
     });
     const running = workers.map((worker) => worker.run());
     return async () => {

@@ -15,6 +15,7 @@ import { createSweepControl } from '../../src/exchange/query-sweep/control.ts';
 import { sweepRecovery } from '../../src/exchange/query-sweep/launcher.ts';
 import { readSweepCounts } from '../../src/exchange/query-sweep/sweep-store.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
+import { inBothLanes } from '../../src/temporal/worker-queues.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
 import { loadWorkflowBundle } from '../../src/temporal/workflow-bundle.ts';
 import {
@@ -76,7 +77,7 @@ beforeAll(async () => {
       namespace,
       dataConverter,
       workflowBundle: bundle,
-      activities: { [TASK_QUEUES.exchange]: activities },
+      activities: inBothLanes({ [TASK_QUEUES.exchange]: activities }),
     });
     running = Promise.all(workers.map((worker) => worker.run()));
   };

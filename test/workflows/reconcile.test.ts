@@ -132,3 +132,24 @@ describe('the loop', () => {
     );
   });
 });
+
+test('the loop makes its rounds also where no worker does background work', async () => {
+  const withoutBackground = await createTimeSkippingEnvironment({ servesBackground: false });
+  try {
+    let rounds = 0;
+    const reconcileLeftOvers = async () => {
+      rounds += 1;
+      return quiet;
+    };
+    await withoutBackground.withActivities({ reconcileLeftOvers }, async () => {
+      await withoutBackground.client.workflow.start(WORKFLOW_TYPES.reconcileLoop, {
+        taskQueue: TASK_QUEUES.exchange,
+        workflowId: randomUUID(),
+        args: [{ intervalMs: 200 }],
+      });
+      await eventually(() => rounds >= 2);
+    });
+  } finally {
+    await withoutBackground.close();
+  }
+});

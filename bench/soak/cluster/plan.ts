@@ -4,7 +4,7 @@ import type { Fault } from '../mixed/plan.ts';
 /** One of each kind of process is killed in every round. */
 export const KILLED = {
   'gateway killed': ['gateway-1', 'gateway-2'],
-  'worker killed': ['worker-exchange', 'worker-sources', 'worker-orchestrator'],
+  'worker killed': ['worker-exchange', 'worker-sources', 'worker-background', 'worker-orchestrator'],
   'receiver killed': ['receiver'],
   'Temporal service killed': [
     'temporal-frontend',

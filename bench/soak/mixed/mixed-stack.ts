@@ -35,7 +35,8 @@ export async function startMixedStack(dataDir: string): Promise<MixedStack> {
   };
   const closeLines = async () => void (await Promise.all(Object.values(lines).map((line) => line.close())));
   const overLines = environmentOver(lines, secrets);
-  const worker = { ...overLines, WORKER_VERSIONING: 'on' };
+  // One process of each build, so that each kill and stop hits all work of that build.
+  const worker = { ...overLines, WORKER_VERSIONING: 'on', WORKER_QUEUES: 'all' };
   const second = new ProcessGroup({ log: () => undefined });
   try {
     const stack = await startTestStack({

@@ -123,7 +123,7 @@ async function killTwice(
     const chunk = Math.floor(postgresAfterRows / DEFAULT_CHUNK_ROWS);
     const row = 'select from bulk_chunk where request_id = $1 and chunk = $2 for update';
     let next: Hold | undefined;
-    await killPart(stack, 'worker', async () => {
+    await killPart(stack, 'worker-background', async () => {
       await holds.releaseAll();
       next = await laterHolds.lockRows(row, [requestId, chunk]);
     });

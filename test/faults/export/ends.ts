@@ -24,7 +24,7 @@ export async function runExportCancelRound(
   try {
     await reached(() => hold.isWaitedFor(), timeoutMs, 'another slice');
     refs = await refsOf(stack, exportId);
-    await killPart(stack, 'worker', async () => {
+    await killPart(stack, 'worker-background', async () => {
       await release();
       await exports.cancel(exportId);
     });

@@ -66,7 +66,7 @@ async function startAndKill(stack: TestStack, exports: BulkExports, timeoutMs: n
     try {
       await reached(() => hold.isWaitedFor(), timeoutMs, table);
       const slices = await slicesOf(stack, exportId);
-      await killPart(stack, 'worker', release);
+      await killPart(stack, 'worker-background', release);
       return slices;
     } finally {
       await release();

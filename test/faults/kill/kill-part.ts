@@ -7,7 +7,7 @@ const RESTART_TIMEOUT_MS = 180_000;
 /** SIGKILL; resolves when the supervisor has the part running again. */
 export async function killPart(
   { stack }: TestStack,
-  part: Killable,
+  part: Killable | 'worker-background',
   afterKill: () => Promise<void> = async () => undefined,
 ): Promise<void> {
   const pid = stack.pids()[part];

@@ -148,6 +148,7 @@ async function createWorld({ stack, sources }: ModelStack, kills: boolean): Prom
       if (!kills) return;
       const fromMs = Date.now() - STORING_MS;
       await killPart(stack, part);
+      if (part === 'worker') await killPart(stack, 'worker-background');
       if (part === 'worker') killed.push({ fromMs, toMs: Date.now() });
     },
     mayBeUnknown: ({ acceptedAtMs }) =>

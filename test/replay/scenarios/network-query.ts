@@ -47,6 +47,17 @@ export const networkQueryScenarios: Record<string, Scenario> = {
       'source-lab': source({ askSource: inTurn(completed) }),
     },
   },
+  'network-query/in-background-lane-v1': {
+    ...base,
+    activities: {
+      'background-exchange': record,
+      'background-source-hie': source({ askSource: inTurn(completed) }),
+      'background-source-pharmacy': source({ askSource: inTurn(completed) }),
+      'background-source-lab': source({
+        askSource: inTurn<SourceStep>(failure(SOURCE_FAILURE_TYPES.refused)),
+      }),
+    },
+  },
   /** hie is waited for and calls back; pharmacy fails and does better; lab refuses and is tried again by hand. */
   'network-query/callback-further-attempt-retry-v1': {
     ...base,

@@ -124,4 +124,17 @@ export const webhookAndReconcileScenarios: Record<string, Scenario> = {
       await handle.cancel();
     },
   },
+  /** No background worker takes a round, so the loop's own queue makes it. */
+  'reconcile-loop/no-background-worker-v1': {
+    workflowType: WORKFLOW_TYPES.reconcileLoop,
+    workflowId: RECONCILE_WORKFLOW_ID,
+    args: [{ intervalMs: 1_000 } satisfies ReconcileLoopInput],
+    activities: {
+      exchange: { reconcileLeftOvers: async () => NOTHING_TO_DO } satisfies Partial<ReconcileActivities>,
+    },
+    async meanwhile(handle) {
+      await delay(4_500);
+      await handle.cancel();
+    },
+  },
 };

@@ -12,7 +12,16 @@ describe('docker-compose.cloud.yml replaces the Temporal server by a cluster els
   test('all processes that use Temporal, and a tool that prepares the namespace', () => {
     const names = ofTemporal.map(([name]) => name);
     expect(names.sort()).toEqual(
-      ['deployment', 'gateway', 'receiver', 'replay', 'starter', 'temporal-setup', 'worker'].sort(),
+      [
+        'deployment',
+        'gateway',
+        'receiver',
+        'replay',
+        'starter',
+        'temporal-setup',
+        'worker',
+        'worker-background',
+      ].sort(),
     );
     const setup = ofTemporal.find(([name]) => name === 'temporal-setup')?.[1];
     expect(setup && entryOf(setup)).toBe('src/temporal-setup.ts');

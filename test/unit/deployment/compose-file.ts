@@ -23,6 +23,7 @@ export interface ComposeService {
   depends_on?: Record<string, { condition: string }>;
   healthcheck?: { test: string[] };
   stop_grace_period?: string;
+  cpu_shares?: number;
   profiles?: string[];
 }
 
@@ -41,7 +42,12 @@ export const taken = new Map([...text.matchAll(VARIABLE)].map(([, name = '', val
 
 /** A file as compose sees it without an .env: it reads first and fills in then. */
 export const readCompose = (yaml: string): unknown =>
-  JSON.parse(JSON.stringify(parse(yaml, { merge: true })).replace(VARIABLE, (_, __, value: string) => value));
+  JSON.parse(
+    JSON.stringify(parse(yaml, { merge: true, maxAliasCount: -1 })).replace(
+      VARIABLE,
+      (_, __, value: string) => value,
+    ),
+  );
 
 export const compose = readCompose(text) as ComposeFile;
 

@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import { VARIABLES } from '../../../src/config.ts';
 import { SEARCH_ATTRIBUTES } from '../../../src/contract/temporal.ts';
 import { DEMO_ACCOUNT_ID } from '../../../src/exchange/accounts/seed.ts';
-import { WORKER_QUEUES } from '../../../src/temporal/worker-queues.ts';
+import { BACKGROUND_QUEUES, INTERACTIVE_QUEUES, WORKER_QUEUES } from '../../../src/temporal/worker-queues.ts';
 import { type ComposeService, compose, entryOf, ours, ROOT, readText, services } from './compose-file.ts';
 
 /** There is no container engine where this is written, so what the file names is held against what there is. */
@@ -146,6 +146,15 @@ describe('docker-compose.yml gives the system what the embedded stack has', () =
 
   test('.env.example names the queues', () => {
     expect(readText('.env.example')).toContain(WORKER_QUEUES.join(' '));
+  });
+
+  test('every queue has its worker: background work has one of its own, with less of the processors', () => {
+    const { worker, 'worker-background': background } = compose.services;
+    expect(worker?.environment?.WORKER_QUEUES).toContain(INTERACTIVE_QUEUES.join(' '));
+    expect(background?.environment?.WORKER_QUEUES).toBe(BACKGROUND_QUEUES.join(' '));
+    expect(background?.cpu_shares).toBeLessThan(1024);
+    const others = ({ WORKER_QUEUES: _, ...environment }: Record<string, string> = {}) => environment;
+    expect(others(background?.environment)).toEqual(others(worker?.environment));
   });
 });
 

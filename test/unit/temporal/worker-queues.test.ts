@@ -1,6 +1,12 @@
 import { expect, test } from 'vitest';
 import { ConfigError } from '../../../src/config.ts';
-import { parseWorkerQueues, WORKER_QUEUES } from '../../../src/temporal/worker-queues.ts';
+import {
+  BACKGROUND_QUEUES,
+  INTERACTIVE_QUEUES,
+  isBackgroundOnly,
+  parseWorkerQueues,
+  WORKER_QUEUES,
+} from '../../../src/temporal/worker-queues.ts';
 
 test('all means every queue of both halves', () => {
   expect(parseWorkerQueues('all')).toEqual(WORKER_QUEUES);
@@ -12,6 +18,11 @@ test('all means every queue of both halves', () => {
     'source-pharmacy',
     'source-lab',
     'orchestrator',
+    'background-exchange',
+    'background-builds',
+    'background-source-hie',
+    'background-source-pharmacy',
+    'background-source-lab',
   ]);
 });
 
@@ -20,12 +31,24 @@ test('a deployment may split the queues over processes', () => {
   expect(parseWorkerQueues('builds')).toEqual(['builds']);
 });
 
-test('a list from before the queues webhooks and builds existed still serves them', () => {
-  expect(parseWorkerQueues('exchange source-lab')).toEqual(['exchange', 'webhooks', 'builds', 'source-lab']);
+test('a list from before the queues webhooks, builds and background-… existed still serves them', () => {
+  expect(parseWorkerQueues('exchange source-lab')).toEqual([
+    'exchange',
+    'webhooks',
+    'builds',
+    'source-lab',
+    ...BACKGROUND_QUEUES,
+  ]);
   expect(parseWorkerQueues('source-lab orchestrator')).toEqual(['source-lab', 'orchestrator']);
 });
 
 test.each(['', 'exchange lab', 'ALL'])('%j is refused with the names that exist', (text) => {
   expect(() => parseWorkerQueues(text)).toThrow(ConfigError);
   expect(() => parseWorkerQueues(text)).toThrow(/WORKER_QUEUES: .*source-pharmacy/);
+});
+
+test('a worker of the background lane has no queue that a caller waits for, and the others have none of that lane', () => {
+  expect(isBackgroundOnly(parseWorkerQueues(BACKGROUND_QUEUES.join(' ')))).toBe(true);
+  expect(isBackgroundOnly(parseWorkerQueues('background-builds exchange'))).toBe(false);
+  expect(parseWorkerQueues(INTERACTIVE_QUEUES.join(' '))).toEqual(INTERACTIVE_QUEUES);
 });

@@ -5,7 +5,7 @@ import {
   WorkflowIdReusePolicy,
 } from '@temporalio/client';
 import { TypedSearchAttributes } from '@temporalio/common';
-import { type PRIORITY, TASK_QUEUES, type WORKFLOW_TYPES } from '../../../contract/temporal.ts';
+import { laneOf, type Priority, type WORKFLOW_TYPES } from '../../../contract/temporal.ts';
 import type { Logger } from '../../../lib/logger.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 
@@ -22,7 +22,8 @@ export interface WorkflowStart {
   input: object;
   accountId: string;
   requestId?: string;
-  priority: (typeof PRIORITY)[keyof typeof PRIORITY];
+  /** Of anything but `interactive`, the workflow runs in the background lane. */
+  priority: Priority;
   /** In addition to account and request. */
   searchAttributes?: SearchAttributes;
   /** Summary in the Temporal UI; encrypted like a payload. May name a patient by the caller's reference (decision 85). */
@@ -41,7 +42,7 @@ export interface WorkflowStart {
 }
 
 /**
- * Starts the workflow of committed work on the task queue `exchange`. Harmless if repeated. Returns `closed` if the workflow
+ * Starts the workflow of committed work on the task queue of its lane. Harmless if repeated. Returns `closed` if the workflow
  * has ended, unless it completed and the work is still open (decision 74). Throws if Temporal does not respond within 5 s.
  */
 export async function startOnce(temporal: Client, start: WorkflowStart): Promise<'open' | 'closed'> {
@@ -64,7 +65,7 @@ async function startedOrOpen(
     await temporal.withDeadline(Date.now() + START_TIMEOUT_MS, () =>
       temporal.workflow.start(start.type, {
         workflowId: start.id,
-        taskQueue: TASK_QUEUES.exchange,
+        taskQueue: laneOf(start.priority),
         args: [start.input],
         workflowIdReusePolicy: againAfterItsEnd
           ? WorkflowIdReusePolicy.ALLOW_DUPLICATE

@@ -22,17 +22,17 @@ import {
 } from '../../../contract/bulk-export-workflow.ts';
 import { TASK_QUEUES } from '../../../contract/temporal.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
+import { inOwnLane } from '../../shared/own-lane.ts';
 
 /** Failures on our side are retried until the step's deadline. A killed step continues after its last slice within seconds. */
-const { listExportPatients, exportSlices } = proxyActivities<
-  Pick<BulkExportActivities, 'listExportPatients' | 'exportSlices'>
->({
-  taskQueue: TASK_QUEUES.builds,
-  startToCloseTimeout: '1 hour',
-  scheduleToCloseTimeout: '24 hours',
-  heartbeatTimeout: '15 seconds',
-  retry: { initialInterval: '1 second', maximumInterval: '5 minutes' },
-});
+const builds = () =>
+  proxyActivities<Pick<BulkExportActivities, 'listExportPatients' | 'exportSlices'>>({
+    taskQueue: inOwnLane(TASK_QUEUES.builds),
+    startToCloseTimeout: '1 hour',
+    scheduleToCloseTimeout: '24 hours',
+    heartbeatTimeout: '15 seconds',
+    retry: { initialInterval: '1 second', maximumInterval: '5 minutes' },
+  });
 const { failExport } = proxyActivities<Pick<BulkExportActivities, 'failExport'>>({
   startToCloseTimeout: '30 seconds',
   retry: { initialInterval: '500ms', maximumInterval: '30 seconds' },
@@ -57,6 +57,7 @@ export async function bulkExport(input: BulkExportInput): Promise<BulkExportProg
     isPaused = false;
   });
 
+  const { listExportPatients, exportSlices } = builds();
   try {
     progress = await listExportPatients(input);
     while (progress.state === 'running') {

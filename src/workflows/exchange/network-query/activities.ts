@@ -3,6 +3,7 @@ import type { RecordActivities } from '../../../activities/exchange/network-quer
 import type { SourceActivities } from '../../../activities/exchange/network-query-source.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { TASK_QUEUES } from '../../../contract/temporal.ts';
+import { inOwnLane } from '../../shared/own-lane.ts';
 import { SOURCE_POLICIES } from './source-policy.ts';
 
 /**
@@ -13,7 +14,7 @@ import { SOURCE_POLICIES } from './source-policy.ts';
 export function sourceActivities(source: SourceType, remainingMs: number, summary: string) {
   const policy = SOURCE_POLICIES[source];
   return proxyActivities<SourceActivities>({
-    taskQueue: TASK_QUEUES.source(source),
+    taskQueue: inOwnLane(TASK_QUEUES.source(source)),
     startToCloseTimeout: policy.startToClose,
     scheduleToCloseTimeout: remainingMs,
     heartbeatTimeout: policy.heartbeatTimeout,

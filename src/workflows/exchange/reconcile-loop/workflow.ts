@@ -1,4 +1,5 @@
 import {
+  ActivityFailure,
   condition,
   continueAsNew,
   defineQuery,
@@ -7,23 +8,28 @@ import {
   proxyActivities,
   setCurrentDetails,
   setHandler,
+  TimeoutFailure,
   workflowInfo,
 } from '@temporalio/workflow';
 import type { ReconcileActivities } from '../../../activities/exchange/reconcile.ts';
 import {
   RECONCILE_LOOP_MESSAGES as MESSAGES,
+  type Reconciled,
   type ReconcileLoopInput,
   type ReconcileLoopStatus,
 } from '../../../contract/reconcile-workflow.ts';
+import { TASK_QUEUES } from '../../../contract/temporal.ts';
 import { describeStatus } from './describe-status.ts';
 
-const { reconcileLeftOvers } = proxyActivities<ReconcileActivities>({
+const ROUND = {
   startToCloseTimeout: '4 minutes',
   heartbeatTimeout: '30 seconds',
   // The next round soon does the same.
   retry: { maximumAttempts: 2 },
   summary: 'Complete work that a crash left unfinished',
-});
+} as const;
+/** The longest wait for a background worker, if the interval is longer. */
+const WORKER_AWAITED_MS = 60_000;
 
 /** About ten events per round. */
 const ROUNDS_MAX = 500;
@@ -31,6 +37,29 @@ const ROUNDS_MAX = 500;
 const RUN_MS = 12 * 60 * 60_000;
 /** Wait before the next round if there is more to do. */
 const BEHIND_MS = 1_000;
+
+/**
+ * Makes a round as background work. If no such worker takes it, because they are busy, missing or of an earlier version, makes
+ * it on the queue of this workflow.
+ */
+async function reconcileLeftOvers({ intervalMs, last }: ReconcileLoopStatus): Promise<Reconciled> {
+  const inBackground = proxyActivities<ReconcileActivities>({
+    ...ROUND,
+    taskQueue: TASK_QUEUES.background(TASK_QUEUES.exchange),
+    scheduleToStartTimeout: Math.min(intervalMs, WORKER_AWAITED_MS),
+  });
+  try {
+    return await inBackground.reconcileLeftOvers(last);
+  } catch (error) {
+    if (!hasNotStarted(error)) throw error;
+    return proxyActivities<ReconcileActivities>(ROUND).reconcileLeftOvers(last);
+  }
+}
+
+const hasNotStarted = (error: unknown): boolean =>
+  error instanceof ActivityFailure &&
+  error.cause instanceof TimeoutFailure &&
+  error.cause.timeoutType === 'SCHEDULE_TO_START';
 
 /**
  * Regularly completes work that was committed but then interrupted, for example accepted queries without a workflow and
@@ -69,7 +98,7 @@ export async function reconcileLoop(input: ReconcileLoopInput): Promise<void> {
     await condition(() => !status.isPaused);
     isDue = false;
     try {
-      status.last = await reconcileLeftOvers(status.last);
+      status.last = await reconcileLeftOvers(status);
       status.failure = undefined;
     } catch (error) {
       if (isCancellation(error)) throw error;

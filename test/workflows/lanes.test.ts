@@ -1,0 +1,88 @@
+import { Client, Connection } from '@temporalio/client';
+import { NativeConnection } from '@temporalio/worker';
+import { v7 as uuidv7 } from 'uuid';
+import { expect, inject, test } from 'vitest';
+import type { SourceStep, SourceStepInput } from '../../src/contract/network-query-steps.ts';
+import {
+  networkQueryWorkflowId,
+  PRIORITY,
+  type Priority,
+  WORKFLOW_TYPES,
+} from '../../src/contract/temporal.ts';
+import { startOnce } from '../../src/exchange/platform/workflows/start-workflow.ts';
+import { createDataConverter } from '../../src/temporal/data-converter.ts';
+import { activitySlots, createWorkers } from '../../src/temporal/workers.ts';
+import { createTestNamespace } from '../support/temporal-namespace.ts';
+import { testKeyRing } from '../support/test-keys.ts';
+import { workflowBundle } from '../support/workflow-bundle.ts';
+import { completed, eventually } from './network-query-environment.ts';
+import { installTestRuntime } from './network-query-runtime.ts';
+
+installTestRuntime();
+
+test('a query that a caller waits for ends while background queries occupy every slot of their lane', async () => {
+  const address = inject('temporalAddress');
+  const namespace = await createTestNamespace();
+  const dataConverter = createDataConverter(testKeyRing());
+  const [connection, native] = await Promise.all([
+    Connection.connect({ address }),
+    NativeConnection.connect({ address }),
+  ]);
+  const client = new Client({ connection, namespace, dataConverter });
+  let release = (): void => undefined;
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const held = new Set<string>();
+  const answers = { askSource: async (): Promise<SourceStep> => completed(1) };
+  const holds = {
+    askSource: async ({ requestId }: SourceStepInput): Promise<SourceStep> => {
+      held.add(requestId);
+      await released;
+      return completed(1);
+    },
+  };
+  const none = { none: () => undefined };
+  const workers = await createWorkers({
+    connection: native,
+    namespace,
+    dataConverter,
+    workflowBundle: await workflowBundle(),
+    activities: {
+      exchange: none,
+      'source-lab': answers,
+      'background-exchange': none,
+      'background-source-lab': holds,
+    },
+  });
+  const running = workers.map((worker) => worker.run());
+  const start = async (priority: Priority) => {
+    const requestId = uuidv7();
+    const id = networkQueryWorkflowId(requestId);
+    const accountId = uuidv7();
+    const input = { accountId, requestId, run: 0, sources: [{ source: 'lab', attempt: 1 }] };
+    const texts = { summary: 'A query', details: 'of one source' };
+    const type = WORKFLOW_TYPES.networkQuery;
+    await startOnce(client, { type, id, input, accountId, priority, ...texts, isOpen: async () => true });
+    return client.workflow.getHandle(id);
+  };
+  try {
+    const slots = activitySlots('background-source-lab');
+    const background = await Promise.all(
+      Array.from({ length: slots + 2 }, (_, index) =>
+        start(index % 2 === 0 ? PRIORITY.bulk : PRIORITY.monitoring),
+      ),
+    );
+    await eventually(() => held.size === slots, { withinMs: 60_000 });
+    const interactive = await start(PRIORITY.interactive);
+    expect(await interactive.result()).toMatchObject({ status: 'completed' });
+    expect(held.size).toBe(slots);
+    release();
+    for (const query of background) expect(await query.result()).toMatchObject({ status: 'completed' });
+  } finally {
+    release();
+    for (const worker of workers) worker.shutdown();
+    await Promise.all(running);
+    await Promise.all([connection.close(), native.close()]);
+  }
+});
