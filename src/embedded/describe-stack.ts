@@ -2,11 +2,7 @@ import colors from 'picocolors';
 import type { StackConnection } from './connection-file.ts';
 
 /** The text that `npm start` prints: addresses, API key, and the next command, which begins with `starter`. */
-export function describeStack(
-  connection: StackConnection,
-  dataDir: string,
-  starter = 'npm run starter --',
-): string {
+export function describeStack(connection: StackConnection, dataDir: string, starter: string): string {
   const rows: [string, string][] = [
     ['Gateway', connection.baseUrl],
     ['API reference', `${connection.baseUrl}/reference`],

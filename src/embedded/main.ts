@@ -54,7 +54,10 @@ await runForeground({
     });
   },
   async run(stack, { print, signal }) {
-    print(describeStack(stack.connection, readConfig(['DATA_DIR']).DATA_DIR));
+    const { DATA_DIR } = readConfig(['DATA_DIR']);
+    // Another terminal does not have the variable.
+    const folder = givenVariables(['DATA_DIR']).DATA_DIR === undefined ? '' : `DATA_DIR=${DATA_DIR} `;
+    print(describeStack(stack.connection, DATA_DIR, `${folder}npm run starter --`));
     if (process.argv.includes('--watch')) await restartOnChange(stack.restart, { signal, log: print });
     else await untilAborted(signal);
   },
