@@ -3,6 +3,7 @@ import { fc, test } from '@fast-check/vitest';
 import { describe, expect } from 'vitest';
 import { createCcdaConverter } from '../../../src/exchange/records/ccda/ccda-converter.ts';
 import { convertCcda } from '../../../src/exchange/records/ccda/convert.ts';
+import { tidyResources } from '../../../src/exchange/records/ccda/tidy.ts';
 import { openXml, startsAsXml } from '../../../src/exchange/records/ccda/xml-gate.ts';
 import { mergeDeliveries } from '../../../src/exchange/records/rules/merge.ts';
 import { loadCcda } from '../../../src/simulator/samples.ts';
@@ -110,6 +111,70 @@ describe('a C-CDA document', () => {
     const { resources, skippedSections } = converted(document(broken, `${PROCEDURES}${procedure('')}`));
     expect(skippedSections).toBe(1);
     expect(resources).toHaveLength(1);
+  });
+
+  test.each([
+    ['participant in its header', '<participant typeCode="IND"><associatedEntity/></participant>', ''],
+    ['translation of a code', '', '<methodCode code="a"><translation code="b"/></methodCode>'],
+    ['translation of a site', '', '<targetSiteCode code="a"><translation code="b"/></targetSiteCode>'],
+    ['participant of an entry', '', '<participant typeCode="LOC"><participantRole/></participant>'],
+  ])('may have a single %s', (_, inHeader, inEntry) => {
+    const text = document(`${PROCEDURES}${procedure(inEntry)}`).toString();
+    const { resources, skippedSections } = converted(Buffer.from(text.replace(HEADER, HEADER + inHeader)));
+    expect(skippedSections).toBe(0);
+    expect(resources.filter(({ resourceType }) => resourceType === 'Procedure')).toHaveLength(1);
+  });
+
+  test('may leave out what FHIR requires: a code, a date, the year', () => {
+    const uncoded = result('<value xsi:type="ST">Walks with a cane</value>').replace(
+      /<code [^>]*>/,
+      '<code nullFlavor="UNK"/>',
+    );
+    const undated = result('<value xsi:type="ST">positive</value>', '<effectiveTime value="00000000"/>');
+    const { resources } = converted(document(`${RESULTS}${uncoded}`, `${RESULTS}${undated}`));
+    expect(resources).toMatchObject([
+      { code: { extension: [{ valueCode: 'unknown' }] }, valueString: 'Walks with a cane' },
+      { valueString: 'positive' },
+    ]);
+    expect(resources[1]).not.toHaveProperty('effectiveDateTime');
+    expect(resources.flatMap(fhirIssues)).toEqual([]);
+  });
+
+  test('may leave out names and lines of an address, and put a qualification elsewhere', () => {
+    const unknown = { '@_nullFlavor': 'UNK' };
+    const [organization, practitioner, goal, ...others] = tidyResources(
+      [
+        {
+          resourceType: 'Organization',
+          name: unknown,
+          address: [
+            {
+              use: 'home',
+              line: ['1 Main St', unknown],
+              city: { '@_nullFlavor': 'NA', '#text': 'Norcross' },
+            },
+          ],
+        },
+        { resourceType: 'Practitioner', qualification: [{ text: 'Physician' }] },
+        {
+          resourceType: 'Goal',
+          category: [{ text: 'Colonoscopy' }],
+          description: { text: 'Unknown goal' },
+          subject: { display: 'Ann' },
+        },
+        { resourceType: 'Immunization', status: 'not-done', patient: { display: 'Ann' } },
+      ],
+      'u',
+      'p',
+    );
+    expect(organization).toEqual({
+      resourceType: 'Organization',
+      id: 'ccda.u.1',
+      address: [{ line: ['1 Main St'], city: 'Norcross' }],
+    });
+    expect(practitioner).toMatchObject({ qualification: [{ code: { text: 'Physician' } }] });
+    expect(goal).toMatchObject({ lifecycleStatus: 'proposed', description: { text: 'Colonoscopy' } });
+    expect(others).toEqual([]);
   });
 
   test('may give its elements a prefix', () => {

@@ -18,6 +18,6 @@ function outcomeOf(bytes: Uint8Array, names: CcdaNames): CcdaOutcome {
   try {
     return convertCcda(bytes, names);
   } catch {
-    return { kind: 'failed', reason: 'it is not well-formed' };
+    return { kind: 'failed', reason: 'it is not well-formed, or not as C-CDA prescribes' };
   }
 }

@@ -8,9 +8,10 @@ type Node = Record<string, unknown>;
 const PRECISION = 'D';
 
 /**
- * Rewrites, in place, parts of a parsed C-CDA document that the converter handles wrongly: dates (read as midnight UTC),
+ * Rewrites, in place, parts of a parsed C-CDA document that the converter handles wrongly: dates (read as midnight UTC), the year 0000,
  * time zones without a colon, a procedure's single time (expected as a period), doses (given an invented unit),
- * observation values of unsupported types (dropped), concerns with several subjects, allergies without a coded substance.
+ * observation values of unsupported types (dropped), concerns with several subjects, allergies without a coded substance, a
+ * single element where it expects a list.
  */
 export function prepareCcda(node: unknown): void {
   if (Array.isArray(node)) {
@@ -27,8 +28,21 @@ export function prepareCcda(node: unknown): void {
     else if (name === 'substanceAdministration') objectsOf(part).forEach(withDoseInWords);
     else if (name === 'observation') objectsOf(part).forEach(withKnownValue);
     prepareCcda(part);
+    if (LISTS_OF_ANY_ELEMENT.has(name) && !Array.isArray(part)) own[name] = [part];
   }
 }
+
+/**
+ * Elements that the converter takes for lists wherever they are. The parser makes lists of them only in some places, so a header with
+ * one participant, or a route with one translation, made the conversion fail.
+ */
+const LISTS_OF_ANY_ELEMENT: ReadonlySet<string> = new Set([
+  'entryRelationship',
+  'participant',
+  'performer',
+  'referenceRange',
+  'translation',
+]);
 
 /** The day on which the document was written. Call it before `prepareCcda`. */
 export function dayOfDocument({ effectiveTime }: Json): string | undefined {
@@ -40,7 +54,8 @@ export function dayOfDocument({ effectiveTime }: Json): string | undefined {
 function prepareTimes(node: unknown): void {
   for (const time of objectsOf(node) as Node[]) {
     const value = textOf(time['@_value']);
-    if (value !== undefined) time['@_value'] = preparedTime(value);
+    if (value?.startsWith('0000')) delete time['@_value'];
+    else if (value !== undefined) time['@_value'] = preparedTime(value);
     for (const name of ['low', 'high', 'center']) prepareTimes(time[name]);
   }
 }

@@ -64,9 +64,13 @@ function withOwnContainedIds(resource: Json): Json {
 /** Elements that every resource may have and that say nothing by themselves. */
 const BARE: ReadonlySet<string> = new Set(['resourceType', 'id', 'meta', 'text']);
 
-/** A panel without a date or value only groups results; it is dropped, the document still shows the grouping. */
+/**
+ * A panel without a date or value only groups results; it is dropped, the document still shows the grouping. An immunization
+ * without a vaccine is how documents write that nothing is known about any.
+ */
 function hasContent(resource: Json): boolean {
   const names = Object.keys(resource).filter((name) => !BARE.has(name));
+  if (resource.resourceType === 'Immunization' && resource.vaccineCode === undefined) return false;
   return resource.resourceType === 'Observation' && resource.hasMember !== undefined
     ? names.some((name) => /^(?:value|effective|component)/.test(name))
     : names.length > 0;
@@ -74,7 +78,8 @@ function hasContent(resource: Json): boolean {
 
 /**
  * A copy with references resolved and canonical URLs of systems, without empty objects, lists and texts, non-finite numbers,
- * unresolved references, and element ids; undefined when nothing is left.
+ * unresolved references, element ids, and the attributes that the converter left where an element has no value
+ * (`nullFlavor`); undefined when nothing is left.
  */
 function tidied(value: unknown, resolve: Resolve): unknown {
   if (typeof value === 'string') return value.trim() === '' ? undefined : value;
@@ -84,10 +89,12 @@ function tidied(value: unknown, resolve: Resolve): unknown {
   }
   if (value === null || (typeof value === 'number' && !Number.isFinite(value))) return undefined;
   if (!isJson(value)) return value;
+  // An element with attributes that the converter passed on as it was, instead of its text.
+  if (value['#text'] !== undefined) return tidied(value['#text'], resolve);
   const copy: Record<string, unknown> = {};
   let isEmpty = true;
   for (const name of Object.keys(value)) {
-    if (name === 'id' && value.resourceType === undefined) continue;
+    if ((name === 'id' && value.resourceType === undefined) || name.startsWith('@_')) continue;
     const part = tidied(replaced(name, value[name], resolve), resolve);
     if (part === undefined) continue;
     copy[name] = part;
@@ -118,11 +125,44 @@ function corrected(resource: Json): Json {
     delete named.type;
   }
   if (named.resourceType === 'Condition' && named.abatementDateTime !== undefined) endCondition(named);
+  CORRECTIONS[textOf(named.resourceType) ?? '']?.(named);
   // The converter gives every dose the same, wrong unit.
   for (const dosage of objectsOf(named.dosageInstruction) as Record<string, unknown>[])
     delete dosage.doseAndRate;
   return named;
 }
+
+/** What FHIR requires and the converter leaves out or puts elsewhere, where a document gives a null flavor or an unusual status. */
+const CORRECTIONS: Readonly<Record<string, (resource: Record<string, unknown>) => void>> = {
+  Goal: (goal) => {
+    // Of a status without an equivalent, such as `new`, this claims the least.
+    goal.lifecycleStatus ??= 'proposed';
+    const [topic] = objectsOf(goal.category);
+    if (topic !== undefined && objectsOf(goal.description)[0]?.text === 'Unknown goal')
+      goal.description = topic;
+  },
+  Immunization: (immunization) => {
+    if (immunization.occurrenceDateTime === undefined) immunization.occurrenceString ??= 'unknown';
+  },
+  Observation: (observation) => {
+    observation.code ??= ABSENT;
+  },
+  Organization: (organization) => {
+    // FHIR constraint org-2.
+    for (const address of objectsOf(organization.address) as Record<string, unknown>[])
+      if (address.use === 'home') delete address.use;
+  },
+  Practitioner: (practitioner) => {
+    const qualifications = objectsOf(practitioner.qualification);
+    if (qualifications.length === 0) return;
+    practitioner.qualification = qualifications.map((each) =>
+      each.code === undefined ? { code: each } : each,
+    );
+  },
+};
+const ABSENT = {
+  extension: [{ url: 'http://hl7.org/fhir/StructureDefinition/data-absent-reason', valueCode: 'unknown' }],
+};
 
 /** A condition with an abatement is not active (FHIR constraint con-4); the converter marks every listed problem active. */
 function endCondition(condition: Record<string, unknown>): void {
