@@ -2,6 +2,7 @@ import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import PDFDocument from 'pdfkit';
 import { renderDocument } from '../../src/exchange/documents/render.ts';
 import { loadCcda, loadSamplePatients } from '../../src/simulator/samples.ts';
+import { median } from '../command-parts.ts';
 
 /** Milliseconds of one document, each the median of the rounds. */
 export interface DocumentTimes {
@@ -76,6 +77,3 @@ function textsOf(node: unknown): string[] {
     return text === '' ? [] : [text];
   });
 }
-
-const median = (values: readonly number[]): number =>
-  [...values].sort((left, right) => left - right)[Math.floor(values.length / 2)] ?? Number.NaN;

@@ -18,6 +18,7 @@ import { insertSourcePatientIds } from '../../src/exchange/records/source-patien
 import { parseKeyRing } from '../../src/lib/key-ring.ts';
 import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';
 import { loadCcda, loadSamplePatients } from '../../src/simulator/samples.ts';
+import { median } from '../command-parts.ts';
 import { copyOf, deliveriesOfBundle, deliveriesOfSample, type SourceDelivery } from './deliveries.ts';
 
 export interface MergeBenchOptions {
@@ -228,7 +229,6 @@ function convertBoth(bytes: Buffer) {
     once(bare, () => convertCcdaToFhir(convertXmlToCcda(xml)));
     once(ours, () => convertCcda(bytes, { unit: 'bench', patientId: 'p' }));
   }
-  const median = (times: number[]) => times.sort((left, right) => left - right)[2] ?? Number.NaN;
   return { sizeBytes: bytes.length, bareMs: median(bare), oursMs: median(ours) };
 }
 

@@ -25,7 +25,7 @@ export interface BulkJob {
   /** Facility of the rows that name none. */
   facilityId: string;
   dryRun: boolean;
-  /** Set once a chunk has had nobody who was a patient before, as the next one probably has; cleared by one that has. */
+  /** Whether the chunk before had only new patients, as the next one then probably has. */
   expectsNew?: boolean;
 }
 
@@ -86,9 +86,9 @@ async function judgeAsNew(
   return judged;
 }
 
-/** `assume-new`: as if nobody were known who has one of the keys. */
+/** `assume-new`: as if no patient had any of the keys. */
 async function judge(tx: AccountTx, job: BulkJob, chunk: PreparedChunk, mode: ReadMode | 'assume-new') {
-  const known = mode === 'assume-new' ? nobody() : await findKnown(tx, job, [...chunk.keys], mode);
+  const known = mode === 'assume-new' ? noneKnown() : await findKnown(tx, job, [...chunk.keys], mode);
   const references = await checkReferences(tx, job.facilityId, chunk.lines);
 
   const lines = chunk.lines.map((line) => {
@@ -117,7 +117,7 @@ async function judge(tx: AccountTx, job: BulkJob, chunk: PreparedChunk, mode: Re
   return { judged, references };
 }
 
-const nobody = () => ({
+const noneKnown = () => ({
   persons: [],
   patients: new Map<string, StoredPatient>(),
   trialRows: new Map<string, number>(),

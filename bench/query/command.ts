@@ -1,0 +1,64 @@
+import { Command } from 'commander';
+import { loadSamplePatients } from '../../src/simulator/samples.ts';
+import { median, note, printJson, whole } from '../command-parts.ts';
+import { benchQueries } from './run.ts';
+
+export const queryCommand = new Command('query')
+  .description('our three-source query against a bare workflow with the same source calls and the same SQL')
+  .option('--queries <n>', 'queries of each variant per round', whole, 200)
+  .option('--rounds <n>', 'rounds', whole, 3)
+  .option('--in-flight <n>', 'queries in flight', whole, 40)
+  .option(
+    '--sample <key>',
+    `patient: ${loadSamplePatients()
+      .map(({ key }) => key)
+      .join(', ')}`,
+    'keith-kiehn',
+  )
+  .option('--profile <folder>', 'write a CPU profile of our last round')
+  .option('--job-queue', 'run our source steps as jobs of pg-boss, without Temporal, too')
+  .option('--json', 'print the result as one JSON line')
+  .action(
+    async ({
+      json,
+      ...options
+    }: {
+      queries: number;
+      rounds: number;
+      inFlight: number;
+      sample: string;
+      profile?: string;
+      jobQueue?: true;
+      json?: true;
+    }) => {
+      const result = await benchQueries(options, note);
+      type Figure = 'queriesPerSecond' | 'cpuSecondsPerQuery' | 'postgresCpuSecondsPerQuery';
+      const ratioTo = (floor: typeof result.bare, of: Figure) =>
+        median(result.ours.map((ours, round) => ours[of] / (floor[round]?.[of] ?? Number.NaN)));
+      const ratio = (of: Figure) => ratioTo(result.bare, of);
+      const summary = {
+        ...result,
+        ratios: {
+          queriesPerSecond: ratio('queriesPerSecond'),
+          cpuSecondsPerQuery: ratio('cpuSecondsPerQuery'),
+          postgresCpuSecondsPerQuery: ratio('postgresCpuSecondsPerQuery'),
+        },
+      };
+      if (json === true) return printJson(summary);
+      process.stdout.write(
+        [
+          `${result.resources} resources a query, ${options.inFlight} in flight, median of ${options.rounds} rounds`,
+          `history events: ours ${result.events.ours}, bare ${result.events.bare}`,
+          `queries/s: ${summary.ratios.queriesPerSecond.toFixed(2)} of the bare workflow's`,
+          `CPU per query: ${summary.ratios.cpuSecondsPerQuery.toFixed(2)} of the bare workflow's`,
+          `PostgreSQL's CPU per query: ${summary.ratios.postgresCpuSecondsPerQuery.toFixed(2)} of the bare workflow's`,
+          ...(options.jobQueue === true
+            ? [
+                `beside the same steps as jobs of pg-boss: queries/s ${ratioTo(result.jobQueue, 'queriesPerSecond').toFixed(2)}, CPU ${ratioTo(result.jobQueue, 'cpuSecondsPerQuery').toFixed(2)}, PostgreSQL's CPU ${ratioTo(result.jobQueue, 'postgresCpuSecondsPerQuery').toFixed(2)}`,
+              ]
+            : []),
+          '',
+        ].join('\n'),
+      );
+    },
+  );
