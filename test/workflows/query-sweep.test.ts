@@ -202,7 +202,8 @@ describe('a sweep', () => {
   });
 
   test('that a faulty deploy has stuck can be paused, resumed and cancelled', async () => {
-    const panel = await panelOf(6);
+    // More than the window of a workflow that is started anew, which has the usual pace: the sweep must not end before the last step.
+    const panel = await panelOf(60);
     onStart = async () => undefined;
     const sweep = await start(panel, { pageSize: 2, windowSize: 2 });
     await eventually(async () => (await countsOf(panel))?.started === 2);

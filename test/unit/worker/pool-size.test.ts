@@ -10,11 +10,11 @@ describe('the connections of a worker', () => {
     expect(warning('all', readConfig(['DATABASE_POOL_MAX'], {}).DATABASE_POOL_MAX)).toBeUndefined();
   });
 
-  test('are too few below one for six activities, and the warning says what to set', () => {
-    expect(warning('all', 17)).toBeUndefined();
-    expect(warning('all', 16)).toMatch(/is 16, too few for the 102 .* at least 17, or serve fewer queues/);
-    expect(warning('source-hie source-lab', 7)).toBeUndefined();
-    expect(warning('source-hie source-lab', 6)).toMatch(/at least 7/);
+  test('are too few below one for ten activities, and the warning says what to set', () => {
+    expect(warning('all', 19)).toBeUndefined();
+    expect(warning('all', 18)).toMatch(/is 18, too few for the 184 .* at least 19, or serve fewer queues/);
+    expect(warning('source-hie source-lab', 4)).toBeUndefined();
+    expect(warning('source-hie source-lab', 3)).toMatch(/at least 4/);
   });
 
   test('are not counted for the orchestrator, which uses no database', () => {
