@@ -115,25 +115,30 @@ const withoutNarrativeReferences = (extensions: unknown): unknown =>
 
 /** Corrects known errors of the converter, in place. */
 function corrected(resource: Json): Json {
-  const named = resource as Record<string, unknown>;
-  if (named.resourceType === 'Encounter' && !isEncounterClass(named.class)) {
-    named.class = { system: 'http://terminology.hl7.org/CodeSystem/v3-NullFlavor', code: 'UNK' };
-  }
-  // The converter marks every allergy as a food allergy.
-  if (named.resourceType === 'AllergyIntolerance') {
-    delete named.category;
-    delete named.type;
-  }
-  if (named.resourceType === 'Condition' && named.abatementDateTime !== undefined) endCondition(named);
-  CORRECTIONS[textOf(named.resourceType) ?? '']?.(named);
+  CORRECTIONS[textOf(resource.resourceType) ?? '']?.(resource as Record<string, unknown>);
   // The converter gives every dose the same, wrong unit.
-  for (const dosage of objectsOf(named.dosageInstruction) as Record<string, unknown>[])
+  for (const dosage of objectsOf(resource.dosageInstruction) as Record<string, unknown>[])
     delete dosage.doseAndRate;
-  return named;
+  return resource;
 }
 
-/** What FHIR requires and the converter leaves out or puts elsewhere, where a document gives a null flavor or an unusual status. */
+/**
+ * What the converter invents, and what FHIR requires but the converter leaves out or puts elsewhere when a document gives a
+ * null flavor or an unusual status.
+ */
 const CORRECTIONS: Readonly<Record<string, (resource: Record<string, unknown>) => void>> = {
+  AllergyIntolerance: (allergy) => {
+    // The converter marks every allergy as a food allergy.
+    delete allergy.category;
+    delete allergy.type;
+  },
+  Condition: (condition) => {
+    if (condition.abatementDateTime !== undefined) endCondition(condition);
+  },
+  Encounter: (encounter) => {
+    if (!isEncounterClass(encounter.class))
+      encounter.class = { system: 'http://terminology.hl7.org/CodeSystem/v3-NullFlavor', code: 'UNK' };
+  },
   Goal: (goal) => {
     // Of a status without an equivalent, such as `new`, this claims the least.
     goal.lifecycleStatus ??= 'proposed';
