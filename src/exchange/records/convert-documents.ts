@@ -225,7 +225,7 @@ async function writeOutcome(
       await deleteConverted(tx, patientId, part, keptIds);
       const { source, sourceDocumentId: convertedFrom } = part;
       await upsertResources(tx, { patientId, source, documentId: part.id, convertedFrom }, resources);
-      return noteConverted(tx, patientId, part, resources.length, outcome.skippedSections);
+      return noteConverted(tx, patientId, part, resources.length, unconvertedParts(outcome));
     }
   }
 }
@@ -269,15 +269,25 @@ function asCollected(resource: Json): CollectedResource {
   };
 }
 
+/** What can be read in the document only. */
+function unconvertedParts({
+  skippedSections,
+  leftOutEntries,
+}: CcdaOutcome & { kind: 'converted' }): string | undefined {
+  const parts = [
+    skippedSections === 0 ? [] : `${skippedSections} of its sections`,
+    leftOutEntries === 0 ? [] : `${leftOutEntries} of its entries`,
+  ].flat();
+  return parts.length === 0 ? undefined : `${parts.join(' and ')} could not be converted`;
+}
+
 async function noteConverted(
   tx: AccountTx,
   patientId: string,
   document: UnconvertedDocument,
   resources: number,
-  skippedSections: number,
+  reason: string | undefined,
 ): Promise<void> {
-  const reason =
-    skippedSections === 0 ? undefined : `${skippedSections} of its sections could not be converted`;
   const isNew = await insertConversion(tx, patientId, document.id, {
     outcome: 'converted',
     resources,

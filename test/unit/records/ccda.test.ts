@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fc, test } from '@fast-check/vitest';
-import { describe, expect } from 'vitest';
+import { describe, expect, vi } from 'vitest';
 import { createCcdaConverter } from '../../../src/exchange/records/ccda/ccda-converter.ts';
 import { convertCcda } from '../../../src/exchange/records/ccda/convert.ts';
 import { tidyResources } from '../../../src/exchange/records/ccda/tidy.ts';
@@ -9,6 +9,19 @@ import { mergeDeliveries } from '../../../src/exchange/records/rules/merge.ts';
 import { loadCcda } from '../../../src/simulator/samples.ts';
 import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from '../../support/deliveries.ts';
 import { fhirIssues } from '../../support/fhir-issues.ts';
+
+/** A title of a section at which the library fails: what it fails at is repaired when it is known. */
+const UNREADABLE = 'Unreadable';
+vi.mock('@medplum/ccda', async (importOriginal) => {
+  const library = await importOriginal<typeof import('@medplum/ccda')>();
+  const convertCcdaToFhir: typeof library.convertCcdaToFhir = (ccda, options) => {
+    const components = ccda.component?.structuredBody?.component ?? [];
+    if (components.some(({ section }) => section.some(({ title }) => title === UNREADABLE)))
+      throw new Error('Unreadable section');
+    return library.convertCcdaToFhir(ccda, options);
+  };
+  return { ...library, convertCcdaToFhir };
+});
 
 const NAMES = { unit: 'u', patientId: 'p' };
 const HEADER = `<?xml version="1.0"?><ClinicalDocument xmlns="urn:hl7-org:v3" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">
@@ -107,7 +120,7 @@ describe('a C-CDA document', () => {
   });
 
   test('loses a section that cannot be read, and no other', () => {
-    const broken = '<title>No template</title><entry><substanceAdministration/></entry>';
+    const broken = `<title>${UNREADABLE}</title>`;
     const { resources, skippedSections } = converted(document(broken, `${PROCEDURES}${procedure('')}`));
     expect(skippedSections).toBe(1);
     expect(resources).toHaveLength(1);

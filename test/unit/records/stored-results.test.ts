@@ -13,10 +13,10 @@ import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from '../../s
  * every record is merged (or every document converted) again, and put the new hash here.
  */
 const CONVERTED_BY_RULES: Readonly<Record<number, string>> = {
-  2: '9e3b19d6aded262a3afd6842c3926d67',
+  3: 'b2dcf7e71c02d317c096d8829e2a7073',
 };
 const MERGED_BY_RULES: Readonly<Record<number, string>> = {
-  4: '08c7627d98ed9f9d43fba610090dfb90',
+  4: '3993df360575a0d4084555a0f6421b9c',
 };
 
 const digest = (results: unknown): string =>

@@ -1,9 +1,14 @@
 import { type Ccda, convertCcdaToFhir } from '@medplum/ccda';
 import { isJson, type Json } from '../rules/json.ts';
+import { asStated } from './as-stated.ts';
 import { dropNarratives, emptySections } from './empty-sections.ts';
+import { takeLeftOut } from './left-out.ts';
+import { type NamedStatements, nameStatements } from './named-statements.ts';
+import { nameByNarrative } from './narrative-names.ts';
 import { dropNullEntries, negated, takeNegated } from './negation.ts';
 import { dayOfDocument, prepareCcda, withoutTimeMarks } from './prepare.ts';
 import { readCcda } from './read-ccda.ts';
+import { prepareSections } from './sections.ts';
 import { tidyResources } from './tidy.ts';
 import { isClinicalDocument, openXml } from './xml-gate.ts';
 
@@ -12,7 +17,10 @@ export type CcdaConversion =
       kind: 'converted' /** The Patient of the document header, without an id. */;
       patient: Json;
       resources: Json[];
+      /** Sections that could not be converted. */
       skippedSections: number;
+      /** Entries of other sections that can be read in the document only. */
+      leftOutEntries: number;
     }
   | { kind: 'not-cda' }
   /** Binary, or text without markup. */
@@ -48,12 +56,16 @@ export function convertCcda(bytes: Uint8Array, names: CcdaNames): CcdaConversion
   }
   const document = ccda as unknown as Json;
   const day = dayOfDocument(document);
+  prepareSections(document);
   const empty = emptySections(document, day);
+  nameByNarrative(document);
   dropNarratives(document);
   prepareCcda(ccda);
   dropNullEntries(document);
-  const denied = NEGATION.test(xml.text) ? convertNegated(document, day) : NOTHING_DENIED;
-  const { bundle, skippedSections } = convertSections(ccda);
+  const { leftOut, relatives } = takeLeftOut(document);
+  const statements = nameStatements(document);
+  const denied = NEGATION.test(xml.text) ? convertNegated(document, statements, day) : NOTHING_DENIED;
+  const { bundle, skippedSections } = convertSections(ccda, statements);
   const header = bundle.find(({ resourceType }) => resourceType === 'Patient');
   if (header === undefined) return { kind: 'skipped', reason: 'it names no patient' };
   // The converter gives it a random id.
@@ -61,37 +73,51 @@ export function convertCcda(bytes: Uint8Array, names: CcdaNames): CcdaConversion
   return {
     kind: 'converted',
     patient,
-    resources: tidyResources([...bundle, ...denied.resources, ...empty], names.unit, names.patientId),
+    resources: tidyResources(
+      [...bundle, ...relatives, ...denied.resources, ...empty],
+      names.unit,
+      names.patientId,
+    ),
     skippedSections: skippedSections + denied.skippedSections,
+    leftOutEntries: leftOut + denied.leftOut,
   };
 }
 
 const NEGATION = /negationInd\s*=\s*["'](?:true|1)["']/;
-const NOTHING_DENIED = { resources: [] as Json[], skippedSections: 0 };
+const NOTHING_DENIED = { resources: [] as Json[], skippedSections: 0, leftOut: 0 };
 
 /** Removes the negated entries from the document and converts them separately. */
-function convertNegated(document: Json, day: string | undefined): typeof NOTHING_DENIED {
+function convertNegated(
+  document: Json,
+  statements: NamedStatements,
+  day: string | undefined,
+): typeof NOTHING_DENIED {
   const { denied, leftOut } = takeNegated(document);
-  const { bundle, skippedSections } = convertSections(denied as unknown as Ccda);
+  const { bundle, skippedSections } = convertSections(denied as unknown as Ccda, statements);
   const resources = bundle.map((resource) => negated(resource, day)).filter(isJson);
-  return { resources, skippedSections: skippedSections + leftOut };
+  return { resources, skippedSections, leftOut };
 }
 
 const isWhole = (xml: string): boolean =>
   /<\/(?:[A-Za-z][\w.-]*:)?ClinicalDocument\s*>/.test(xml.trimEnd().slice(-2_000));
 
 /** Converts the whole document at once; if that fails, section by section. */
-function convertSections(ccda: Ccda): { bundle: Json[]; skippedSections: number } {
+function convertSections(
+  ccda: Ccda,
+  statements: NamedStatements,
+): { bundle: Json[]; skippedSections: number } {
   try {
-    return { bundle: resourcesOf(ccda), skippedSections: 0 };
+    return { bundle: resourcesOf(ccda, statements), skippedSections: 0 };
   } catch {
     const sections = ccda.component?.structuredBody?.component ?? [];
     let skippedSections = 0;
-    const bundle: Json[] = resourcesOf({ ...ccda, component: undefined } as unknown as Ccda);
+    const bundle: Json[] = resourcesOf({ ...ccda, component: undefined } as unknown as Ccda, statements);
     for (const section of sections) {
       try {
         const alone = { ...ccda, component: { structuredBody: { component: [section] } } } as unknown as Ccda;
-        bundle.push(...resourcesOf(alone).filter(({ resourceType }) => resourceType !== 'Patient'));
+        bundle.push(
+          ...resourcesOf(alone, statements).filter(({ resourceType }) => resourceType !== 'Patient'),
+        );
       } catch {
         skippedSections += 1;
       }
@@ -100,12 +126,14 @@ function convertSections(ccda: Ccda): { bundle: Json[]; skippedSections: number 
   }
 }
 
-function resourcesOf(ccda: Ccda): Json[] {
+function resourcesOf(ccda: Ccda, statements: NamedStatements): Json[] {
   const bundle = convertCcdaToFhir(ccda, { ignoreUnsupportedSections: true });
   // The Composition repeats the document, which is stored.
   const entries: readonly { resource?: { resourceType: string } }[] = bundle.entry ?? [];
   const resources = entries.flatMap(({ resource }) =>
-    resource === undefined || resource.resourceType === 'Composition' ? [] : [resource],
+    resource === undefined || resource.resourceType === 'Composition'
+      ? []
+      : [asStated(resource as unknown as Json, statements)],
   );
   return JSON.parse(withoutTimeMarks(JSON.stringify(resources))) as Json[];
 }

@@ -47,7 +47,7 @@ function wordsOf(text: unknown): string | undefined {
 }
 
 /** The only text in a node; '' when it has none, undefined when it has several. */
-function singleText(node: unknown): string | undefined {
+export function singleText(node: unknown): string | undefined {
   if (typeof node === 'string' || typeof node === 'number') return String(node).trim();
   const parts = Array.isArray(node)
     ? (node as unknown[])

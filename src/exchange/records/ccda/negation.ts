@@ -126,6 +126,8 @@ export function negated(resource: Json, day: string | undefined): Json | undefin
       return { ...resource, status: 'not-done' };
     case 'MedicationRequest':
       return notTaken(resource, day);
+    case 'ServiceRequest':
+      return { ...resource, doNotPerform: true };
     case 'Observation':
       return resource.hasMember === undefined ? notFound(resource) : undefined;
     default:

@@ -95,10 +95,10 @@ function asPeriod(procedure: Json): void {
 /** Writes the dose into the text, which becomes the dosage instruction; the converter's own dose has an invented unit. */
 function withDoseInWords(administration: Json): void {
   const [dose] = objectsOf(administration.doseQuantity);
-  const value = textOf(dose?.['@_value']);
-  if (value === undefined) return;
+  const amount = dose === undefined ? undefined : valueText(dose);
+  if (amount === undefined) return;
   const written = textOf(administration.text);
-  const words = `Dose: ${[value, textOf(dose?.['@_unit'])].filter((part) => part !== undefined).join(' ')}`;
+  const words = `Dose: ${amount}`;
   (administration as Node).text = written === undefined ? words : `${written} (${words})`;
 }
 
@@ -123,7 +123,10 @@ function withSubstance(act: Json): void {
   const subject = subjectOf(act) as Node | undefined;
   const value = objectsOf(subject?.value)[0];
   if (subject === undefined || !isAllergy(subject)) return;
-  const [participant] = objectsOf(subject.participant);
+  withAllReactions(subject);
+  const participants = objectsOf(subject.participant);
+  const participant = participants.find((each) => each['@_typeCode'] === 'CSM') ?? participants[0];
+  if (participant !== undefined) subject.participant = [participant];
   const role = objectsOf(participant?.participantRole)[0];
   const entity = objectsOf(role?.playingEntity)[0];
   const code = objectsOf(entity?.code)[0];
@@ -134,6 +137,17 @@ function withSubstance(act: Json): void {
   const named = name === undefined ? value : { '@_displayName': name };
   if (named === undefined) return;
   subject.participant = [{ '@_typeCode': 'CSM', participantRole: { playingEntity: { code: named } } }];
+}
+
+/** Joins the reactions of an allergy to one relationship: the converter reads only the first. */
+function withAllReactions(allergy: Node): void {
+  const relationships = objectsOf(allergy.entryRelationship);
+  const reactions = relationships.filter((each) => each['@_typeCode'] === 'MFST');
+  if (reactions.length < 2) return;
+  allergy.entryRelationship = [
+    ...relationships.filter((each) => !reactions.includes(each)),
+    { '@_typeCode': 'MFST', observation: reactions.flatMap(({ observation }) => objectsOf(observation)) },
+  ];
 }
 
 const ALLERGY_OBSERVATION = ['2.16.840.1.113883.10.20.22.4.7', '2.16.840.1.113883.10.20.24.3.90'];
@@ -147,13 +161,25 @@ const wordsIn = (node: unknown): string | undefined =>
     ? wordsIn(node[0])
     : (textOf(node) ?? (isJson(node) ? textOf(node['#text']) : undefined));
 
-const KNOWN_VALUES = ['PQ', 'CO', 'CD', 'CE', 'ST', 'INT'];
+const KNOWN_VALUES = ['CD', 'CE', 'ST'];
+const NUMBERS = ['INT', 'PQ', 'REAL'];
+const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
 
 function withKnownValue(observation: Json): void {
   for (const value of objectsOf(observation.value) as Node[]) {
     const type = textOf(value['@_xsi:type']);
-    if (type === 'REAL') value['@_xsi:type'] = 'PQ';
-    if (type === undefined || type === 'REAL' || KNOWN_VALUES.includes(type)) continue;
+    const number = textOf(value['@_value']);
+    if (type === undefined || KNOWN_VALUES.includes(type)) continue;
+    // A coded ordinal; the converter expects a number.
+    if (type === 'CO' && textOf(value['@_code']) !== undefined) {
+      value['@_xsi:type'] = 'CD';
+      continue;
+    }
+    if (number !== undefined && NUMBER.test(number) && (NUMBERS.includes(type) || type === 'CO')) {
+      value['@_xsi:type'] = type === 'INT' && Number.isSafeInteger(Number(number)) ? 'INT' : 'PQ';
+      continue;
+    }
+    // Anything else is kept as text: of `1,000` or `120/80` the converter would read only the beginning.
     const text = valueText(value);
     if (text === undefined) delete (observation as Node).value;
     else {
@@ -170,10 +196,11 @@ function valueText(value: Json): string | undefined {
     const number = textOf(first?.['@_value']);
     return number === undefined ? undefined : [number, textOf(first?.['@_unit'])].filter(Boolean).join(' ');
   };
+  const excludes = (node: unknown): boolean => objectsOf(node)[0]?.['@_inclusive'] === 'false';
   const [low, high] = [quantity(value.low), quantity(value.high)];
   if (low !== undefined && high !== undefined) return `${low} - ${high}`;
-  if (low !== undefined) return `>= ${low}`;
-  if (high !== undefined) return `<= ${high}`;
+  if (low !== undefined) return `${excludes(value.low) ? '>' : '>='} ${low}`;
+  if (high !== undefined) return `${excludes(value.high) ? '<' : '<='} ${high}`;
   const [numerator, denominator] = [quantity(value.numerator), quantity(value.denominator)];
   if (numerator !== undefined && denominator !== undefined) return `${numerator} / ${denominator}`;
   return textOf(value['#text']) ?? quantity(value);

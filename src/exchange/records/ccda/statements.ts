@@ -1,4 +1,5 @@
-import { isJson, type Json, objectsOf } from '../rules/json.ts';
+import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
+import type { SectionKind } from './sections.ts';
 
 /** Elements of an entry that are clinical statements. */
 export const STATEMENTS = [
@@ -41,3 +42,20 @@ export const isNegatedEntry = (entry: Json): boolean => statedIn(entry).some(isN
 export const isNegatedPart = (part: Json): boolean =>
   // A negated subject negates the whole concern.
   !isSubject(part) && STATEMENTS.some((kind) => objectsOf(part[kind]).some(isNegated));
+
+/** Moods of a statement that has come true: an event, or a criterion of one that some documents write beside it. */
+const TRUE_MOODS = ['EVN', 'EVN.CRT', undefined];
+
+/** Whether a statement is a request, an intention or a proposal rather than something that has happened. */
+export const isPlanned = (node: Json): boolean => !TRUE_MOODS.includes(textOf(node['@_moodCode']));
+
+/** The code of a statement's status, in lower case. */
+export const statusOf = ({ statusCode }: Json): string | undefined =>
+  textOf(objectsOf(statusCode)[0]?.['@_code'])?.toLowerCase();
+
+/** A statement of a document, and the kind of section it is in. */
+export interface Statement {
+  kind: (typeof STATEMENTS)[number];
+  node: Json;
+  section: SectionKind | undefined;
+}

@@ -61,6 +61,17 @@ function timesText(repeat: unknown): string | undefined {
   return `${times} every ${period === 1 ? unit.slice(0, -1) : `${String(period)} ${unit}`}`;
 }
 
+/** The status of a prescription, and whether it is only planned; what a patient reports as taken is not, though it has that intent. */
+export const prescriptionStatus = ({ status, intent, reportedBoolean, reportedReference }: Json): string =>
+  unique([
+    statusText(status),
+    ['plan', 'proposal'].includes(String(intent)) &&
+    reportedBoolean !== true &&
+    reportedReference === undefined
+      ? 'planned only'
+      : undefined,
+  ]).join(', ');
+
 export const isCurrent = ({ content }: SummaryEntry): boolean =>
   CURRENT.includes(textOf(content.status) ?? 'unknown');
 const prescription =
@@ -72,7 +83,7 @@ const prescription =
       medicationName(entry, lookup),
       directions(content.dosageInstruction ?? content.dosage),
       firstDay(content, 'authoredOn', 'effectiveDateTime', 'effectivePeriod', 'dateAsserted'),
-      statusText(content.status),
+      prescriptionStatus(content),
       unique([
         referenceText(content.requester) ?? referenceText(content.informationSource),
         conceptTexts(content.reasonCode),

@@ -1,5 +1,5 @@
 import { type Json, objectsOf } from '../rules/json.ts';
-import { isActive, onset, stateOf } from './condition.ts';
+import { isActive, isOfEncounter, onset, stateOf } from './condition.ts';
 import { row } from './parts.ts';
 import { type Denial, ORIGIN, type SectionRule } from './section.ts';
 import { isSocial } from './social-findings.ts';
@@ -39,7 +39,7 @@ export const problems: SectionRule = {
       types: ['Condition'],
       columns: [{ title: 'Problem' }, { title: 'From' }, { title: 'Until' }, { title: 'Status' }, ORIGIN],
       row: (entry) =>
-        isActive(entry) || isSocial(entry.content)
+        isActive(entry) || isOfEncounter(entry) || isSocial(entry.content)
           ? undefined
           : row(
               conceptText(entry.content.code),
@@ -48,6 +48,15 @@ export const problems: SectionRule = {
               stateOf(entry),
               entry.origin,
             ),
+    },
+    {
+      caption: 'Diagnoses at encounters, of which the sources do not say whether they are active',
+      types: ['Condition'],
+      columns: [{ title: 'Diagnosis' }, { title: 'Date' }, ORIGIN],
+      row: (entry) =>
+        isOfEncounter(entry) && !isSocial(entry.content)
+          ? row(conceptText(entry.content.code), onset(entry), entry.origin)
+          : undefined,
     },
   ],
 };

@@ -386,3 +386,59 @@ describe('circumstances', () => {
     ).toHaveLength(2);
   });
 });
+
+test('a diagnosis at an encounter is not an active problem unless a source says so', async () => {
+  const diagnosis = (id: string, rest: object) => ({
+    resourceType: 'Condition',
+    id,
+    code: { text: id },
+    category: category('encounter-diagnosis'),
+    onsetDateTime: '2012-01-01',
+    ...rest,
+  });
+  const clinicalStatus = { coding: [{ code: 'active' }], text: 'Active' };
+  const contents = [
+    diagnosis('Pneumonia', {}),
+    diagnosis('Asthma', { clinicalStatus }),
+    diagnosis('Fracture', { abatementDateTime: '2012-03-01' }),
+  ];
+  const shown = (await gather(partsOf(readerOf([PATIENT, ...contents])))).flatMap((part) =>
+    part.kind === 'table'
+      ? [part.caption]
+      : part.kind === 'row' && ['Pneumonia', 'Asthma', 'Fracture'].includes(part.cells[0]?.text ?? '')
+        ? [part.cells[0]?.text]
+        : [],
+  );
+  const from = shown.indexOf('Active problems');
+  expect(shown.slice(from, from + 6)).toEqual([
+    'Active problems',
+    'Asthma',
+    'Past problems',
+    'Fracture',
+    'Diagnoses at encounters, of which the sources do not say whether they are active',
+    'Pneumonia',
+  ]);
+});
+
+test('a medication that is only planned says so; one that the patient reports to take does not', async () => {
+  const request = (id: string, rest: object) => ({
+    resourceType: 'MedicationRequest',
+    id,
+    status: 'active',
+    medicationCodeableConcept: { text: id },
+    ...rest,
+  });
+  const rows = await rowsOf(
+    [
+      request('Aspirin', { intent: 'plan' }),
+      request('Ibuprofen', { intent: 'plan', reportedBoolean: true }),
+      request('Naproxen', { intent: 'order' }),
+    ],
+    'medications',
+  );
+  expect(rows.map((cells) => [cells[0], cells[3]]).sort()).toEqual([
+    ['Aspirin', 'Active, planned only'],
+    ['Ibuprofen', 'Active'],
+    ['Naproxen', 'Active'],
+  ]);
+});

@@ -1,4 +1,4 @@
-import { isActive, onset, stateOf } from '../condition.ts';
+import { isActive, isOfEncounter, onset, stateOf } from '../condition.ts';
 import type { SummaryEntry } from '../entry.ts';
 import { allergyReactions } from '../problems.ts';
 import { isSocial } from '../social-findings.ts';
@@ -53,6 +53,7 @@ export const problemsBlock: BlockRule = {
     return {
       take: (entry) => {
         if (isSocial(entry.content)) others.add('social or other finding');
+        else if (isOfEncounter(entry)) others.add('diagnosis at an encounter', 'diagnoses at encounters');
         else if (!isActive(entry)) others.add('past problem');
         else {
           const name = conceptText(entry.content.code) ?? 'Unnamed problem';

@@ -1,9 +1,9 @@
 import { drugName } from '../../rules/drug-name.ts';
 import { textOf } from '../../rules/json.ts';
 import type { SummaryEntry } from '../entry.ts';
-import { directions, isCurrent, medicationName } from '../medications.ts';
+import { directions, isCurrent, medicationName, prescriptionStatus } from '../medications.ts';
 import type { OverviewItem } from '../parts.ts';
-import { amountText, counted, firstDay, statusText, unique } from '../words.ts';
+import { amountText, counted, firstDay, unique } from '../words.ts';
 import { type BlockRule, Counts, isOfLastYear } from './block-rule.ts';
 
 /** Dispenses with these statuses gave the patient nothing. */
@@ -46,11 +46,8 @@ export const medicationsBlock: BlockRule = {
       drug.orders += 1;
       if (name !== title) drug.products = unique([...drug.products, name]);
       drug.directions = unique([...drug.directions, directions(content.dosageInstruction ?? content.dosage)]);
-      if (content.status !== 'active')
-        drug.statuses = unique([
-          ...drug.statuses,
-          statusText(content.status)?.toLowerCase() ?? 'status unknown',
-        ]);
+      const status = prescriptionStatus(content).toLowerCase() || 'status unknown';
+      if (status !== 'active') drug.statuses = unique([...drug.statuses, status]);
     }
 
     function dispense({ content }: SummaryEntry, name: string): void {
