@@ -2,6 +2,7 @@ import type { OperationOutcomeIssue } from 'fhir/r4.js';
 import { withAddressesAt } from '../records/rules/attachment-addresses.ts';
 import type { Json } from '../records/rules/json.ts';
 import { type Subset, subsetOf } from './rules/subset.ts';
+import { INCLUDED_MAX } from './search-record.ts';
 import { type ServedResource, servedProvenance } from './served-resources.ts';
 
 export const FHIR_JSON = 'application/fhir+json; charset=utf-8';
@@ -86,3 +87,15 @@ export const searchIssues = (
     ? []
     : [{ severity: 'warning', code: 'incomplete', diagnostics: incomplete } satisfies OperationOutcomeIssue]),
 ];
+
+/** What a page did not include, and how to get it. */
+export const leftOutIssues = (leftOut: number): OperationOutcomeIssue[] =>
+  leftOut === 0
+    ? []
+    : [
+        {
+          severity: 'warning',
+          code: 'too-costly',
+          diagnostics: `${leftOut} of the resources to be included are left out: one answer includes at most ${INCLUDED_MAX}, fewer if they are large. Ask for fewer matches (_count, _id), or read the others by their ids.`,
+        },
+      ];

@@ -17,12 +17,6 @@ export function requireScope(request: FastifyRequest, type: string): void {
   throw new ForbiddenError(`This requires the scope system/${type}.rs; your token has: ${scopes.join(' ')}`);
 }
 
-/** Those of the resources that the caller may read. */
-export const permitted = <R extends { resourceType: string }>(
-  request: FastifyRequest,
-  resources: readonly R[],
-): R[] => resources.filter(({ resourceType }) => mayRead(request, resourceType));
-
 /**
  * The requested types, or without any those that the caller may read; undefined means all.
  *

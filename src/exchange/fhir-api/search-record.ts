@@ -5,7 +5,7 @@ import { parseLocalReference, referencesIn } from '../records/rules/references.t
 import { matchesAll } from '../records/rules/search-clauses.ts';
 import { searchEntries } from '../records/rules/search-index.ts';
 import type { SearchRequest } from './rules/search-request.ts';
-import { readServed, readSomeServed, type ServedResource } from './served-resources.ts';
+import { readSomeServed, type ServedResource } from './served-resources.ts';
 
 export interface RecordPage {
   matches: ServedResource[];
@@ -44,23 +44,35 @@ export async function searchRecord(
   return { matches, next: place };
 }
 
+/** Included resources of one page at most. Fewer when they are too large to hold at once. */
+export const INCLUDED_MAX = 1_000;
+
+export interface Included {
+  resources: ServedResource[];
+  /** How many further ones the matches refer to. */
+  leftOut: number;
+}
+
 /** The resources that `matches` refer to at these elements, each once and without the matches themselves. */
 export async function readIncluded(
   tx: AccountTx,
   patientId: string,
   matches: readonly ServedResource[],
   paths: readonly string[],
-): Promise<ServedResource[]> {
+  mayInclude: (resourceType: string) => boolean,
+): Promise<Included> {
   const known = new Set(matches.map(({ id }) => id));
   const wanted = new Map<string, { resourceType: string; id: string }>();
   for (const { json } of matches)
     for (const path of paths)
       for (const reference of path === '*' ? referencesIn(json) : referencesAt(json, path.split('.'))) {
         const target = parseLocalReference(reference);
-        if (target === undefined || known.has(target.id)) continue;
+        if (target === undefined || known.has(target.id) || !mayInclude(target.type)) continue;
         wanted.set(target.id, { resourceType: target.type, id: target.id });
       }
-  return readServed(tx, patientId, [...wanted.values()]);
+  const targets = [...wanted.values()].slice(0, INCLUDED_MAX);
+  const { served, read } = await readSomeServed(tx, patientId, targets);
+  return { resources: served, leftOut: wanted.size - read };
 }
 
 function referencesAt(value: unknown, [name, ...rest]: readonly string[]): string[] {

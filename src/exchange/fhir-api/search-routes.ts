@@ -5,16 +5,24 @@ import { callerOf } from '../platform/http/plugins/auth.ts';
 import { completenessMeta, incompleteness } from '../records/completeness.ts';
 import { readRecordCompleteness } from '../records/completeness-store.ts';
 import type { FoundPlace } from '../records/record-search-store.ts';
-import { type BundleLink, FHIR_JSON, searchEntriesOf, searchIssues, searchset } from './bundles.ts';
+import {
+  type BundleLink,
+  FHIR_JSON,
+  leftOutIssues,
+  searchEntriesOf,
+  searchIssues,
+  searchset,
+} from './bundles.ts';
 import { SERVED_TYPES } from './capability-statement.ts';
 import { countMatches } from './count-matches.ts';
 import type { FhirDeps } from './deps.ts';
+import { HELD_BYTES_MAX, HeldBytes } from './held-bytes.ts';
 import { countPatients, searchPatients } from './patient-search.ts';
 import { matchesSearch, readRecordedConsents, type SearchPlace, searchServed } from './recorded-consents.ts';
 import { checkSearch, pairsOf } from './request-parameters.ts';
 import { type PatientCriteria, parsePatientSearch } from './rules/patient-criteria.ts';
 import { parseSearch, type SearchPair, type SearchRequest } from './rules/search-request.ts';
-import { mayRead, permitted, requireScope } from './scope-check.ts';
+import { mayRead, requireScope } from './scope-check.ts';
 import { placesOfIds, readIncluded, searchRecord } from './search-record.ts';
 import { readServed, type ServedResource } from './served-resources.ts';
 
@@ -80,7 +88,9 @@ async function searchOneType(deps: FhirDeps, type: string, request: FastifyReque
     const found = await searchServed(tx, { patientId, resourceType: type, request: search }, place);
     return {
       page: found,
-      included: permitted(request, await readIncluded(tx, patientId, found.matches, search.include)),
+      included: await readIncluded(tx, patientId, found.matches, search.include, (type) =>
+        mayRead(request, type),
+      ),
       standing: await readRecordCompleteness(tx, patientId),
     };
   });
@@ -94,11 +104,11 @@ async function searchOneType(deps: FhirDeps, type: string, request: FastifyReque
     },
     searchEntriesOf(deps.base, patientId, {
       ...page,
-      included,
+      included: included.resources,
       subset: search.subset,
       withProvenance: search.withProvenance && mayRead(request, 'Provenance'),
     }),
-    searchIssues(search.ignored, incompleteness(standing)),
+    [...searchIssues(search.ignored, incompleteness(standing)), ...leftOutIssues(included.leftOut)],
   );
 }
 
@@ -143,6 +153,8 @@ async function searchByIds(deps: FhirDeps, type: string, search: SearchRequest, 
     }),
   );
   let total = consents.length;
+  let notIncluded = 0;
+  const held = new HeldBytes();
   for (const [patientId, own] of byPatient) {
     await deps.records.merge(accountId, patientId);
     const found = await deps.store.asAccount(accountId, async (tx) => {
@@ -152,12 +164,19 @@ async function searchByIds(deps: FhirDeps, type: string, search: SearchRequest, 
       for (let place: FoundPlace | undefined, isLast = false; !isLast; isLast = place === undefined) {
         const page = await searchRecord(tx, { patientId, resourceType: type, request: wanted }, place);
         matches.push(...page.matches);
+        if (!held.take(page.matches)) throw tooLarge();
         place = page.next;
       }
-      return {
+      const { resources: included, leftOut } = await readIncluded(
+        tx,
+        patientId,
         matches,
-        included: permitted(request, await readIncluded(tx, patientId, matches, search.include)),
-      };
+        search.include,
+        (each) => mayRead(request, each),
+      );
+      notIncluded += leftOut;
+      if (!held.take(included)) throw tooLarge();
+      return { matches, included };
     });
     total += found.matches.length;
     entries.push(
@@ -171,12 +190,19 @@ async function searchByIds(deps: FhirDeps, type: string, search: SearchRequest, 
   const patientIds = [...byPatient.keys(), ...consents.map(({ patientId }) => patientId)];
   await deps.audit.write(request, [...new Set(patientIds)]);
   const links = await linksOf(deps, type, search.used, undefined);
-  return searchset(
-    { links, total },
-    search.isCountOnly ? [] : entries,
-    searchIssues(search.ignored, undefined),
-  );
+  return searchset({ links, total }, search.isCountOnly ? [] : entries, [
+    ...searchIssues(search.ignored, undefined),
+    ...leftOutIssues(notIncluded),
+  ]);
 }
+
+const tooLarge = () =>
+  new InvalidRequestError([
+    {
+      path: '_id',
+      message: `names resources that are together larger than ${HELD_BYTES_MAX / 1_000_000} MB; ask for fewer ids at a time`,
+    },
+  ]);
 
 async function searchForPatients(deps: FhirDeps, request: FastifyRequest) {
   const { pairs, place } = await openPage<string>(deps, 'Patient', request);
@@ -189,13 +215,13 @@ async function searchForPatients(deps: FhirDeps, request: FastifyRequest) {
     const links = await linksOf(deps, 'Patient', search.used, undefined);
     return searchset({ links, total }, [], searchIssues(search.ignored, undefined));
   }
-  const ids = await deps.store.asAccount(accountId, (tx) => searchPatients(tx, search, place));
-  const entries = await patientEntries(deps, accountId, ids, {
+  const found = await deps.store.asAccount(accountId, (tx) => searchPatients(tx, search, place));
+  const { entries, ids } = await patientEntries(deps, accountId, found, {
     subset: search.subset,
     withProvenance: search.withProvenance && mayRead(request, 'Provenance'),
   });
   await deps.audit.write(request, ids);
-  const next = ids.length === search.count ? ids.at(-1) : undefined;
+  const next = found.length === search.count || ids.length < found.length ? ids.at(-1) : undefined;
   const isAll = place === undefined && next === undefined;
   return searchset(
     { links: await linksOf(deps, 'Patient', search.used, next), total: isAll ? ids.length : undefined },
@@ -204,21 +230,26 @@ async function searchForPatients(deps: FhirDeps, request: FastifyRequest) {
   );
 }
 
+/** The entries of these Patients, or of the first of them, with their ids: large ones make a short page. */
 async function patientEntries(
   deps: FhirDeps,
   accountId: string,
-  ids: readonly string[],
+  found: readonly string[],
   options: Pick<PatientCriteria, 'withProvenance' | 'subset'>,
 ) {
   const entries = [];
-  for (const patientId of ids) {
+  const ids = [];
+  const held = new HeldBytes();
+  for (const patientId of found) {
     await deps.records.merge(accountId, patientId);
     const matches = await deps.store.asAccount(accountId, (tx) =>
       readServed(tx, patientId, [{ resourceType: 'Patient', id: patientId }]),
     );
     entries.push(...searchEntriesOf(deps.base, patientId, { matches, ...options }));
+    ids.push(patientId);
+    if (!held.take(matches)) break;
   }
-  return entries;
+  return { entries, ids };
 }
 
 /** @throws NotFoundError */
