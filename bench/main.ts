@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { EXIT_USAGE } from '../src/lib/process.ts';
 import { actionsCommand } from './actions/command.ts';
 import { bulkCommand, bulkEngineCommand } from './bulk/command.ts';
 import { documentsCommand } from './documents/command.ts';
@@ -33,4 +34,7 @@ program.addCommand(peersCommand);
 program.addCommand(actionsCommand);
 program.addCommand(exportCommand);
 program.addCommand(matchingCommand);
+// Commander's own code is 1, which says that a benchmark failed.
+for (const command of [program, ...program.commands])
+  command.exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : EXIT_USAGE));
 await program.parseAsync();

@@ -3,12 +3,17 @@ import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { generateApiKey } from './exchange/accounts/rules/api-key.ts';
 import { generateWebhookKey } from './exchange/platform/outbox/webhook-key.ts';
+import { EXIT_USAGE } from './lib/process.ts';
 
 /**
  * `npm run secrets [-- <folder>]`: creates the secret files that docker-compose.yml mounts, and keeps existing ones. Only
  * the owner may open the folder. The files in it are world-readable, because containers read them as other users.
  */
-const folder = process.argv[2] ?? 'deploy/secrets';
+const [folder = 'deploy/secrets', ...further] = process.argv.slice(2);
+if (folder.startsWith('-') || further.length > 0) {
+  process.stderr.write('npm run secrets -- [folder]    (default: deploy/secrets)\n');
+  process.exit(EXIT_USAGE);
+}
 
 const token = () => randomBytes(32).toString('base64url');
 /** Unused until an operator writes a value into the file. */

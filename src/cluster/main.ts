@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { givenVariables, readConfig } from '../config.ts';
 import { describeStack } from '../embedded/describe-stack.ts';
 import { runForeground, untilAborted } from '../embedded/foreground.ts';
+import { givenWords } from '../embedded/given-words.ts';
 import { outsideParts } from '../embedded/outside-parts.ts';
 import { lockHolder } from '../embedded/stack-lock.ts';
 import { type Cluster, startCluster } from './cluster.ts';
@@ -13,7 +14,7 @@ const { DATA_DIR, LOG_LEVEL } = readConfig(['DATA_DIR', 'LOG_LEVEL']);
 /** Apart from that of `npm start`, whose blobs and workflows are kept otherwise. */
 const dataDir = join(DATA_DIR, 'cluster');
 
-if (process.argv.includes('roll')) await askToRoll();
+if (givenWords('npm run cluster', ['roll']).has('roll')) await askToRoll();
 else
   await runForeground({
     start({ print, onStart, signal }) {

@@ -1,4 +1,5 @@
 import { ConfigError } from '../config.ts';
+import { EXIT_USAGE } from '../lib/process.ts';
 import { createStartProgress, type StartListener } from './start-progress.ts';
 import { onStopSignal } from './stop-signals.ts';
 
@@ -40,7 +41,7 @@ export async function runForeground<S extends ForegroundStack>({ start, run }: F
     // Ctrl-C during the start is not a failure.
     if (signal.aborted) print('Stopped.');
     else {
-      process.exitCode = 1;
+      process.exitCode = error instanceof ConfigError ? EXIT_USAGE : 1;
       const message = error instanceof Error ? error.message : String(error);
       process.stderr.write(`${error instanceof ConfigError ? '' : 'The stack did not start: '}${message}\n`);
     }

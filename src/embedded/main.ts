@@ -3,6 +3,7 @@ import { MLLP_VARIABLES } from '../exchange/notifications/mllp/open-mllp.ts';
 import { TRACE_VARIABLES } from '../lib/tracing/config.ts';
 import { describeStack } from './describe-stack.ts';
 import { runForeground, untilAborted } from './foreground.ts';
+import { givenWords } from './given-words.ts';
 import { outsideParts } from './outside-parts.ts';
 import { restartOnChange } from './restart-on-change.ts';
 import { startStack } from './stack.ts';
@@ -14,6 +15,8 @@ const LIMITS = [
   'SHARED_CONNECTIONS_MAX',
   'ACCOUNT_REQUESTS_MAX',
 ] as const;
+
+const words = givenWords('npm start', ['--observe', '--watch']);
 
 /** `npm start`: runs the whole system on this machine in the foreground until Ctrl-C. `npm run dev` adds --watch; `-- --observe` starts Prometheus and Grafana too. */
 await runForeground({
@@ -49,7 +52,7 @@ await runForeground({
         worker: givenVariables(['DATABASE_POOL_MAX', 'WORKER_VERSIONING', 'BUILD_ID', ...TRACE_VARIABLES]),
         receiver: givenVariables(TRACE_VARIABLES),
       },
-      observe: process.argv.includes('--observe'),
+      observe: words.has('--observe'),
       signal,
     });
   },
@@ -58,7 +61,7 @@ await runForeground({
     // Another terminal does not have the variable.
     const folder = givenVariables(['DATA_DIR']).DATA_DIR === undefined ? '' : `DATA_DIR=${DATA_DIR} `;
     print(describeStack(stack.connection, DATA_DIR, `${folder}npm run starter --`));
-    if (process.argv.includes('--watch')) await restartOnChange(stack.restart, { signal, log: print });
+    if (words.has('--watch')) await restartOnChange(stack.restart, { signal, log: print });
     else await untilAborted(signal);
   },
 });

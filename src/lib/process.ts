@@ -13,9 +13,12 @@ export interface RunningProcess {
 /** Longer than any drain (a worker's grace time is 20 s), and shorter than a container platform's usual limit (30 s). */
 const STOP_TIMEOUT_MS = 28_000;
 
+/** Exit code after a start with a configuration or options that are not valid. */
+export const EXIT_USAGE = 2;
+
 /**
- * Runs an entry point: starts it, stops it on SIGTERM and SIGINT, and exits with code 0 after a drain and 1 after a failure.
- * A second signal exits at once. Configuration errors are printed as plain lines; everything else is logged. After the start
+ * Runs an entry point: starts it, stops it on SIGTERM and SIGINT, and exits with code 0 after a drain, 1 after a failure and 2 if
+ * its configuration is not valid. A second signal exits at once. Configuration errors are printed as plain lines; everything else is logged. After the start
  * the environment no longer contains our variables: `start` must read all that it needs.
  */
 export async function runProcess(
@@ -73,7 +76,10 @@ async function stopAndExit(
 }
 
 function fail(logger: Logger, error: unknown, message: string): void {
-  if (error instanceof ConfigError) process.stderr.write(`${error.message}\n`);
-  else logger.fatal({ err: error }, message);
+  if (error instanceof ConfigError) {
+    process.stderr.write(`${error.message}\n`);
+    process.exit(EXIT_USAGE);
+  }
+  logger.fatal({ err: error }, message);
   process.exit(1);
 }

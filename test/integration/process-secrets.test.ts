@@ -114,7 +114,7 @@ describe('a process that cannot start does not quote a secret', () => {
     );
     const { child, output } = start(entry, { ...quiet, [name]: value });
     const [code] = await once(child, 'exit');
-    expect(code).toBe(1);
+    expect([1, 2]).toContain(code);
     expect(output().length).toBeGreaterThan(0);
     expect(output()).not.toContain(MARK);
   });

@@ -29,12 +29,16 @@ describe('the simulator as a process', () => {
   }, 30_000);
 
   test('refuses to start without credentials for a source, and names what is missing', async () => {
-    const child = start({ ...credentials, LAB_BEARER_TOKEN: '' });
+    const child = start({ ...credentials, LAB_BEARER_TOKEN: '', HIE_CLIENT_SECRET: '' });
     let errors = '';
     child.stderr.on('data', (chunk) => {
       errors += chunk;
     });
-    expect((await once(child, 'close'))[0]).toBe(1);
-    expect(errors).toContain('LAB_BEARER_TOKEN');
+    expect((await once(child, 'close'))[0]).toBe(2);
+    expect(errors.trim().split('\n')).toEqual([
+      'The configuration is not valid; set these environment variables:',
+      '  HIE_BEARER_TOKEN, or HIE_CLIENT_ID and HIE_CLIENT_SECRET: are missing',
+      '  LAB_BEARER_TOKEN, or LAB_CLIENT_ID and LAB_CLIENT_SECRET: are missing',
+    ]);
   }, 30_000);
 });

@@ -5,10 +5,13 @@ import { Command, Option } from 'commander';
 import color from 'picocolors';
 import { onStopSignal } from '../../embedded/stop-signals.ts';
 import { onClosedOutput } from '../../lib/closed-output.ts';
+import { EXIT } from '../exit-codes.ts';
 import { runDemo } from './run.ts';
 
 /** `npm run demo`: onboards patients on a whole stack, in a temporary folder that is removed at the end. */
 const program = new Command('npm run demo --')
+  // Commander's own code is 1.
+  .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? EXIT.done : EXIT.usage))
   .description(
     'Onboard five patients from three sources while the sources misbehave, and check that every fault was handled.',
   )
