@@ -26,19 +26,20 @@ export const isBuiltIn = (text: string): boolean =>
 export function showable(text: string): { text: string; isWhole: boolean } {
   if (/^[ -~]*$/.test(text)) return { text, isWhole: true };
   let isWhole = true;
-  const shown = [...text.normalize('NFC').replaceAll(/\s+/gu, ' ')].map((character) => {
-    if (isBuiltInCharacter(character)) return character;
-    const known = WRITTEN_AS[character];
-    if (known !== undefined) return known;
-    if (/[\p{Cc}\p{Cf}\p{Cs}\p{Variation_Selector}]/u.test(character)) return '';
+  const plain = [...text.normalize('NFC')].map((character) => {
+    if (UNSEEN.test(character) && !/\s/u.test(character)) return '';
     if (character.length === 1) return character;
-    const plain = [...character.normalize('NFKD')];
-    if (plain.every(({ length }) => length === 1)) return plain.join('');
+    const equivalent = character.normalize('NFKD');
+    if ([...equivalent].every(({ length }) => length === 1)) return equivalent;
     isWhole = false;
     return '?';
   });
-  return { text: shown.join(''), isWhole };
+  // Only now: without a character that is not seen, or with an equivalent, two blanks or two parts of a letter may be neighbours.
+  const shown = [...plain.join('').normalize('NFC').replaceAll(/\s+/gu, ' ')];
+  return { text: shown.map((character) => WRITTEN_AS[character] ?? character).join(''), isWhole };
 }
+
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Variation_Selector}]/u;
 
 /** Breaks text into lines; word widths are cached. */
 export class LineBreaker {

@@ -84,12 +84,18 @@ test.each([
 
 const anyText = fc.string({ unit: 'binary', maxLength: 60 });
 
-property.prop([anyText])('no character is lost or doubled on the way to the page', (text) => {
-  const shown = showable(text).text;
-  const letters = (of: string) => [...of].filter((each) => /[\p{L}\p{N}]/u.test(each)).sort();
-  expect(letters(drawn(shown).join(''))).toEqual(letters(shown));
-  expect(showable(shown)).toEqual({ text: shown, isWhole: true });
-});
+/** Found by chance: two blanks when the character between them is gone, and equivalents that are written otherwise or in parts. */
+const FOUND: [string][] = [['¡\t\u0000\t'], ['𝝻'], ['🈓']];
+
+property.prop([anyText], { examples: FOUND })(
+  'no character is lost or doubled on the way to the page',
+  (text) => {
+    const shown = showable(text).text;
+    const letters = (of: string) => [...of].filter((each) => /[\p{L}\p{N}]/u.test(each)).sort();
+    expect(letters(drawn(shown).join(''))).toEqual(letters(shown));
+    expect(showable(shown)).toEqual({ text: shown, isWhole: true });
+  },
+);
 
 property.prop([anyText], { numRuns: 300 })('any text can be drawn', async (text) => {
   const pages = pagesOf('Ann');
