@@ -73,10 +73,20 @@ const ALL_SOURCES = { hie: { enabled: true }, pharmacy: { enabled: true }, lab: 
 /** The gateway on a database of its own; queries are written for real, and their start is only noted. */
 export async function createTestGateway({
   onEvents,
+  connectionWaitMs,
   ...overrides
-}: Partial<GatewayDeps> & { onEvents?: EventsCommitted } = {}): Promise<TestGateway> {
+}: Partial<GatewayDeps> & {
+  onEvents?: EventsCommitted;
+  connectionWaitMs?: number;
+} = {}): Promise<TestGateway> {
   const database = await createTestDatabase();
-  const store = createStore({ databaseUrl: database.databaseUrl, poolMax: 12, accountMax: 6, sharedMax: 2 });
+  const store = createStore({
+    databaseUrl: database.databaseUrl,
+    poolMax: 12,
+    accountMax: 6,
+    sharedMax: 2,
+    connectionWaitMs,
+  });
   if (onEvents !== undefined) store.onEventsCommitted(onEvents);
   const blobFolder = await mkdtemp(join(tmpdir(), 'gateway-blobs-'));
   const blobs = await openFileBlobStore(blobFolder, testKeyRing());

@@ -62,6 +62,8 @@ export interface StoreOptions {
   accountMax?: number;
   /** Maximum number of connections that accounts share evenly while several are active; at least one each. Default: no sharing. */
   sharedMax?: number;
+  /** How long a transaction waits for a connection, or for its account's turn, before it is refused. Default: 10 s. */
+  connectionWaitMs?: number;
   /** Called when an idle connection breaks, for example on a restart of the server. */
   onIdleError?: (error: Error) => void;
 }
@@ -70,11 +72,11 @@ const POOL_MAX = 20;
 const CONNECTION_WAIT_MS = 10_000;
 
 export function createStore(options: StoreOptions): Store {
-  const { poolMax = POOL_MAX } = options;
+  const { poolMax = POOL_MAX, connectionWaitMs = CONNECTION_WAIT_MS } = options;
   const pool = new pg.Pool({
     connectionString: options.databaseUrl,
     max: poolMax,
-    connectionTimeoutMillis: CONNECTION_WAIT_MS,
+    connectionTimeoutMillis: connectionWaitMs,
     statement_timeout: 60_000,
     idle_in_transaction_session_timeout: 60_000,
   });
@@ -87,7 +89,7 @@ export function createStore(options: StoreOptions): Store {
     for (const listener of connectionListeners) listener(waitedMs);
   };
   const db = new Kysely<Database>({ dialect: new BoundDialect({ pool, onConnection }) });
-  const inTurn = createTurns(poolMax, options);
+  const inTurn = createTurns(poolMax, connectionWaitMs, options);
   const listeners: EventsCommitted[] = [];
   const announce = (accountId: string, eventIds: readonly string[]) => {
     if (eventIds.length > 0) for (const listener of listeners) listener(accountId, eventIds);
@@ -123,10 +125,10 @@ export function createStore(options: StoreOptions): Store {
   };
 }
 
-function createTurns(poolMax: number, { accountMax, sharedMax }: StoreOptions) {
+function createTurns(poolMax: number, waitMs: number, { accountMax, sharedMax }: StoreOptions) {
   if (accountMax === undefined) return <T>(_accountId: string, work: () => Promise<T>) => work();
   const atOnceMax = Math.max(1, Math.min(accountMax, Math.floor(poolMax / 2)));
-  const turns = new AccountTurns({ atOnceMax, sharedMax, waitMs: CONNECTION_WAIT_MS });
+  const turns = new AccountTurns({ atOnceMax, sharedMax, waitMs });
   return <T>(accountId: string, work: () => Promise<T>) => turns.run(accountId, work);
 }
 
