@@ -3,9 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import color from 'picocolors';
 import { type Cluster, startCluster } from '../../src/cluster/cluster.ts';
+import type { Refusal } from '../../src/cluster/proxy/refusals.ts';
 import { seededRandom } from '../../test/support/seeded-random.ts';
 import { attachToStack, type StackAccess } from '../../test/support/stack.ts';
 import { cause } from './cluster/faults.ts';
+import { type FaultTime, judgeRequests } from './cluster/judge-requests.ts';
 import { importLargePanel } from './cluster/large-import.ts';
 import { CLUSTER_FAULTS, planClusterFaults } from './cluster/plan.ts';
 import { renderRun } from './mixed/reliability.ts';
@@ -29,15 +31,29 @@ export async function soakCluster(options: ClusterSoakOptions): Promise<void> {
   const interrupted = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort());
   print(color.bold(`Starting the cluster in ${dataDir} …`));
-  const cluster = await startCluster({ dataDir, log: print });
+  const refusals: Refusal[] = [];
+  const faults: FaultTime[] = [];
+  const cluster = await startCluster({
+    dataDir,
+    log: print,
+    onRefusal: (refusal) => void refusals.push(refusal),
+  });
   try {
     const stack = await attachToStack(dataDir, cluster.connection);
-    const run = await runFaults(cluster, stack, options, interrupted.signal).finally(() => stack.detach());
-    const { requests, repeated, failed } = cluster.requests;
-    if (failed > 0) run.losses.push(`${failed} requests failed at the proxy`);
+    const run = await runFaults(cluster, stack, faults, options, interrupted.signal).finally(() =>
+      stack.detach(),
+    );
+    const { requests, repeated, postponed, failed, abandoned } = cluster.requests;
+    const judged = judgeRequests(refusals, faults);
+    for (const line of judged.lines) print(`Requests refused ${line}`);
+    run.losses.push(...judged.losses);
     for (const loss of run.losses) print(color.red(`✗ ${loss}`));
     const rows = [
-      ['requests; repeated by the proxy; failed', `${requests}; ${repeated}; ${failed}`],
+      ['requests; repeated by the proxy', `${requests}; ${repeated}`],
+      [
+        'postponed (503 with Retry-After); left by the client; failed',
+        `${postponed}; ${abandoned}; ${failed}`,
+      ],
       ['rows imported meanwhile', options.rows],
     ] as const;
     print(
@@ -46,7 +62,7 @@ export async function soakCluster(options: ClusterSoakOptions): Promise<void> {
     if (options.json !== undefined)
       await writeFile(
         options.json,
-        `${JSON.stringify({ ...run, requests: cluster.requests }, undefined, 2)}\n`,
+        `${JSON.stringify({ ...run, requests: cluster.requests, faultTimes: faults, refusals }, undefined, 2)}\n`,
       );
     if (run.losses.length === 0) print(color.green('✓ No request failed; nothing lost, doubled or stuck.'));
     process.exitCode = run.losses.length === 0 ? 0 : 1;
@@ -59,6 +75,7 @@ export async function soakCluster(options: ClusterSoakOptions): Promise<void> {
 async function runFaults(
   cluster: Cluster,
   stack: StackAccess,
+  times: FaultTime[],
   options: ClusterSoakOptions,
   signal: AbortSignal,
 ): Promise<Omit<MixedRun, 'seed' | 'minutes'>> {
@@ -68,7 +85,12 @@ async function runFaults(
   const importing = importLargePanel(stack, { rows: Number(options.rows), timeoutMs: IMPORT_TIMEOUT_MS });
   const run = await runDisturbed(stack, {
     faults: planClusterFaults(seededRandom(Number(options.seed))),
-    cause: (fault) => cause(cluster, fault),
+    async cause(fault) {
+      const time: FaultTime = { what: `${fault.kind} (${fault.target})`, beganAt: Date.now() };
+      times.push(time);
+      await cause(cluster, fault);
+      time.endedAt = Date.now();
+    },
     endsWithinMs: Number(options.minutes) * 60_000,
     faultsMin: CLUSTER_FAULTS.length,
     wavesAtOnce: WAVES_AT_ONCE,

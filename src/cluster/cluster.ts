@@ -1,3 +1,5 @@
+import { createWriteStream } from 'node:fs';
+import { join } from 'node:path';
 import type { StackConnection } from '../embedded/connection-file.ts';
 import { allOrThrow, openStack, type StackSite, type StartedParts } from '../embedded/open-stack.ts';
 import {
@@ -13,6 +15,7 @@ import { ensureSecrets } from '../embedded/stack-secrets.ts';
 import { reachable, startDatabase } from '../embedded/stack-servers.ts';
 import { CLUSTER_PORT_NAMES, GATEWAYS } from './cluster-ports.ts';
 import { type ProxyCounts, startProxy } from './proxy/proxy.ts';
+import type { Refusal } from './proxy/refusals.ts';
 import { rollCluster, rollInTurn } from './roll.ts';
 import type { RunningParts } from './running-parts.ts';
 import { getSeaweedFs } from './seaweedfs/program.ts';
@@ -23,7 +26,10 @@ import { buildName, startWorkers } from './worker-groups.ts';
 export type ClusterOptions = Pick<
   StackOptions,
   'dataDir' | 'log' | 'logLevel' | 'onStart' | 'ports' | 'outside' | 'signal'
->;
+> & {
+  /** Learns of each request that the proxy could not answer as it should; logs/proxy.log has them too. */
+  onRefusal?: (refusal: Refusal) => void;
+};
 
 export interface Cluster {
   readonly connection: StackConnection;
@@ -94,8 +100,19 @@ async function startParts(
   const { facts } = prepared;
 
   const gateways = GATEWAYS.map((name) => ({ name, url: `http://127.0.0.1:${ports[name]}` }));
-  const proxy = await startProxy({ port: ports.gateway, backends: gateways.map(({ url }) => url) });
-  closers.push(() => proxy.close());
+  const refusals = createWriteStream(join(dataDir, 'logs', 'proxy.log'), { flags: 'a' });
+  const proxy = await startProxy({
+    port: ports.gateway,
+    backends: gateways.map(({ url }) => url),
+    onRefusal: (refusal) => {
+      refusals.write(`${JSON.stringify(refusal)}\n`);
+      options.onRefusal?.(refusal);
+    },
+  });
+  closers.push(async () => {
+    await proxy.close();
+    refusals.end();
+  });
   const environment = workerEnvironment(facts);
   await allOrThrow([
     ...GATEWAYS.map((name) =>

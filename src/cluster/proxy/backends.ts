@@ -27,11 +27,11 @@ export class Backends {
     return from[this.#turn % from.length];
   }
 
-  /** Waits for a ready server; undefined when there was none until the deadline. */
-  async waitForNext(deadlineAt: number, failed?: string): Promise<string | undefined> {
+  /** Waits for a ready server; undefined when there was none until the deadline or the end of the client. */
+  async waitForNext(deadlineAt: number, client: AbortSignal, failed?: string): Promise<string | undefined> {
     for (;;) {
       const url = this.next(failed);
-      if (url !== undefined || Date.now() > deadlineAt || this.#closing.signal.aborted) return url;
+      if (url !== undefined || Date.now() > deadlineAt || client.aborted) return url;
       await sleep(POLL_MS);
     }
   }

@@ -1,19 +1,34 @@
 import { once } from 'node:events';
 import { Agent, createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
-import { pipeline } from 'node:stream/promises';
-import { withoutHops } from '../../lib/hop-by-hop.ts';
 import { Backends } from './backends.ts';
+import { answerInstead, passAnswer } from './pass-answer.ts';
+import { pathPattern, type Refusal, type Refused } from './refusals.ts';
 import { mayBeRepeated } from './repeatable.ts';
-import { type Outcome, send } from './send.ts';
+import { type Answer, type Outcome, send } from './send.ts';
 
 export interface ProxyCounts {
   requests: number;
   /** Sent to a server again, after the first one did not answer. */
   repeated: number;
-  /** Answered with 500 or above, or cut. */
+  /** Answered with 503 and Retry-After: nothing was done, and the client knows when to come again. */
+  postponed: number;
+  /** Answered with anything else of 500 or above, or cut. */
   failed: number;
+  /** The client left before it was answered. */
+  abandoned: number;
 }
+
+interface ProxyOptions {
+  port: number;
+  backends: readonly string[];
+  /** Learns of each request that is postponed or fails. */
+  onRefusal?: (refusal: Refusal) => void;
+  holdMs?: number;
+}
+
+/** The answer of a gateway, or why there is none. */
+type Forwarded = { answer: Answer; backend: string } | { mayHaveTakenEffect: boolean };
 
 /** A reverse proxy in front of several gateways. */
 export interface GatewayProxy {
@@ -24,8 +39,11 @@ export interface GatewayProxy {
   close(): Promise<void>;
 }
 
-/** How long a request waits for a server that is ready, such as while PostgreSQL starts again. */
-const HOLD_MS = 30_000;
+/**
+ * How long a request waits for a server that is ready, such as while PostgreSQL starts again. Shorter than clients wait: they
+ * should learn that they may come again, instead of leaving without an answer.
+ */
+const HOLD_MS = 15_000;
 const SOCKETS_MAX = 256;
 const HOST = '127.0.0.1';
 
@@ -34,44 +52,55 @@ const HOST = '127.0.0.1';
  * HEAD, or with an Idempotency-Key) is sent to another one; any other only if nothing of it had been sent. A 503 of a gateway
  * that says it is not ready counts as a lost answer. One of a gateway that is ready is passed on: it sheds load.
  */
-export async function startProxy(options: {
-  port: number;
-  backends: readonly string[];
-}): Promise<GatewayProxy> {
+export async function startProxy(options: ProxyOptions): Promise<GatewayProxy> {
+  const { holdMs = HOLD_MS } = options;
   const backends = new Backends(options.backends);
   const agent = new Agent({ keepAlive: true, maxSockets: SOCKETS_MAX });
   const closing = new AbortController();
-  const counts: ProxyCounts = { requests: 0, repeated: 0, failed: 0 };
+  const counts: ProxyCounts = { requests: 0, repeated: 0, postponed: 0, failed: 0, abandoned: 0 };
 
   async function answer(incoming: IncomingMessage, reply: ServerResponse): Promise<void> {
+    const receivedAt = new Date().toISOString();
     counts.requests += 1;
     const client = new AbortController();
     reply.once('close', () => client.abort());
-    const signal = AbortSignal.any([client.signal, closing.signal]);
+    const note = (refused: Refused, backend?: string) => {
+      counts[refused.isPostponed ? 'postponed' : 'failed'] += 1;
+      const { method = '', url } = incoming;
+      const endedAt = new Date().toISOString();
+      options.onRefusal?.({ receivedAt, endedAt, method, path: pathPattern(url), backend, ...refused });
+    };
     try {
-      const outcome = await forward(incoming, signal);
-      if (outcome === undefined || 'failed' in outcome) refuse(reply, outcome);
-      else await pass(outcome, reply);
-      if (reply.statusCode >= 500) counts.failed += 1;
+      const forwarded = await forward(incoming, AbortSignal.any([client.signal, closing.signal]));
+      client.signal.throwIfAborted();
+      if ('mayHaveTakenEffect' in forwarded) note(answerInstead(reply, forwarded.mayHaveTakenEffect));
+      else {
+        const refused = await passAnswer(forwarded.answer, reply, client.signal);
+        if (refused !== undefined) note(refused, forwarded.backend);
+      }
     } catch {
-      if (!client.signal.aborted) counts.failed += 1;
+      if (client.signal.aborted) counts.abandoned += 1;
+      else note({ status: 'cut', isPostponed: false });
       reply.destroy();
     }
   }
 
-  /** The last outcome; undefined when no gateway was ready in time. */
-  async function forward(incoming: IncomingMessage, signal: AbortSignal): Promise<Outcome | undefined> {
+  async function forward(incoming: IncomingMessage, signal: AbortSignal): Promise<Forwarded> {
     const isRepeatable = mayBeRepeated(incoming);
     const body = isRepeatable ? await buffer(incoming) : undefined;
-    const deadlineAt = Date.now() + HOLD_MS;
-    let origin: string | undefined;
-    for (let last: Outcome | undefined; ; counts.repeated += 1) {
-      origin = await backends.waitForNext(deadlineAt, origin);
-      if (origin === undefined) return last;
-      last = await send({ agent, origin, incoming, body, signal });
+    const deadlineAt = Date.now() + holdMs;
+    let failed: string | undefined;
+    for (; ; counts.repeated += 1) {
+      const origin = await backends.waitForNext(deadlineAt, signal, failed);
+      if (origin === undefined) return { mayHaveTakenEffect: false };
+      const outcome = await send({ agent, origin, incoming, body, signal });
       const mayGoOn = !signal.aborted && Date.now() < deadlineAt;
-      if (!(mayGoOn && (await isLost(last, origin, isRepeatable)))) return last;
-      if ('response' in last) last.response.resume();
+      if (!(mayGoOn && (await isLost(outcome, origin, isRepeatable))))
+        return 'response' in outcome
+          ? { answer: outcome, backend: origin }
+          : { mayHaveTakenEffect: outcome.wasSent && !isRepeatable };
+      if ('response' in outcome) outcome.response.resume();
+      failed = origin;
     }
   }
 
@@ -100,31 +129,4 @@ export async function startProxy(options: {
       await backends.close();
     },
   };
-}
-
-async function pass(
-  { response, body }: Exclude<Outcome, { failed: true }>,
-  reply: ServerResponse,
-): Promise<void> {
-  reply.writeHead(response.statusCode ?? 502, withoutHops(response.headers));
-  if (body === undefined) await pipeline(response, reply);
-  else reply.end(body);
-}
-
-function refuse(reply: ServerResponse, outcome: Outcome | undefined): void {
-  const problem =
-    outcome === undefined
-      ? {
-          status: 503,
-          title: 'Service unavailable',
-          detail: 'No gateway is ready. Send the request again in a moment.',
-        }
-      : {
-          status: 502,
-          title: 'Bad gateway',
-          detail:
-            'The gateway ended before it had answered, and the request may have taken effect. Look before you send it again; with an Idempotency-Key it is sent again by itself.',
-        };
-  const headers = { 'content-type': 'application/problem+json', 'retry-after': '1', connection: 'close' };
-  reply.writeHead(problem.status, headers).end(JSON.stringify({ type: 'about:blank', ...problem }));
 }

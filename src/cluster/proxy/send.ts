@@ -3,9 +3,15 @@ import { buffer } from 'node:stream/consumers';
 import { withoutHops } from '../../lib/hop-by-hop.ts';
 import { hasBody, REPEATABLE_BYTES_MAX } from './repeatable.ts';
 
-/** What came of sending a request to one server. `body`: a short response, which has arrived whole. */
+/** `body`: of a short response, which has arrived whole. */
+export interface Answer {
+  response: IncomingMessage;
+  body?: Buffer | undefined;
+}
+
+/** What came of sending a request to one server. */
 export type Outcome =
-  | { response: IncomingMessage; body?: Buffer }
+  | Answer
   /** `wasSent`: the server may have received and handled it. */
   | { failed: true; wasSent: boolean };
 

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Dispatcher, request } from 'undici';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type GatewayProxy, startProxy } from '../../../src/cluster/proxy/proxy.ts';
+import { pathPattern, type Refusal } from '../../../src/cluster/proxy/refusals.ts';
 import { freePort } from '../../../src/lib/free-port.ts';
 import { closedGate } from '../../support/gate.ts';
 
@@ -19,10 +20,18 @@ interface Backend {
 
 let backends: Backend[];
 let proxy: GatewayProxy;
+let refusals: Refusal[];
+const HOLD_MS = 1_500;
 
 beforeEach(async () => {
+  refusals = [];
   backends = await Promise.all(['a', 'b'].map(startBackend));
-  proxy = await startProxy({ port: await freePort(), backends: backends.map(({ url }) => url) });
+  proxy = await startProxy({
+    port: await freePort(),
+    backends: backends.map(({ url }) => url),
+    onRefusal: (refusal) => void refusals.push(refusal),
+    holdMs: HOLD_MS,
+  });
   for (const { url } of backends) expect(await proxy.waitUntilReady(url, Date.now() + 10_000)).toBe(true);
 });
 afterEach(async () => {
@@ -61,6 +70,11 @@ async function call(method: Dispatcher.HttpMethod, headers: Record<string, strin
   return { status: answer.statusCode, text: await answer.body.text() };
 }
 
+async function noneIsReady(): Promise<void> {
+  for (const backend of backends) backend.isReady = false;
+  await expect.poll(async () => (await Promise.race([call('GET'), sleep(700)])) === undefined).toBe(true);
+}
+
 const cut = (_incoming: IncomingMessage, reply: ServerResponse): void => void reply.socket?.destroy();
 const cutInTheMiddle = (_incoming: IncomingMessage, reply: ServerResponse): void => {
   reply.writeHead(200, { 'content-length': '10' }).write('begin');
@@ -96,6 +110,7 @@ test('a POST without an Idempotency-Key is sent once, and the caller learns that
   expect(JSON.parse(text)).toMatchObject({ status: 502, detail: expect.stringContaining('Idempotency-Key') });
   expect(allReceived()).toEqual(['POST body']);
   expect(proxy.counts).toMatchObject({ repeated: 0, failed: 1 });
+  expect(refusals).toMatchObject([{ status: 502, method: 'POST', path: '/x', isPostponed: false }]);
 });
 
 test('a POST without an Idempotency-Key goes to the other gateway if the first one took no connection', async () => {
@@ -123,12 +138,75 @@ test('a 503 of a gateway that is not ready is asked elsewhere; one of a ready ga
 });
 
 test('while no gateway is ready, requests wait', async () => {
-  for (const backend of backends) backend.isReady = false;
-  await expect.poll(async () => (await Promise.race([call('GET'), sleep(700)])) === undefined).toBe(true);
+  await noneIsReady();
   const waiting = call('GET');
   for (const backend of backends) backend.isReady = true;
   expect((await waiting).status).toBe(200);
   expect(proxy.counts.failed).toBe(0);
+});
+
+test('a request that waited too long for a ready gateway is answered 503 with Retry-After, and noted as postponed', async () => {
+  await noneIsReady();
+  const answer = await request(`${proxy.url}/x`);
+  expect(answer.statusCode).toBe(503);
+  expect(answer.headers['retry-after']).toBe('1');
+  expect(await answer.body.json()).toMatchObject({ name: 'SERVICE_UNAVAILABLE', status: 503 });
+  expect(proxy.counts.failed).toBe(0);
+  expect(refusals.at(-1)).toMatchObject({ status: 503, isPostponed: true, backend: undefined });
+});
+
+test('a request with an Idempotency-Key whose gateways both ended is postponed, because it may be sent again', async () => {
+  for (const { server } of backends) stop(server);
+  const { status } = await call('POST', { 'idempotency-key': 'k1' }, 'body');
+  expect(status).toBe(503);
+  expect(proxy.counts).toMatchObject({ postponed: 1, failed: 0 });
+});
+
+test('a client that leaves while no gateway is ready has abandoned its request; it did not fail', async () => {
+  await noneIsReady();
+  const { abandoned } = proxy.counts;
+  await expect(request(`${proxy.url}/x`, { signal: AbortSignal.timeout(200) })).rejects.toThrow();
+  await expect.poll(() => proxy.counts.abandoned).toBeGreaterThan(abandoned);
+  await sleep(HOLD_MS);
+  expect(proxy.counts.failed).toBe(0);
+});
+
+test('a refusal of a gateway is noted with its reason, and a 503 without Retry-After is a failure', async () => {
+  const [first, second] = backends as [Backend, Backend];
+  stop(second.server);
+  const refuse = (status: number, headers: Record<string, string>) => {
+    first.handle = (_incoming, reply) => {
+      const problem = JSON.stringify({ detail: 'The files are away' });
+      reply.writeHead(status, { ...headers, 'content-length': problem.length }).end(problem);
+    };
+    return call('POST', {}, 'body');
+  };
+  await refuse(503, { 'retry-after': '5' });
+  await refuse(503, {});
+  await refuse(500, {});
+  const detail = 'The files are away';
+  expect(refusals).toMatchObject([
+    { status: 503, detail, isPostponed: true, backend: first.url },
+    { status: 503, detail, isPostponed: false, backend: first.url },
+    { status: 500, detail, isPostponed: false, backend: first.url },
+  ]);
+  expect(proxy.counts).toMatchObject({ requests: 3, postponed: 1, failed: 2 });
+});
+
+test('an answer that ends in the middle and cannot be repeated has failed', async () => {
+  for (const backend of backends) backend.handle = cutInTheMiddle;
+  await expect(call('POST', {}, 'body')).rejects.toThrow();
+  await expect.poll(() => refusals).toMatchObject([{ status: 'cut', isPostponed: false }]);
+});
+
+test('what is noted of a path contains no id, no token and no query', () => {
+  expect(pathPattern('/medical/v1/patient/01a20593-ecef-7222-9306-7746b2724964?firstName=Ada')).toBe(
+    '/medical/v1/patient/:id',
+  );
+  expect(pathPattern('/links/bulk-upload/eyJhIjoiMDFhMjA1OTMifQ.c2lnbmF0dXJl')).toBe(
+    '/links/bulk-upload/:id',
+  );
+  expect(pathPattern('/fhir/R4/Patient/$export')).toBe('/fhir/R4/Patient/$export');
 });
 
 test('a large body is streamed while it is still being received', async () => {
