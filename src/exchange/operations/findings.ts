@@ -1,3 +1,4 @@
+import { counted } from '../../lib/counted.ts';
 import { BACKLOG_LATE_SECONDS, LATE_AFTER_SECONDS, WEBHOOK_LATE_SECONDS } from './late-after.ts';
 import type { OpenWork, OperationsReport, QueueReport, WorkKind } from './report.ts';
 
@@ -70,7 +71,7 @@ const NOUNS: Readonly<Record<WorkKind, string>> = {
 function ofWork({ kind, open, notStarted, oldestSeconds }: OpenWork): Finding[] {
   const stuck: Finding = {
     kind: 'stuck',
-    what: `${NOUNS[kind]} without a workflow: ${notStarted} of ${open}`,
+    what: `${NOUNS[kind]} without a workflow: ${notStarted} of ${open} open`,
     help: runbook('Work is not started'),
     count: notStarted,
   };
@@ -103,7 +104,7 @@ function ofSource({
   if (state === 'ok') return [];
   const name = SOURCE_NAME.test(source) ? `source ${source}` : `connection ${source}`;
   const command = SOURCE_NAME.test(source) ? 'starter -- sources' : 'admin -- connections';
-  const details = `since ${since ?? 'now'}; ${waitingQueries} queries wait`;
+  const details = `since ${since ?? 'now'}; ${counted(waitingQueries, 'query waits', 'queries wait')}`;
   if (state === 'paused')
     return [
       {
@@ -133,7 +134,7 @@ function ofDestination({
   waiting,
   lagSeconds,
 }: OperationsReport['troubledDestinations'][number]): Finding[] {
-  const what = `webhook destination ${destinationId} is ${state}; ${waiting} events wait`;
+  const what = `webhook destination ${destinationId} is ${state}; ${counted(waiting, 'event waits', 'events wait')}`;
   if (state === 'disabled')
     return [
       {

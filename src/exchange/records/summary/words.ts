@@ -128,10 +128,6 @@ export function nameText(names: unknown): string | undefined {
   return parts.length === 0 ? textOf(name.text) : parts.join(' ');
 }
 
-/** `1 entry`, `2,000 entries` */
-export const counted = (count: number, one: string, many = `${one}s`): string =>
-  `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`;
-
 export const NO_NAME = 'Name unknown';
 
 const SOURCE_NAMES: Readonly<Record<string, string>> = {

@@ -1,4 +1,5 @@
-import { counted, numberText } from '../words.ts';
+import { counted } from '../../../../lib/counted.ts';
+import { numberText } from '../words.ts';
 import { drawTrend } from './draw-trend.ts';
 import type { Chart } from './drawing.ts';
 import type { Point, Trend } from './trend.ts';

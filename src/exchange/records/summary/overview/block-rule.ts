@@ -1,8 +1,8 @@
+import { counted } from '../../../../lib/counted.ts';
 import { clinicalTime } from '../../rules/dates.ts';
 import type { SummaryEntry } from '../entry.ts';
 import type { OverviewItem } from '../parts.ts';
 import type { Lookup } from '../section.ts';
-import { counted } from '../words.ts';
 
 /** How one block of the overview is made from the resources of some types, newest first by type. */
 export interface BlockRule {

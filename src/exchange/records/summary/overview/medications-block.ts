@@ -1,9 +1,10 @@
+import { counted } from '../../../../lib/counted.ts';
 import { drugName } from '../../rules/drug-name.ts';
 import { textOf } from '../../rules/json.ts';
 import type { SummaryEntry } from '../entry.ts';
 import { directions, isCurrent, medicationName, prescriptionStatus } from '../medications.ts';
 import type { OverviewItem } from '../parts.ts';
-import { amountText, counted, firstDay, unique } from '../words.ts';
+import { amountText, firstDay, unique } from '../words.ts';
 import { type BlockRule, Counts, isOfLastYear } from './block-rule.ts';
 
 /** Dispenses with these statuses gave the patient nothing. */

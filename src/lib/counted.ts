@@ -1,0 +1,3 @@
+/** `1 entry`, `2,000 entries` */
+export const counted = (count: number, one: string, many = `${one}s`): string =>
+  `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`;
