@@ -31,6 +31,8 @@ const VARIABLES = [
   'MESSAGE_PARTNER_SECRET',
 ] as const;
 
+const PING_TIMEOUT_MS = 3_000;
+
 /** Serves the interface. Also starts and responds while Temporal is down; accepted work starts when Temporal is back. */
 await runProcess('gateway', async (logger) => {
   exitWithParent();
@@ -57,8 +59,11 @@ await runProcess('gateway', async (logger) => {
     watchPressure: (report) =>
       watchPressure(exchange.store.waitingForConnection, (sample) => report(isUnderPressure(sample))),
     readQueues: () => readTaskQueueStats(temporal),
+    // Without a deadline, the calls of many probes would add up while Temporal hangs.
     pingTemporal: async () => {
-      await temporal.connection.workflowService.getSystemInfo({});
+      await temporal.withDeadline(Date.now() + PING_TIMEOUT_MS, () =>
+        temporal.connection.workflowService.getSystemInfo({}),
+      );
     },
   });
   const mllp = await openMllp(config, exchange);

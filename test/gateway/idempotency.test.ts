@@ -144,7 +144,9 @@ describe('an idempotency key', () => {
     const key = newKey();
     const url = 'network/query/0198a000-0000-7000-8000-000000000000/cancel';
     const cancel = () => account.call('POST', url, undefined, { 'idempotency-key': key });
-    expect((await cancel()).statusCode).toBe(409);
+    const conflict = await cancel();
+    expect(conflict.statusCode).toBe(409);
+    expect(conflict.headers['retry-after']).toBeUndefined();
     const body = newPerson();
     await create(body, key);
     const age = (seconds: number) =>
@@ -153,7 +155,10 @@ describe('an idempotency key', () => {
               created_at = now() - make_interval(secs => ${seconds})`.execute(tx.db),
       );
     await age(30);
-    expect((await create(body, key)).json().detail).toContain('still in progress');
+    const busy = await create(body, key);
+    expect(busy.json().detail).toContain('still in progress');
+    // Unlike a conflict with the state of things, this one passes by itself.
+    expect(busy.headers['retry-after']).toBe('2');
     await age(90);
     expect((await create(body, key)).statusCode).toBe(200);
   });

@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { connect, createServer, type Socket } from 'node:net';
+import { createServer as createHttpServer } from 'node:http';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
@@ -12,10 +13,15 @@ import {
   PutObjectCommand,
 } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { startTcpProxy } from '../../bench/soak/mixed/tcp-proxy.ts';
 import { ConfigError } from '../../src/config.ts';
 import { runAdmin } from '../../src/exchange/admin/run.ts';
+import { type BlobStore, BlobStoreUnavailableError } from '../../src/shared/blobs/blob-store.ts';
+import { encryptedBlobStore } from '../../src/shared/blobs/encrypted-blob-store.ts';
 import { openBlobStore } from '../../src/shared/blobs/open-blob-store.ts';
 import { openSealedStorage } from '../../src/shared/blobs/open-sealed-storage.ts';
+import { openS3Bucket } from '../../src/shared/blobs/s3-bucket.ts';
+import { s3Storage } from '../../src/shared/blobs/s3-storage.ts';
 import { testBlobStore } from '../support/blob-store-contract.ts';
 import { findSeaweedFs, type S3Server, startSeaweedFs } from '../support/seaweedfs.ts';
 import { makeTestFolder } from '../support/test-folder.ts';
@@ -107,7 +113,7 @@ describe.skipIf('missing' in found)(title, () => {
     const proxy = await cuttingProxy(server.endpoint);
     const store = await openBlobStore(addressOf(proxy.endpoint), testKeyRing());
     proxy.cutAfter(MB);
-    await expect(store.read(ref)).rejects.toThrow();
+    await expect(store.read(ref)).rejects.toThrow(BlobStoreUnavailableError);
     proxy.cutAfter(Number.POSITIVE_INFINITY);
     expect((await store.read(ref)).equals(content)).toBe(true);
   });
@@ -116,13 +122,91 @@ describe.skipIf('missing' in found)(title, () => {
     const store = await openBlobStore(addressOf(), testKeyRing());
     const { ref } = await store.put('document', Buffer.from('kept'), 'text/plain');
     await server.kill();
-    await expect(store.read(ref)).rejects.toThrow();
-    await expect(store.put('document', Buffer.from('lost'), 'text/plain')).rejects.toThrow();
+    await expect(store.read(ref)).rejects.toThrow(BlobStoreUnavailableError);
+    await expect(store.put('document', Buffer.from('lost'), 'text/plain')).rejects.toThrow(
+      BlobStoreUnavailableError,
+    );
     await server.start();
     await expect.poll(() => store.read(ref).then(String, String)).toBe('kept');
     await expect
       .poll(() => store.put('document', Buffer.from('new'), 'text/plain').then(() => 'stored', String))
       .toBe('stored');
+  });
+
+  /** A store that does not wait long, and what each of its methods comes to. */
+  async function openImpatient(endpoint: string): Promise<BlobStore> {
+    const bucket = await openS3Bucket(new URL(addressOf(endpoint)), 'BLOB_STORE');
+    return encryptedBlobStore(s3Storage(bucket, { answerMs: 700, stalledAfterMs: 700 }), testKeyRing());
+  }
+  const attempts = (store: BlobStore, ref: string): Record<string, () => Promise<unknown>> => ({
+    get: () => store.get(ref),
+    read: () => store.read(ref),
+    getRange: () => store.getRange(ref, 0, 3),
+    delete: () => store.delete(ref),
+    'put of one part': () => store.put('document', Buffer.from('new'), 'text/plain'),
+    'put of many parts': () => store.put('upload', Readable.from([randomBytes(20 * MB)]), 'text/csv'),
+  });
+  async function expectOutage(store: BlobStore, ref: string): Promise<void> {
+    for (const [name, attempt] of Object.entries(attempts(store, ref)))
+      await expect(attempt(), name).rejects.toThrow(BlobStoreUnavailableError);
+  }
+
+  test.each(['cut', 'silent'] as const)(
+    'a server behind a %s line is away, and found again',
+    async (state) => {
+      const line = await startTcpProxy(Number(new URL(server.endpoint).port));
+      onTestFinished(() => line.close());
+      const store = await openImpatient(`http://127.0.0.1:${line.port}`);
+      const { ref } = await store.put('document', Buffer.from('kept'), 'text/plain');
+      line.set(state);
+      await expectOutage(store, ref);
+      line.set('open');
+      await expect.poll(() => store.read(ref).then(String, String)).toBe('kept');
+    },
+  );
+
+  test('a server that refuses because of its own state is away; one that refuses us is not', async () => {
+    let status = 503;
+    const stub = createHttpServer((request, reply) => {
+      request.resume();
+      const code = { 403: 'AccessDenied', 500: 'InternalError', 503: 'SlowDown' }[status];
+      reply.writeHead(request.method === 'HEAD' ? 200 : status, { 'content-type': 'application/xml' });
+      reply.end(request.method === 'HEAD' ? '' : `<Error><Code>${code}</Code><Message>x</Message></Error>`);
+    }).listen(0, '127.0.0.1');
+    await once(stub, 'listening');
+    onTestFinished(() => void stub.close());
+    const endpoint = `http://127.0.0.1:${(stub.address() as AddressInfo).port}`;
+    const store = await openBlobStore(addressOf(endpoint), testKeyRing());
+    const ref = `document/${'0'.repeat(32)}`;
+    for (status of [503, 500]) await expect(store.read(ref)).rejects.toThrow(BlobStoreUnavailableError);
+    status = 403;
+    await expect(store.read(ref)).rejects.toMatchObject({ name: 'AccessDenied' });
+  });
+
+  test('a blob whose storing was not answered is stored, once', async () => {
+    const proxy = await cuttingProxy(server.endpoint);
+    const store = await openBlobStore(addressOf(proxy.endpoint), testKeyRing());
+    const before = await names();
+    proxy.cutNextAnswer();
+    const { ref } = await store.put('document', Buffer.from('stored once'), 'text/plain');
+    expect(String(await store.read(ref))).toBe('stored once');
+    expect(await names()).toHaveLength(before.length + 1);
+  });
+
+  test('content that comes slowly is no outage, and neither is a sender that breaks off', async () => {
+    const store = await openImpatient(server.endpoint);
+    const slow = (async function* () {
+      yield Buffer.from('begun ');
+      await sleep(2_000);
+      yield Buffer.from('and ended');
+    })();
+    const { ref } = await store.put('upload', slow, 'text/csv');
+    expect(String(await store.read(ref))).toBe('begun and ended');
+    const broken = (async function* () {
+      yield Buffer.from('begun');
+      throw Object.assign(new Error('aborted'), { code: 'ECONNRESET' });
+    })();
+    await expect(store.put('upload', broken, 'text/csv')).rejects.toThrow(/^aborted$/);
   });
 
   test('an existing folder moves to the bucket by a command that was killed in the middle, and back', async () => {
@@ -186,8 +270,11 @@ async function adminOutput(argv: readonly string[]): Promise<string> {
 }
 
 /** Passes bytes through to a server, and cuts each connection after so many bytes of answers. */
-async function cuttingProxy(target: string): Promise<{ endpoint: string; cutAfter(bytes: number): void }> {
+async function cuttingProxy(
+  target: string,
+): Promise<{ endpoint: string; cutAfter(bytes: number): void; cutNextAnswer(): void }> {
   let limit = Number.POSITIVE_INFINITY;
+  let isOnce = false;
   const sockets = new Set<Socket>();
   const proxy = createServer((client) => {
     const upstream = connect(Number(new URL(target).port), '127.0.0.1');
@@ -196,8 +283,10 @@ async function cuttingProxy(target: string): Promise<{ endpoint: string; cutAfte
     client.pipe(upstream);
     upstream.on('data', (bytes: Buffer) => {
       passed += bytes.length;
-      if (passed > limit) client.destroy();
-      else client.write(bytes);
+      if (passed > limit) {
+        if (isOnce) limit = Number.POSITIVE_INFINITY;
+        client.destroy();
+      } else client.write(bytes);
     });
     client.on('close', () => upstream.destroy());
     upstream.on('close', () => client.destroy());
@@ -214,6 +303,10 @@ async function cuttingProxy(target: string): Promise<{ endpoint: string; cutAfte
     endpoint: `http://127.0.0.1:${port}`,
     cutAfter: (bytes) => {
       limit = bytes;
+    },
+    cutNextAnswer: () => {
+      limit = 0;
+      isOnce = true;
     },
   };
 }

@@ -74,10 +74,13 @@ const ALL_SOURCES = { hie: { enabled: true }, pharmacy: { enabled: true }, lab: 
 export async function createTestGateway({
   onEvents,
   connectionWaitMs,
+  changeBlobs = (blobs) => blobs,
   ...overrides
 }: Partial<GatewayDeps> & {
   onEvents?: EventsCommitted;
   connectionWaitMs?: number;
+  /** Puts something between the gateway and its blob store. */
+  changeBlobs?: (blobs: BlobStore) => BlobStore;
 } = {}): Promise<TestGateway> {
   const database = await createTestDatabase();
   const store = createStore({
@@ -89,7 +92,7 @@ export async function createTestGateway({
   });
   if (onEvents !== undefined) store.onEventsCommitted(onEvents);
   const blobFolder = await mkdtemp(join(tmpdir(), 'gateway-blobs-'));
-  const blobs = await openFileBlobStore(blobFolder, testKeyRing());
+  const blobs = changeBlobs(await openFileBlobStore(blobFolder, testKeyRing()));
   const documentRenditions = createDocumentRenditions({ store, blobs });
   const launched: string[] = [];
   const logLines: string[] = [];

@@ -17,7 +17,10 @@ export interface CarefulCaller {
   readonly counts: { answered: number; unanswered: number };
   /** A POST under an idempotency key, repeated until it has succeeded. */
   post(path: string, body?: unknown): Promise<MadeCall>;
-  /** A POST that steers; a 409 means that there is nothing to steer, or that an earlier try did it. */
+  /**
+   * A POST that steers; a 409 means that there is nothing to steer, or that an earlier try did it. One with Retry-After means
+   * that the earlier try is still under way.
+   */
   steer(path: string): Promise<CallAnswer>;
   /** A GET, repeated until the answer is 200. */
   get(path: string): Promise<CallAnswer['body']>;
@@ -35,7 +38,7 @@ export function createCarefulCaller(
   async function untilStatus(
     method: 'GET' | 'POST',
     path: string,
-    isFinal: (status: number) => boolean,
+    isFinal: (answer: CallAnswer) => boolean,
     options: { idempotencyKey?: string } = {},
   ) {
     for (;;) {
@@ -44,7 +47,7 @@ export function createCarefulCaller(
       );
       if (answer === undefined) counts.unanswered += 1;
       else counts.answered += 1;
-      if (answer !== undefined && isFinal(answer.status)) return answer;
+      if (answer !== undefined && isFinal(answer)) return answer;
       if (Date.now() > deadlineAt)
         throw new Error(
           `${method} ${path}: ${answer === undefined ? 'no answer' : JSON.stringify(answer.body)}`,
@@ -52,7 +55,7 @@ export function createCarefulCaller(
       await sleep(PAUSE_MS);
     }
   }
-  const get = async (path: string) => (await untilStatus('GET', path, (status) => status === 200)).body;
+  const get = async (path: string) => (await untilStatus('GET', path, ({ status }) => status === 200)).body;
 
   return {
     account,
@@ -64,7 +67,12 @@ export function createCarefulCaller(
       return made;
     },
     steer: (path) =>
-      untilStatus('POST', path, (status) => status < 300 || status === 409, { idempotencyKey: randomUUID() }),
+      untilStatus(
+        'POST',
+        path,
+        ({ status, headers }) => status < 300 || (status === 409 && headers['retry-after'] === undefined),
+        { idempotencyKey: randomUUID() },
+      ),
     get,
     async getUntil(path, wanted) {
       for (;;) {

@@ -32,6 +32,7 @@ export interface ExportLauncher {
 
 /** How long `reconcile` leaves a new export to the process that committed it. */
 const GRACE_MS = 5_000;
+const SIGNAL_TIMEOUT_MS = 5_000;
 /** How long the files of a completed export can be downloaded. */
 export const FILES_KEPT_HOURS = 72;
 
@@ -84,7 +85,9 @@ export function createExportLauncher(deps: {
         async () => {
           await clear(accountId, exportId);
           const handle = deps.temporal.workflow.getHandle(bulkExportWorkflowId(exportId));
-          await handle.signal(BULK_EXPORT_MESSAGES.resume).catch(() => undefined);
+          await deps.temporal
+            .withDeadline(Date.now() + SIGNAL_TIMEOUT_MS, () => handle.signal(BULK_EXPORT_MESSAGES.resume))
+            .catch(() => undefined);
         },
       ),
     recoveries: [

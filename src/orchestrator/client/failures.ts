@@ -48,7 +48,10 @@ export interface CallNature {
   changes: boolean;
   /** May be sent twice and takes effect once. */
   repeatable: boolean;
-  /** A 409 can only mean that the first call under this idempotency key is still running. */
+  /**
+   * A 409 can only mean that the first call under this idempotency key is still running. Otherwise only one with Retry-After
+   * means that.
+   */
   conflictMeansRunning: boolean;
 }
 
@@ -93,7 +96,8 @@ export function failedAnswer(
   nature: CallNature,
 ): ExchangeCallError {
   const kind = kindOf(answer.status, nature);
-  const stillRunning = answer.status === 409 && nature.conflictMeansRunning;
+  const stillRunning =
+    answer.status === 409 && (nature.conflictMeansRunning || answer.retryAfter !== undefined);
   const message = `${operation}: ${answer.status}${describeBody(answer.body)}${advice(kind, answer.isHtml)}`;
   const details = {
     retryable: stillRunning || mayRepeat(kind, nature),

@@ -25,7 +25,10 @@ export interface BlobRef {
 
 export type BlobContent = Uint8Array | AsyncIterable<Uint8Array>;
 
-/** Stores large content, encrypted. A blob is either complete or absent, and never changes. */
+/**
+ * Stores large content, encrypted. A blob is either complete or absent, and never changes. Everything throws
+ * BlobStoreUnavailableError while the storage is away, and in bounded time.
+ */
 export interface BlobStore {
   /** Resolves when the blob is durably stored. Rejects when `content` fails, and leaves no blob behind. */
   put(kind: BlobKind, content: BlobContent, contentType: string): Promise<BlobRef>;
@@ -58,6 +61,14 @@ export class BlobNotFoundError extends Error {
   override readonly name = 'BlobNotFoundError';
   constructor(ref: string) {
     super(`There is no blob ${isBlobRef(ref) ? ref : 'of this name'}`);
+  }
+}
+
+/** The storage is away, full or overloaded. Nothing was stored under a name that the caller knows; it may try again later. */
+export class BlobStoreUnavailableError extends Error {
+  override readonly name = 'BlobStoreUnavailableError';
+  constructor(cause: unknown) {
+    super('The blob store cannot be used now', { cause });
   }
 }
 

@@ -7,9 +7,10 @@ import {
   S3ServiceException,
 } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
-import { BlobNotFoundError, isBlobRef, parseBlobRef } from './blob-store.ts';
+import { BlobNotFoundError, BlobStoreUnavailableError, isBlobRef, parseBlobRef } from './blob-store.ts';
 import type { S3Bucket } from './s3-bucket.ts';
 import type { SealedStorage } from './sealed-storage.ts';
+import { StallGuard } from './stall-guard.ts';
 
 /** 10,000 parts are the most that S3 takes, which allows blobs of 80 GB. */
 const PART_SIZE_BYTES = 8 * 1024 * 1024;
@@ -18,6 +19,17 @@ const PARTS_AT_A_TIME = 2;
 /** The first read of a range brings the header and the size of the blob. */
 const HEAD_BYTES = 512;
 
+/** How long the server may take to begin an answer, with the SDK's repetitions, and to complete a short one. */
+const ANSWER_TIMEOUT_MS = 10_000;
+/** An upload of which the server takes nothing for this long is given up. */
+const STALLED_AFTER_MS = 30_000;
+
+/** For tests, which do not want to wait. */
+export interface S3Timeouts {
+  answerMs?: number;
+  stalledAfterMs?: number;
+}
+
 interface ListedObject {
   key: string;
   writtenAt: Date;
@@ -25,14 +37,29 @@ interface ListedObject {
 }
 
 /** Blobs are objects with the names that they have as files: `<prefix>/<kind>/<2 hex digits>/<32 hex digits>`. */
-export function s3Storage({ client, bucket, prefix }: S3Bucket): SealedStorage {
+export function s3Storage(
+  { client, bucket, prefix }: S3Bucket,
+  { answerMs = ANSWER_TIMEOUT_MS, stalledAfterMs = STALLED_AFTER_MS }: S3Timeouts = {},
+): SealedStorage {
   const keyOf = (ref: string) => {
     const { kind, name } = parseBlobRef(ref);
     return `${prefix}${kind}/${name.slice(0, 2)}/${name}`;
   };
-  const getObject = async (ref: string, range?: string) => {
+  /** Runs a short request. Throws BlobStoreUnavailableError if it takes too long. */
+  const inTime = async <T>(ask: (abortSignal: AbortSignal) => Promise<T>): Promise<T> => {
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(), answerMs);
+    try {
+      return await ask(late.signal);
+    } catch (error) {
+      throw late.signal.aborted ? new BlobStoreUnavailableError(error) : error;
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+  const getObject = async (ref: string, abortSignal: AbortSignal, range?: string) => {
     const request = new GetObjectCommand({ Bucket: bucket, Key: keyOf(ref), Range: range });
-    const answer = await client.send(request).catch((error: unknown) => {
+    const answer = await client.send(request, { abortSignal }).catch((error: unknown) => {
       throw isCalled(error, 'NoSuchKey') ? new BlobNotFoundError(ref) : error;
     });
     if (!(answer.Body instanceof Readable)) throw new Error('The S3 server answered without content');
@@ -40,21 +67,37 @@ export function s3Storage({ client, bucket, prefix }: S3Bucket): SealedStorage {
   };
   return {
     async write(ref, sealed) {
-      const body = Readable.from(sealed, { objectMode: false });
+      const guard = new StallGuard(stalledAfterMs);
+      const body = Readable.from(guard.watch(sealed), { objectMode: false });
       try {
         // If-None-Match: a name that is taken, which chance cannot explain, must not replace the content of another blob.
-        const params = { Bucket: bucket, Key: keyOf(ref), Body: body, IfNoneMatch: '*' };
-        await new Upload({ client, params, partSize: PART_SIZE_BYTES, queueSize: PARTS_AT_A_TIME }).done();
+        const upload = new Upload({
+          client,
+          params: { Bucket: bucket, Key: keyOf(ref), Body: body, IfNoneMatch: '*' },
+          partSize: PART_SIZE_BYTES,
+          queueSize: PARTS_AT_A_TIME,
+          abortController: guard.controller,
+        });
+        upload.on('httpUploadProgress', () => guard.moved());
+        await upload.done();
+      } catch (error) {
+        // The SDK repeats a request whose answer was lost; then the name is taken by the first one, with the same content.
+        const isStored = isCalled(error, 'PreconditionFailed') && wasRepeated(error);
+        if (!isStored) throw guard.hasAborted ? new BlobStoreUnavailableError(error) : error;
       } finally {
+        guard.end();
         body.destroy();
       }
     },
-    read: async (ref) => (await getObject(ref)).content,
+    read: async (ref) => (await inTime((abortSignal) => getObject(ref, abortSignal))).content,
     async withSource(ref, use) {
       const readAt = async (start: number, size: number) => {
         try {
-          const { content, range } = await getObject(ref, `bytes=${start}-${start + size - 1}`);
-          return { bytes: await wholeOf(content), sizeBytes: Number(range?.split('/')[1]) };
+          return await inTime(async (abortSignal) => {
+            const range = `bytes=${start}-${start + size - 1}`;
+            const answer = await getObject(ref, abortSignal, range);
+            return { bytes: await wholeOf(answer.content), sizeBytes: Number(answer.range?.split('/')[1]) };
+          });
         } catch (error) {
           if (isCalled(error, 'InvalidRange')) return { bytes: Buffer.alloc(0), sizeBytes: 0 };
           throw error;
@@ -69,7 +112,8 @@ export function s3Storage({ client, bucket, prefix }: S3Bucket): SealedStorage {
       return use({ sizeBytes: head.sizeBytes, read });
     },
     async delete(ref) {
-      await client.send(new DeleteObjectCommand({ Bucket: bucket, Key: keyOf(ref) }));
+      const request = new DeleteObjectCommand({ Bucket: bucket, Key: keyOf(ref) });
+      await inTime((abortSignal) => client.send(request, { abortSignal }));
     },
     async deleteWrittenBefore(kind, before) {
       let deleted = 0;
@@ -116,6 +160,9 @@ async function wholeOf(content: Readable): Promise<Buffer> {
   for await (const part of content) parts.push(part);
   return Buffer.concat(parts);
 }
+
+const wasRepeated = (error: unknown): boolean =>
+  error instanceof S3ServiceException && (error.$metadata.attempts ?? 1) > 1;
 
 const isCalled = (error: unknown, name: string): boolean =>
   error instanceof S3ServiceException && error.name === name;

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 import Fastify, { type FastifyRequest } from 'fastify';
 import { request as send } from 'undici';
 import { describe, expect, test } from 'vitest';
@@ -43,6 +44,14 @@ describe('the body of an upload', () => {
       status: 408,
     });
     expect(stream.destroyed).toBe(false);
+  });
+
+  test('does not time out while its bytes wait to be read: then it is we who are slow', async () => {
+    const { stream, request } = incoming();
+    const body = uploadBody(request, { ...LIMITS, idleMs: 10 });
+    stream.end('a,b\n');
+    await sleep(100);
+    expect(String(await buffer(body))).toBe('a,b\n');
   });
 
   test('fails when the connection breaks off', async () => {

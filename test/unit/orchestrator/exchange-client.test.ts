@@ -233,6 +233,12 @@ describe('which failures may be tried again is decided here', () => {
     expect(await failureOf(cancel)).toMatchObject({ kind: 'conflict', retryable: false });
   });
 
+  test('a 409 with Retry-After to a command means that its first call, whose answer was lost, still runs', async () => {
+    answering({ status: 409, headers: { 'retry-after': '2' } });
+    const pause = client().call('pauseBulkCreate', { params: { requestId: 'r' } }, { idempotencyKey: 'k' });
+    expect(await failureOf(pause)).toMatchObject({ kind: 'conflict', retryable: true, retryAfterMs: 2_000 });
+  });
+
   test('the wait that the exchange asks for is kept, in seconds or as a date, within an hour', async () => {
     answering({ status: 429, headers: { 'retry-after': '7' } });
     expect(await failureOf(start())).toMatchObject({ kind: 'rate-limited', retryAfterMs: 7_000 });

@@ -1,5 +1,6 @@
 import type { FastifyError } from 'fastify';
 import { ERROR_NAMES, type ErrorBody, type ErrorStatus } from '../../../contract/errors.ts';
+import { BlobStoreUnavailableError } from '../../../shared/blobs/blob-store.ts';
 import { ExchangeError } from '../errors.ts';
 
 export const PROBLEM_JSON = 'application/problem+json; charset=utf-8';
@@ -41,12 +42,22 @@ export function toErrorResponse(thrown: unknown, requestId: string): ErrorRespon
   if (known !== undefined) return problem(known.status, known.detail, requestId);
   const status = statusFromFastify(thrown);
   if (status !== undefined) return problem(status, 'The request cannot be read', requestId);
-  if (isConnectionFault(thrown)) {
-    const detail = 'The database is temporarily unavailable; try again shortly';
-    return { ...problem(503, detail, requestId, { headers: { 'retry-after': '2' } }), isFault: true };
+  const outage = outageOf(thrown);
+  if (outage !== undefined) {
+    const { detail, retryAfter } = outage;
+    return { ...problem(503, detail, requestId, { headers: { 'retry-after': retryAfter } }), isFault: true };
   }
   const detail = 'An internal error occurred; to report it, quote the id in `instance`';
   return { ...problem(500, detail, requestId), isFault: true };
+}
+
+/** Which part is away, if the error means that. */
+function outageOf(thrown: unknown): { detail: string; retryAfter: string } | undefined {
+  if (thrown instanceof BlobStoreUnavailableError)
+    return { detail: 'The store of files is temporarily unavailable; try again shortly', retryAfter: '5' };
+  if (isConnectionFault(thrown))
+    return { detail: 'The database is temporarily unavailable; try again shortly', retryAfter: '2' };
+  return undefined;
 }
 
 function problem(
@@ -101,17 +112,18 @@ function codeOf(thrown: unknown): string | undefined {
 }
 
 /**
- * Whether the database connection failed or was cut: PostgreSQL classes 08 and 57P, 25P03 (this process stood still within a
- * transaction), socket error codes. A connection that broke within a transaction refuses its roll back by message only.
+ * Whether the database cannot be used now. PostgreSQL classes 08 and 57P (connection), 53 (it is full, or takes no more
+ * connections), 25006 (a standby after a failover), 25P03 (this process stood still within a transaction); error codes of sockets.
+ * A connection that broke within a transaction refuses its roll back by message only.
  */
 export function isConnectionFault(thrown: unknown): boolean {
   const code = codeOf(thrown) ?? '';
-  if (/^(08|57P0|25P03)/.test(code) || /^(ECONNREFUSED|ECONNRESET|EPIPE|ENOTFOUND|ETIMEDOUT)$/.test(code))
-    return true;
-  return (
-    thrown instanceof Error &&
-    /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/.test(
-      thrown.message,
-    )
-  );
+  if (/^(08|53|57P0|25P03|25006)/.test(code) || SOCKET_FAULTS.test(code)) return true;
+  return thrown instanceof Error && CONNECTION_FAULTS.test(thrown.message);
 }
+
+const SOCKET_FAULTS =
+  /^(ECONNREFUSED|ECONNRESET|ECONNABORTED|EPIPE|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)$/;
+/** What pg and its pool say of a connection that cannot be made, or that broke before. */
+const CONNECTION_FAULTS =
+  /^(Connection terminated|Connection ended|timeout exceeded when trying to connect|Client has encountered a connection error|Client was closed)/;

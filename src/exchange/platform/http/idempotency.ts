@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { AccountTx } from '../database/database.ts';
-import { ConflictError, ExchangeError } from '../errors.ts';
+import { ExchangeError } from '../errors.ts';
 import {
   claimIdempotencyKey,
   findStoredResponse,
@@ -17,6 +17,8 @@ export interface IdempotencyDeps {
   idHmacKey: string;
   responseSeal: ResponseSeal;
 }
+
+const RUNNING_RETRY_SECONDS = 2;
 
 export interface IdempotencyKey {
   hash: Buffer;
@@ -49,7 +51,7 @@ export function idempotencyOf(
 
 /**
  * Claims the key for this request. Returns the stored response if the request is a repeat, undefined if it is the first.
- * Throws 409 while the first request is in progress, and 422 if the key was used for a different request.
+ * Throws 409 with Retry-After while the first request is in progress, and 422 if the key was used for a different request.
  */
 export async function claimKeyOrFindResponse(
   tx: AccountTx,
@@ -70,7 +72,12 @@ export async function claimKeyOrFindResponse(
     case 'answered':
       return replay(key.hash, claim.kept);
     case 'running':
-      throw new ConflictError('A request with this Idempotency-Key is still in progress; try again shortly');
+      // The Retry-After tells it apart from a conflict with the state of things, which a repetition does not change.
+      throw new ExchangeError(
+        409,
+        'A request with this Idempotency-Key is still in progress; try again shortly',
+        { headers: { 'retry-after': String(RUNNING_RETRY_SECONDS) } },
+      );
     case 'other-request':
       throw new ExchangeError(
         422,

@@ -27,10 +27,11 @@ export function uploadBody(request: IncomingMessage, limits: UploadLimits): Read
       else done(null, part);
     },
   });
-  const idle = setTimeout(
-    () => body.destroy(timedOut(`No data was received for ${idleMs / 1000} seconds`)),
-    idleMs,
-  );
+  const idle = setTimeout(() => {
+    // While bytes wait to be read, it is we who are slow, such as while the blob store does not answer.
+    if (body.readableLength > 0) idle.refresh();
+    else body.destroy(timedOut(`No data was received for ${idleMs / 1000} seconds`));
+  }, idleMs);
   const total = setTimeout(
     () => body.destroy(timedOut(`The upload took longer than ${totalMs / 60_000} minutes`)),
     totalMs,

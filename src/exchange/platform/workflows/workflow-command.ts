@@ -10,6 +10,9 @@ import { ConflictError, UnavailableError } from '../errors.ts';
 /** How long to wait for a workflow to complete an update, in milliseconds. */
 const COMMAND_TIMEOUT_MS = 15_000;
 
+/** How long to wait for what needs no worker, such as a description or a termination. */
+const SERVER_TIMEOUT_MS = 5_000;
+
 /** How often a workflow task must have failed or timed out before its workflow counts as stuck. */
 const STUCK_AFTER_TRIES = 2;
 /** How many command timeouts a workflow task must have waited for a worker before its workflow counts as stuck. */
@@ -43,10 +46,11 @@ export async function commandWorkflow(
     if (error instanceof WorkflowUpdateFailedError)
       throw new ConflictError(error.cause?.message ?? 'Not possible in the current state');
     // The server refuses updates while workflow tasks fail, or the update waits for a task that never completes.
-    if (await isStuck(handle, timeoutMs)) return 'stuck';
+    if (await isStuck(temporal, handle, timeoutMs)) return 'stuck';
     if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) {
       throw new UnavailableError(
         'The operation was not confirmed in time and may still take effect; check the status before you repeat it',
+        { cause: error },
       );
     }
     throw new UnavailableError('The workflow service cannot be reached now; try again shortly', {
@@ -55,9 +59,11 @@ export async function commandWorkflow(
   }
 }
 
-async function isStuck(handle: WorkflowHandle, timeoutMs: number): Promise<boolean> {
+async function isStuck(temporal: Client, handle: WorkflowHandle, timeoutMs: number): Promise<boolean> {
   try {
-    const { pendingWorkflowTask } = (await handle.describe()).raw;
+    const deadlineAt = Date.now() + Math.min(timeoutMs, SERVER_TIMEOUT_MS);
+    const { raw } = await temporal.withDeadline(deadlineAt, () => handle.describe());
+    const { pendingWorkflowTask } = raw;
     if (pendingWorkflowTask == null) return false;
     if ((pendingWorkflowTask.attempt ?? 0) > STUCK_AFTER_TRIES) return true;
     const { originalScheduledTime, startedTime } = pendingWorkflowTask;
@@ -77,9 +83,9 @@ export const unavailable = (cause: unknown): never => {
 /** Closes a stuck workflow whose work has ended in the database. */
 export async function endStuckWorkflow(temporal: Client, workflowId: string): Promise<void> {
   try {
-    await temporal.workflow
-      .getHandle(workflowId)
-      .terminate('Its work was ended on request while it was stuck');
+    await temporal.withDeadline(Date.now() + SERVER_TIMEOUT_MS, () =>
+      temporal.workflow.getHandle(workflowId).terminate('Its work was ended on request while it was stuck'),
+    );
   } catch (error) {
     if (!(error instanceof WorkflowNotFoundError)) throw error;
   }

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from '../../../../lib/logger.ts';
 import { sendNotice } from '../../../../lib/pages/notice-page.ts';
-import { ExchangeError, OverloadError, type OverloadReason } from '../../errors.ts';
+import { ExchangeError, OverloadError, type OverloadReason, UnavailableError } from '../../errors.ts';
 import { RefusalBrake } from '../../limits/refusal-brake.ts';
 import { patientNamedBy, targetNamedBy } from '../audited-reads.ts';
 import { type ErrorResponse, isConnectionFault, PROBLEM_JSON, toErrorResponse } from '../errors.ts';
@@ -94,6 +94,9 @@ export function sendError(
   if (response.isFault) {
     const { operation } = request.routeOptions.config;
     logger.error({ err: error, requestId: request.id, operation, status: response.status }, 'request failed');
+  } else if (error instanceof UnavailableError && error.options.cause !== undefined) {
+    const { operation } = request.routeOptions.config;
+    logger.warn({ err: error.options.cause, requestId: request.id, operation }, 'request postponed');
   }
   if (error instanceof OAuthRefusal)
     return reply.code(error.status).header('x-request-id', request.id).send(error.body);
