@@ -2,6 +2,7 @@ import { createReconcileActivities } from '../activities/exchange/reconcile.ts';
 import { readConfig } from '../config.ts';
 import { TASK_QUEUES } from '../contract/temporal.ts';
 import { assembleExchange, EXCHANGE_VARIABLES } from '../exchange/assemble.ts';
+import { isImporting } from '../exchange/bulk-create/recovery-store.ts';
 import { featureActivities } from '../exchange/features.ts';
 import { abandonedJobCancellation } from '../exchange/network-query/cancel-jobs.ts';
 import { createAuditChain } from '../exchange/platform/audit/chain.ts';
@@ -59,6 +60,7 @@ export async function openExchangeHalf({ logger, temporal, metrics }: HalfDeps):
         abandonedJobCancellation({ store, connectors, connections }),
         sealing,
       ],
+      isImporting: () => store.asSystem(isImporting),
       logger,
       metrics: createReconcileMetrics(metrics),
     }),

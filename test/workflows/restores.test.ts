@@ -64,6 +64,7 @@ async function round(): Promise<Reconciled> {
   const reconciler = createReconciler({
     roundCount: createRoundCount(store),
     recoveries: [recovery],
+    isImporting: async () => false,
     logger,
   });
   last = await reconciler.round(last, new AbortController().signal);

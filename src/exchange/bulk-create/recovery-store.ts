@@ -17,6 +17,8 @@ interface RecoveryOptions {
   limit: number;
 }
 
+const UNDER_WAY_MS = 10 * 60_000;
+
 const agoMs = (ms: number) => sql<Date>`now() - ${ms} * interval '1 millisecond'`;
 
 /**
@@ -59,6 +61,22 @@ export async function uploadsToSignal(
     .orderBy('uploaded_at')
     .limit(limit)
     .execute();
+}
+
+/**
+ * Whether any account's file is being checked or its rows processed. A file that is not done ten minutes after its upload does
+ * not count: it may be stuck.
+ */
+export async function isImporting(tx: SystemTx): Promise<boolean> {
+  const row = await tx.db
+    .selectFrom('bulk_request')
+    .select('id')
+    .where('status', '=', 'processing')
+    .where('paused', '=', false)
+    .where('uploaded_at', '>', agoMs(UNDER_WAY_MS))
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
 }
 
 /** Uploaded files of requests that ended at least `endedBeforeDays` days ago. */

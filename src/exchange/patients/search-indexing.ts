@@ -12,6 +12,7 @@ const AT_ONCE = 500;
 export function searchIndexing({ store }: { store: Pick<Store, 'asSystem'> }): Recovery {
   return {
     name: 'patients to index',
+    canWait: true,
     async takeUp({ limit, signal }) {
       let found = 0;
       while (found < limit && !signal.aborted) {

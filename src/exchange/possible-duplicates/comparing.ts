@@ -56,6 +56,7 @@ export function patientComparing({ store }: { store: Pick<Store, 'asSystem'> }):
 
   return {
     name: 'patients to compare',
+    canWait: true,
     async takeUp({ limit, signal, cursor }) {
       const taken = { found: 0, healed: 0, failures: [] as unknown[] };
       let [after, oldestSince]: [string | undefined, Date | undefined] = [cursor, undefined];

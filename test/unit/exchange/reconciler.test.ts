@@ -22,9 +22,10 @@ const roundCount = {
   begin: async () => ({ lookAgainBefore: new Date() }),
   end: async (counted: number) => counted + 1,
 };
+const isImporting = async () => false;
 const neverAborted = () => new AbortController().signal;
 const round = (recoveries: Recovery[], cursors: Record<string, string> = {}, kindMs = 50) =>
-  createReconciler({ roundCount, recoveries, logger, kindMs, overtimeMs: 20 }).round(
+  createReconciler({ roundCount, isImporting, recoveries, logger, kindMs, overtimeMs: 20 }).round(
     { rounds: 0, cursors },
     neverAborted(),
   );
@@ -53,6 +54,7 @@ test('a kind that still works since the last round is not started a second time'
   };
   const reconciler = createReconciler({
     roundCount,
+    isImporting,
     recoveries: [hanging],
     logger,
     kindMs: 20,
@@ -66,10 +68,14 @@ test('a kind that still works since the last round is not started a second time'
 test('a round leaves no listener on its signal', async () => {
   const { signal } = new AbortController();
   const recoveries = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => kind(name, {}));
-  await createReconciler({ roundCount, recoveries, logger, kindMs: 1_000, overtimeMs: 20 }).round(
-    undefined,
-    signal,
-  );
+  await createReconciler({
+    roundCount,
+    isImporting,
+    recoveries,
+    logger,
+    kindMs: 1_000,
+    overtimeMs: 20,
+  }).round(undefined, signal);
   expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
 
@@ -104,9 +110,24 @@ test('a round that is cancelled ends as cancelled, and begins no further kind', 
       },
     }),
   );
-  const reconciler = createReconciler({ roundCount, recoveries, logger });
+  const reconciler = createReconciler({ roundCount, isImporting, recoveries, logger });
   await expect(reconciler.round(undefined, cancelled.signal)).rejects.toThrow('stop');
   expect(begun.length).toBeLessThan(10);
+});
+
+test('while patients are imported, a round leaves out only the kinds that can wait, and the next one follows at once', async () => {
+  const reconciler = createReconciler({
+    roundCount,
+    isImporting: async () => true,
+    recoveries: [
+      { ...kind('can wait', { found: 1, healed: 1 }), canWait: true },
+      kind('cannot', { found: 1, healed: 1 }),
+    ],
+    logger,
+  });
+  const { kinds, isBehind } = await reconciler.round(undefined, neverAborted());
+  expect(Object.keys(kinds)).toEqual(['cannot']);
+  expect(isBehind).toBe(true);
 });
 
 test('an item that fails does not stop its kind; the oldest one found is reported', async () => {
@@ -173,6 +194,7 @@ test('metrics count by kind what was found, healed and failed, and show the age 
   ];
   const reconciler = createReconciler({
     roundCount,
+    isImporting,
     recoveries,
     logger,
     metrics: createReconcileMetrics(registry),

@@ -3,6 +3,7 @@ import type { KindReconciled, Reconciled, ReconcilePosition } from '../../../con
 import { anySignal } from '../../../lib/any-signal.ts';
 import type { Logger } from '../../../lib/logger.ts';
 import { timeoutSignal } from '../../../lib/timeout-signal.ts';
+import { givingWay } from './give-way.ts';
 import type { ReconcileMetrics } from './reconcile-metrics.ts';
 import type { RoundCount } from './reconcile-state-store.ts';
 import type { Recovery, RecoveryRound, TakenUp } from './recovery.ts';
@@ -25,12 +26,17 @@ export interface Reconciler {
 export function createReconciler(deps: {
   roundCount: RoundCount;
   recoveries: readonly Recovery[];
+  /** Whether patients are being imported. Kinds that can wait give way then. */
+  isImporting: () => Promise<boolean>;
   logger: Pick<Logger, 'info' | 'warn'>;
   metrics?: ReconcileMetrics;
   kindMs?: number;
   overtimeMs?: number;
 }): Reconciler {
-  const { roundCount, recoveries, logger, metrics, kindMs = KIND_MS, overtimeMs = OVERTIME_MS } = deps;
+  const { roundCount, isImporting, logger, metrics, kindMs = KIND_MS, overtimeMs = OVERTIME_MS } = deps;
+  const recoveries = deps.recoveries.map((recovery) =>
+    recovery.canWait === true ? givingWay(recovery, isImporting) : recovery,
+  );
   /** Kinds that still work, perhaps since an earlier round. */
   const atWork = new Set<string>();
 

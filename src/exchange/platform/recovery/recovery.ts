@@ -2,6 +2,8 @@
 export interface Recovery {
   /** The kind of work, in the log and as the label of the metrics, such as `bulk creates`. */
   name: string;
+  /** Gives way to imports of patients, because nothing depends on it being done at once (give-way.ts). */
+  canWait?: true;
   /** Takes up a bounded slice of the work. Harmless if repeated. An item that fails must not stop the others. */
   takeUp(round: RecoveryRound): Promise<TakenUp>;
 }
