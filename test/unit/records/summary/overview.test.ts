@@ -332,3 +332,58 @@ test('every encounter of a sample patient is in the overview or counted there', 
     expect((block?.items.length ?? 0) + counted, key).toBe(reader.counts.Encounter ?? 0);
   }
 });
+
+describe('what another entry says otherwise', () => {
+  const warfarin = (id: string, status: string, authoredOn?: string) => ({
+    resourceType: 'MedicationRequest',
+    id,
+    status,
+    medicationCodeableConcept: { text: 'Warfarin' },
+    ...(authoredOn && { authoredOn }),
+  });
+  const itemsOf = async (title: string, ...contents: object[]) => (await blockOf(title, contents)).items;
+
+  test('stands beside a current medication, unless it is earlier or only completed', async () => {
+    const items = (...contents: object[]) => itemsOf('Current medications', ...contents);
+    const active = warfarin('a', 'active', '2026-03-01');
+    expect(await items(active, warfarin('b', 'stopped', '2026-03-01'))).toEqual([
+      'Warfarin | 1 Mar 2026; another entry says: stopped',
+    ]);
+    expect(await items(active, warfarin('b', 'stopped'))).toEqual([
+      'Warfarin | 1 Mar 2026; another entry says: stopped',
+    ]);
+    expect(await items(active, warfarin('b', 'stopped', '2025-03-01'))).toEqual(['Warfarin | 1 Mar 2026']);
+    expect(await items(active, warfarin('b', 'completed', '2026-04-01'))).toEqual(['Warfarin | 1 Mar 2026']);
+  });
+
+  test('stands beside an active allergy and an active problem', async () => {
+    const allergy = (id: string, rest: object) => ({
+      resourceType: 'AllergyIntolerance',
+      id,
+      code: { text: 'Penicillin' },
+      ...rest,
+    });
+    const refuted = {
+      ...status('inactive'),
+      verificationStatus: { coding: [{ code: 'refuted' }], text: 'Refuted' },
+    };
+    expect(
+      await itemsOf('Allergies and intolerances', allergy('a', status('active')), allergy('b', refuted)),
+    ).toEqual(['Penicillin | another entry says: inactive, refuted']);
+    const problem = (id: string, onsetDateTime: string, rest: object) => ({
+      resourceType: 'Condition',
+      id,
+      code: { text: 'Bronchitis' },
+      onsetDateTime,
+      ...rest,
+    });
+    const active = problem('a', '2026-01-01', status('active'));
+    expect(await itemsOf('Active problems', active, problem('b', '2026-01-01', status('resolved')))).toEqual([
+      'Bronchitis | since 1 Jan 2026; another entry says: resolved',
+    ]);
+    // An earlier episode that is over.
+    expect(await itemsOf('Active problems', active, problem('b', '2020-01-01', status('resolved')))).toEqual([
+      'Bronchitis | since 1 Jan 2026',
+    ]);
+  });
+});

@@ -4,6 +4,7 @@ import { allergyReactions } from '../problems.ts';
 import { isSocial } from '../social-findings.ts';
 import { conceptText, unique } from '../words.ts';
 import { type BlockRule, Counts } from './block-rule.ts';
+import { OtherStatements } from './other-statements.ts';
 
 export const allergiesBlock: BlockRule = {
   section: 'allergies',
@@ -14,10 +15,15 @@ export const allergiesBlock: BlockRule = {
   collect: () => {
     const entries: SummaryEntry[] = [];
     const others = new Counts();
+    const statements = new OtherStatements();
     return {
       take: (entry) => {
-        if (isActive(entry)) entries.push(entry);
-        else others.add('inactive or refuted allergy', 'inactive or refuted allergies');
+        if (isActive(entry)) {
+          entries.push(entry);
+          return;
+        }
+        others.add('inactive or refuted allergy', 'inactive or refuted allergies');
+        statements.note(conceptText(entry.content.code) ?? '', entry, stateOf(entry).toLowerCase());
       },
       collected: () => ({
         items: entries.map((entry) => {
@@ -29,6 +35,7 @@ export const allergiesBlock: BlockRule = {
               allergyReactions(entry.content),
               unlessActive(entry),
               onset(entry),
+              statements.about(conceptText(entry.content.code) ?? '', [entry]),
             ]).join('; '),
             ...(isHigh && { tone: 'alert' as const }),
           };
@@ -50,12 +57,15 @@ export const problemsBlock: BlockRule = {
   collect: () => {
     const byName = new Map<string, { name: string; entries: SummaryEntry[] }>();
     const others = new Counts();
+    const statements = new OtherStatements();
     return {
       take: (entry) => {
         if (isSocial(entry.content)) others.add('social or other finding');
         else if (isOfEncounter(entry)) others.add('diagnosis at an encounter', 'diagnoses at encounters');
-        else if (!isActive(entry)) others.add('past problem');
-        else {
+        else if (!isActive(entry)) {
+          others.add('past problem');
+          statements.note(conceptText(entry.content.code) ?? '', entry, stateOf(entry).toLowerCase());
+        } else {
           const name = conceptText(entry.content.code) ?? 'Unnamed problem';
           const known = byName.get(name.toLowerCase());
           if (known === undefined) byName.set(name.toLowerCase(), { name, entries: [entry] });
@@ -65,12 +75,13 @@ export const problemsBlock: BlockRule = {
       collected: () => ({
         items: [...byName.values()].map(({ name, entries }) => ({
           text: name,
-          detail: unique(
-            entries.map((entry) => {
+          detail: unique([
+            ...entries.map((entry) => {
               const since = onset(entry);
               return unique([since && `since ${since}`, unlessActive(entry)]).join(', ');
             }),
-          ).join('; '),
+            statements.about(name, entries),
+          ]).join('; '),
         })),
         none: others.isEmpty ? undefined : 'None of the delivered problems is active.',
         others,

@@ -4,9 +4,12 @@ import { textOf } from '../../rules/json.ts';
 import type { SummaryEntry } from '../entry.ts';
 import { directions, isCurrent, medicationName, prescriptionStatus } from '../medications.ts';
 import type { OverviewItem } from '../parts.ts';
-import { amountText, firstDay, unique } from '../words.ts';
+import { amountText, firstDay, statusText, unique } from '../words.ts';
 import { type BlockRule, Counts, isOfLastYear } from './block-rule.ts';
+import { OtherStatements } from './other-statements.ts';
 
+/** Statuses that speak against a prescription that another source has as current; a completed one is often only an earlier course. */
+const NOT_CURRENT = ['cancelled', 'entered-in-error', 'not-taken', 'stopped'];
 /** Dispenses with these statuses gave the patient nothing. */
 const NOT_DISPENSED = ['cancelled', 'declined', 'entered-in-error', 'stopped'];
 
@@ -17,7 +20,7 @@ interface Drug {
   directions: string[];
   statuses: string[];
   newest: string | undefined;
-  orders: number;
+  orders: SummaryEntry[];
 }
 
 /** Current medications by drug; what was dispensed in the last year without a current prescription is listed too. */
@@ -31,6 +34,7 @@ export const medicationsBlock: BlockRule = {
     const drugs = new Map<string, Drug>();
     const dispensed = new Map<string, { item: OverviewItem; count: number }>();
     const others = new Counts();
+    const statements = new OtherStatements();
 
     function prescribe(entry: SummaryEntry, name: string): void {
       const { content } = entry;
@@ -41,10 +45,10 @@ export const medicationsBlock: BlockRule = {
         directions: [],
         statuses: [],
         newest: firstDay(content, 'authoredOn', 'effectiveDateTime', 'effectivePeriod', 'dateAsserted'),
-        orders: 0,
+        orders: [],
       };
       drugs.set(title.toLowerCase(), drug);
-      drug.orders += 1;
+      drug.orders.push(entry);
       if (name !== title) drug.products = unique([...drug.products, name]);
       drug.directions = unique([...drug.directions, directions(content.dosageInstruction ?? content.dosage)]);
       const status = prescriptionStatus(content).toLowerCase() || 'status unknown';
@@ -75,7 +79,12 @@ export const medicationsBlock: BlockRule = {
           if (isRecent) dispense(entry, name);
           else others.add('earlier or cancelled dispense');
         } else if (isCurrent(entry)) prescribe(entry, name);
-        else others.add('past medication');
+        else {
+          others.add('past medication');
+          const { status } = entry.content;
+          if (NOT_CURRENT.includes(String(status)))
+            statements.note(drugName(name), entry, statusText(status)?.toLowerCase() ?? '');
+        }
       },
       collected: () => {
         const unprescribed: OverviewItem[] = [];
@@ -84,7 +93,10 @@ export const medicationsBlock: BlockRule = {
           others.add('further dispense', 'further dispenses', drugs.has(key) ? count : count - 1);
         }
         return {
-          items: [...[...drugs.values()].map(drugItem), ...unprescribed],
+          items: [
+            ...[...drugs.values()].map((drug) => drugItem(drug, statements.about(drug.name, drug.orders))),
+            ...unprescribed,
+          ],
           none: others.isEmpty ? undefined : 'None of the delivered medications is current.',
           others,
         };
@@ -93,12 +105,16 @@ export const medicationsBlock: BlockRule = {
   },
 };
 
-const drugItem = ({ name, products, directions: how, statuses, newest, orders }: Drug): OverviewItem => ({
+const drugItem = (
+  { name, products, directions: how, statuses, newest, orders }: Drug,
+  otherwise: string | undefined,
+): OverviewItem => ({
   text: name,
   detail: unique([
     products.join('; '),
     how.join('; '),
     ...statuses,
-    orders === 1 ? newest : `${counted(orders, 'order')}, newest ${newest ?? 'undated'}`,
+    orders.length === 1 ? newest : `${counted(orders.length, 'order')}, newest ${newest ?? 'undated'}`,
+    otherwise,
   ]).join('; '),
 });

@@ -1,0 +1,39 @@
+import { clinicalTime } from '../../rules/dates.ts';
+import type { SummaryEntry } from '../entry.ts';
+
+/**
+ * What other entries say about the things that a block lists: one source has a medication as active, another as stopped. Two stay
+ * two, and whoever reads only the overview must see that there is another.
+ */
+export class OtherStatements {
+  /** By name and state, the newest date; empty if one of them has none. */
+  readonly #byName = new Map<string, Map<string, string>>();
+
+  /** @param state as the reader sees it: `stopped` */
+  note(name: string, entry: SummaryEntry, state: string): void {
+    const date = clinicalTime(entry.content).sortDate;
+    const states = this.#byName.get(name.toLowerCase()) ?? new Map<string, string>();
+    const known = states.get(state);
+    states.set(state, known === undefined || (known !== '' && (date === '' || date > known)) ? date : known);
+    this.#byName.set(name.toLowerCase(), states);
+  }
+
+  /** The remark on a listed thing; an earlier statement does not speak against a later one. */
+  about(name: string, entries: readonly SummaryEntry[]): string | undefined {
+    const since =
+      entries
+        .map(({ content }) => clinicalTime(content).sortDate)
+        .sort()
+        .at(-1) ?? '';
+    const states = [...(this.#byName.get(name.toLowerCase()) ?? [])]
+      .filter(([, date]) => !isEarlier(date, since))
+      .map(([state]) => state);
+    return states.length === 0 ? undefined : `another entry says: ${states.join('; ')}`;
+  }
+}
+
+/** Compared with the lesser precision; what has no date may be of any. */
+function isEarlier(date: string, than: string): boolean {
+  const length = Math.min(date.length, than.length);
+  return date.slice(0, length) < than.slice(0, length);
+}
