@@ -184,6 +184,21 @@ describe('what is the same', () => {
     expect(others([none('hie', subject, day), none('lab', atLab, '2019-01-02')])).toHaveLength(2);
   });
 
+  test('flagged as normal by one source and as high by another stays two; a missing flag is added', () => {
+    const flagged = (source: 'hie' | 'lab', code?: string) =>
+      delivery(source, {
+        ...result('x').content,
+        subject: source === 'lab' ? atLab : subject,
+        id: source,
+        ...(code && { interpretation: [{ coding: [{ code }] }] }),
+      });
+    expect(others([flagged('hie', 'N'), flagged('lab', 'H')])).toHaveLength(2);
+    expect(others([flagged('hie', 'H'), flagged('lab', 'H')])).toHaveLength(1);
+    expect(others([flagged('hie'), flagged('lab', 'H')])).toMatchObject([
+      { interpretation: [{ coding: [{ code: 'H' }] }] },
+    ]);
+  });
+
   test('from two sources keeps what each knows; labels of both; the newer one’s word', () => {
     const label = { system: 'http://terminology.hl7.org/CodeSystem/v3-Confidentiality', code: 'R' };
     const older = result('a', {

@@ -36,6 +36,25 @@ const measures = (resource: Json): Record<string, string> => {
   return Object.fromEntries(Object.entries(byName).map(([name, texts]) => [name, texts.sort().join('\n')]));
 };
 
+/** What a flag says of a value: a normal result at one source and an abnormal one at another are not one result. */
+const FLAGS: Readonly<Record<string, string>> = {
+  N: 'normal',
+  ...Object.fromEntries(['H', 'HH', 'HU', '>'].map((code) => [code, 'high'])),
+  ...Object.fromEntries(['L', 'LL', 'LU', '<'].map((code) => [code, 'low'])),
+  ...Object.fromEntries(['A', 'AA'].map((code) => [code, 'abnormal'])),
+};
+
+const flagsOf = (interpretation: unknown): string =>
+  [
+    ...new Set(
+      objectsOf(interpretation)
+        .flatMap(({ coding }) => objectsOf(coding))
+        .flatMap(({ code }) => FLAGS[textOf(code) ?? ''] ?? []),
+    ),
+  ]
+    .sort()
+    .join();
+
 /** Dose, timing and route separately; the text only if there is nothing else. */
 function dosage(value: unknown): Record<string, string> {
   if (value === undefined) return {};
@@ -179,7 +198,7 @@ const BY_TYPE: Readonly<Record<string, (resource: Json) => Record<string, string
       : {}),
   }),
   MedicationStatement: drug,
-  Observation: measures,
+  Observation: (resource) => ({ ...measures(resource), '+flag': flagsOf(resource.interpretation) }),
   Organization: ({ identifier }) => ({ '+npi': npi(identifier) }),
   Practitioner: ({ identifier }) => ({ '+npi': npi(identifier) }),
   ServiceRequest: ({ intent, quantityQuantity }) => ({
