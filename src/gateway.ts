@@ -2,6 +2,7 @@ import { readConfig } from './config.ts';
 import { assembleExchange, EXCHANGE_VARIABLES } from './exchange/assemble.ts';
 import { createGateway } from './exchange/create-gateway.ts';
 import { MLLP_VARIABLES, openMllp } from './exchange/notifications/mllp/open-mllp.ts';
+import { GATEWAY_CONNECTIONS } from './exchange/platform/database/callers.ts';
 import { createResponseSeal } from './exchange/platform/http/response-seal.ts';
 import { isUnderPressure, watchPressure } from './exchange/platform/limits/pressure.ts';
 import { openIdentityPartner } from './exchange/platform/partners/open-partners.ts';
@@ -39,6 +40,7 @@ await runProcess('gateway', async (logger) => {
   const config = readConfig(VARIABLES);
   const temporal = await createTemporalClient(config, { lazy: true });
   const exchange = await assembleExchange(config, temporal, logger, {
+    name: GATEWAY_CONNECTIONS,
     accountMax: config.ACCOUNT_CONNECTIONS_MAX,
     sharedMax: config.SHARED_CONNECTIONS_MAX,
   });

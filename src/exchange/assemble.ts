@@ -41,10 +41,10 @@ export async function assembleExchange(
   config: ExchangeConfig,
   temporal: Client,
   logger: Logger,
-  /** How accounts share the connections to the database; without it, each may use all. */
-  connectionShares: Pick<StoreOptions, 'accountMax' | 'sharedMax'> = {},
+  /** The name of the connections to the database, and how accounts share them; without it, each may use all. */
+  connections: Pick<StoreOptions, 'name' | 'accountMax' | 'sharedMax'> = {},
 ) {
-  const platform = await openPlatform(config, temporal, logger, connectionShares);
+  const platform = await openPlatform(config, temporal, logger, connections);
   const { store, blobs } = platform;
   const features = openFeatures(platform);
   const opened = Object.values(features);
@@ -74,7 +74,7 @@ async function openPlatform(
   config: ExchangeConfig,
   temporal: Client,
   logger: Logger,
-  connectionShares: Pick<StoreOptions, 'accountMax' | 'sharedMax'>,
+  connections: Pick<StoreOptions, 'name' | 'accountMax' | 'sharedMax'>,
 ): Promise<Platform> {
   const keyRing = parseKeyRing(config.DATA_KEYS);
   const blobs = await openBlobStore(config.BLOB_STORE, keyRing);
@@ -82,7 +82,7 @@ async function openPlatform(
   const store = createStore({
     databaseUrl: config.DATABASE_URL,
     poolMax: config.DATABASE_POOL_MAX,
-    ...connectionShares,
+    ...connections,
     onIdleError: (err) => logger.warn({ err }, 'lost a database connection'),
   });
   const webhookKeys = createWebhookKeys(keyRing);

@@ -27,6 +27,7 @@ export async function createBulkEnvironment({ chunkRows = 2 } = {}) {
   const engine = engineWith();
 
   return {
+    databaseUrl: database.databaseUrl,
     store,
     blobs,
     blobFolder,

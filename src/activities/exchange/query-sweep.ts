@@ -5,11 +5,14 @@ import type { Store } from '../../exchange/platform/database/database.ts';
 import { retryOvertaken } from '../../exchange/platform/database/retry.ts';
 import { type SweptPage, startPage } from '../../exchange/query-sweep/start-page.ts';
 import { openSweep, readSweepCounts, setSweepState } from '../../exchange/query-sweep/sweep-store.ts';
+import { atHalfPace } from '../../lib/half-pace.ts';
 
 export type SweepActivities = ReturnType<typeof createSweepActivities>;
 
-/** How many workflows are started in parallel after a page. */
-const STARTS_AT_ONCE = 8;
+/** Longest pause between two starts: with a distant Temporal, a start takes long without taking anything from others. */
+const PAUSE_MS_MAX = 100;
+/** What has not been started after this time, because Temporal does not respond, is left to `reconcile`. */
+const STARTING_MS_MAX = 60_000;
 
 export interface SweepOf {
   accountId: string;
@@ -25,18 +28,19 @@ export function createSweepActivities(deps: {
 }) {
   const { store } = deps;
 
-  /** Starts the workflows of committed queries. `reconcile` starts those that cannot be started now. */
+  /**
+   * Starts the workflows of committed queries one by one (decision 146): a whole page at once would take both the processors
+   * and Temporal from what callers wait for. `reconcile` starts those that cannot be started now.
+   */
   async function startWorkflows(accountId: string, queryIds: readonly string[]): Promise<void> {
-    const waiting = [...queryIds];
-    const starter = async () => {
-      for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
-        await deps.launcher.start(accountId, id, 0).catch((err: unknown) => {
-          log.warn('could not start a query of a sweep; reconcile will start it', { err, requestId: id });
-        });
-        heartbeat();
-      }
-    };
-    await Promise.all(Array.from({ length: STARTS_AT_ONCE }, starter));
+    const endMs = performance.now() + STARTING_MS_MAX;
+    await atHalfPace(queryIds, PAUSE_MS_MAX, async (id) => {
+      if (performance.now() > endMs) return;
+      await deps.launcher.start(accountId, id, 0).catch((err: unknown) => {
+        log.warn('could not start a query of a sweep; reconcile will start it', { err, requestId: id });
+      });
+      heartbeat();
+    });
   }
 
   return {

@@ -1,10 +1,14 @@
 import { createRowReader } from '../../shared/bulk-csv/row-reader.ts';
+import { areCallersServed } from '../platform/database/callers.ts';
 import { type BulkWork, listOpenChunks, readBulkWork } from './chunk-store.ts';
 import { beginTurn, type ChunkTurn } from './chunk-turn.ts';
 import type { BulkEngineDeps, ProcessOptions, ProcessOutcome } from './engine-steps.ts';
 import { prepareChunk } from './prepare-chunk.ts';
 
-/** Transactions in parallel: one commits, one writes, one looks up its patients. A fourth chunk is read meanwhile. */
+/**
+ * Transactions in parallel: one commits, one writes, one looks up its patients. A fourth chunk is read meanwhile. While callers
+ * are served it is one, so that the import takes fewer processors at a time (decision 146).
+ */
 const TURNS_AT_ONCE = 3;
 
 /**
@@ -45,7 +49,8 @@ export async function processChunks(
       options.signal?.throwIfAborted();
       if (options.untilMs !== undefined && Date.now() >= options.untilMs) break;
       const prepared = await prepareChunk(reader, chunk);
-      if (underWay.length === TURNS_AT_ONCE) await awaitFirst();
+      const turns = underWay.length > 0 && (await areCallersServed(deps.store)) ? 1 : TURNS_AT_ONCE;
+      while (underWay.length >= turns) await awaitFirst();
       if (stopped !== undefined) break;
       underWay.push(beginTurn(deps, job, prepared, [...underWay]));
       begun += 1;

@@ -53,6 +53,8 @@ pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 
 export interface StoreOptions {
   databaseUrl: string;
+  /** Name of the connections in pg_stat_activity, unless DATABASE_URL gives one. */
+  name?: string;
   /** Maximum number of connections of this process. */
   poolMax?: number;
   /**
@@ -75,6 +77,7 @@ export function createStore(options: StoreOptions): Store {
   const { poolMax = POOL_MAX, connectionWaitMs = CONNECTION_WAIT_MS } = options;
   const pool = new pg.Pool({
     connectionString: options.databaseUrl,
+    application_name: options.name,
     max: poolMax,
     connectionTimeoutMillis: connectionWaitMs,
     statement_timeout: 60_000,
