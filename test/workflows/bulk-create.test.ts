@@ -15,6 +15,8 @@ import { eventually } from './network-query-environment.ts';
 const plans: Record<string, FilePlan> = {};
 /** Requests whose row is written a second late when they are resumed, as in a busy database. */
 const resumedLate = new Set<string>();
+/** The same when they are paused. */
+const pausedLate = new Set<string>();
 let exchange: BulkExchange;
 beforeAll(async () => {
   exchange = await createBulkExchange(
@@ -22,7 +24,7 @@ beforeAll(async () => {
     (activities) => ({
       ...activities,
       async setBulkPaused(step) {
-        if (!step.paused && resumedLate.has(step.requestId)) await delay(1_000);
+        if ((step.paused ? pausedLate : resumedLate).has(step.requestId)) await delay(1_000);
         await activities.setBulkPaused(step);
       },
     }),
@@ -193,6 +195,25 @@ describe('steering a bulk create', () => {
     resumedLate.add(requestId);
     await service.resumeBulkCreate(accountId, requestId);
     await eventually(async () => (await exchange.row(requestId)).status === 'completed');
+  });
+
+  test('a resume follows a pause that is not confirmed yet, so that nothing stays paused', async () => {
+    const { release, atGate } = heldFile('paused late');
+    const { accountId, service } = exchange;
+    const requestId = await exchange.start();
+    await exchange.upload(requestId, 'paused late');
+    await atGate;
+    pausedLate.add(requestId);
+    const pausing = service.pauseBulkCreate(accountId, requestId);
+    await eventually(
+      async () => (await exchange.handle(requestId).query<BulkCreateProgress>('status')).state === 'paused',
+    );
+    // Its caller may be told that nothing was paused, as the row said; what counts is what comes of it.
+    await service.resumeBulkCreate(accountId, requestId).catch(() => undefined);
+    await pausing;
+    expect(await exchange.row(requestId)).toMatchObject({ paused: false });
+    release();
+    expect(await resultOf(requestId)).toMatchObject({ state: 'completed' });
   });
 
   test('that is paused is resumed although its workflow was lost and is only starting again', async () => {

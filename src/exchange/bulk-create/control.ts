@@ -65,9 +65,11 @@ export function createBulkControl(deps: {
     const request = await openRequest(accountId, requestId);
     if (request.status === 'waiting' && paused)
       throw new ConflictError('No file has been uploaded yet, so there is nothing to pause');
+    // The workflow is asked also when the row is as wanted: an earlier command whose answer was lost may not have reached the
+    // row yet, and this one must follow it. Otherwise a late pause would outlast its resume.
+    const outcome = await steer(accountId, requestId, paused ? MESSAGES.pause : MESSAGES.resume);
     if (request.paused === paused)
       throw new ConflictError(paused ? 'The bulk create is already paused' : 'The bulk create is not paused');
-    const outcome = await steer(accountId, requestId, paused ? MESSAGES.pause : MESSAGES.resume);
     if (outcome === 'stuck') {
       await store.asAccount(accountId, (tx) => setPaused(tx, requestId, paused));
       await launcher.replace(accountId, requestId).catch(unavailable);

@@ -17,7 +17,7 @@ export interface Finding {
 /** What of a report needs attention, most urgent first. Without `queues`, Temporal could not be reached. */
 export function findingsOf(report: OperationsReport, queues: readonly QueueReport[] | undefined): Finding[] {
   const found = [
-    ...(queues === undefined ? [TEMPORAL_DOWN] : queues.flatMap(ofQueue)),
+    ...(queues === undefined ? [TEMPORAL_DOWN] : [...withoutWorker(queues), ...queues.flatMap(ofQueue)]),
     ...report.work.flatMap(ofWork),
     ...(report.suspectedWork > 0 ? [suspected(report.suspectedWork)] : []),
     ...report.sources.flatMap(ofSource),
@@ -38,21 +38,35 @@ const TEMPORAL_DOWN: Finding = {
   count: 1,
 };
 
+/** One finding for all of them, so that the others stay on the screen. An exchange may run without an orchestrator of its own. */
+function withoutWorker(queues: readonly QueueReport[]): Finding[] {
+  const unpolled = queues.filter(
+    ({ queue, backlog, pollers }) => pollers === 0 && (backlog > 0 || queue !== 'orchestrator'),
+  );
+  if (unpolled.length === 0) return [];
+  const names = [...new Set(unpolled.map(({ queue }) => queue))];
+  const count = unpolled.reduce((sum, { backlog }) => sum + backlog, 0);
+  const which = `the task ${names.length === 1 ? 'queue' : 'queues'} ${names.join(', ')}`;
+  return [
+    {
+      kind: 'stuck',
+      what: `no worker polls ${which}; ${counted(count, 'task waits', 'tasks wait')}`,
+      help: `start a worker with WORKER_QUEUES="${names.join(' ')}" (npm run worker)`,
+      count,
+    },
+  ];
+}
+
 function ofQueue({ queue, type, backlog, backlogSeconds, pollers }: QueueReport): Finding[] {
-  const what = `task queue ${queue}, ${type} tasks: ${backlog} waiting, the oldest for ${ageOf(backlogSeconds)}`;
-  // An exchange may run without an orchestrator of its own.
-  if (pollers === 0 && backlog === 0 && queue === 'orchestrator') return [];
-  if (pollers === 0)
-    return [
-      {
-        kind: 'stuck',
-        what: `no worker polls the task queue ${queue} for ${type} tasks; ${backlog} waiting`,
-        help: `start a worker with WORKER_QUEUES=${queue} (npm run worker)`,
-        count: backlog,
-      },
-    ];
-  if (backlogSeconds < BACKLOG_LATE_SECONDS) return [];
-  return [{ kind: 'late', what, help: `start more workers with WORKER_QUEUES=${queue}`, count: backlog }];
+  if (pollers === 0 || backlogSeconds < BACKLOG_LATE_SECONDS) return [];
+  return [
+    {
+      kind: 'late',
+      what: `task queue ${queue}, ${type} tasks: ${backlog} waiting, the oldest for ${ageOf(backlogSeconds)}`,
+      help: `start more workers with WORKER_QUEUES=${queue}`,
+      count: backlog,
+    },
+  ];
 }
 
 const NOUNS: Readonly<Record<WorkKind, string>> = {

@@ -11,7 +11,7 @@ import { ConflictError, UnavailableError } from '../errors.ts';
 const COMMAND_TIMEOUT_MS = 15_000;
 
 /** How long to wait for what needs no worker, such as a description or a termination. */
-const SERVER_TIMEOUT_MS = 5_000;
+const SERVER_TIMEOUT_MS = 3_000;
 
 /** How often a workflow task must have failed or timed out before its workflow counts as stuck. */
 const STUCK_AFTER_TRIES = 2;
