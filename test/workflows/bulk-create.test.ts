@@ -208,7 +208,7 @@ describe('steering a bulk create', () => {
     await eventually(
       async () => (await exchange.handle(requestId).query<BulkCreateProgress>('status')).state === 'paused',
     );
-    // Its caller may be told that nothing was paused, as the row said; what counts is what comes of it.
+    // It may be answered that nothing was paused, as the row said; what counts is what comes of it.
     await service.resumeBulkCreate(accountId, requestId).catch(() => undefined);
     await pausing;
     expect(await exchange.row(requestId)).toMatchObject({ paused: false });

@@ -59,7 +59,7 @@ const relative = (code: string, observation: string) =>
    <subject><relatedSubject classCode="PRS">${code}</relatedSubject></subject><component>${observation}</component></organizer>`;
 const FATHER = '<code code="FTH" codeSystem="2.16.840.1.113883.5.111" displayName="Father"/>';
 
-describe('what a C-CDA document says of somebody else', () => {
+describe('what a C-CDA document says of other people', () => {
   test("is not the patient's: a relative's illness is family history", () => {
     const age = `<entryRelationship typeCode="SUBJ"><observation classCode="OBS" moodCode="EVN"><code code="445518008" ${SNOMED}/>
       <statusCode code="completed"/><value xsi:type="PQ" value="57" unit="a"/></observation></entryRelationship>`;

@@ -72,7 +72,7 @@ export async function claimKeyOrFindResponse(
     case 'answered':
       return replay(key.hash, claim.kept);
     case 'running':
-      // The Retry-After tells it apart from a conflict with the state of things, which a repetition does not change.
+      // Retry-After distinguishes it from a conflict with the state of things, which a repetition does not change.
       throw new ExchangeError(
         409,
         'A request with this Idempotency-Key is still in progress; try again shortly',

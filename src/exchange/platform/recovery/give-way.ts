@@ -4,7 +4,7 @@ import type { Recovery } from './recovery.ts';
 const LONGEST_WAIT_MS = 10 * 60_000;
 
 /**
- * The same recovery, but while patients are imported it waits: both would use the same cores and tables, and somebody waits
+ * The same recovery, but while patients are imported it waits: both would use the same cores and tables, and a caller waits
  * for the import. It does not wait longer than ten minutes with work left; then it works beside imports until all is done.
  */
 export function givingWay(

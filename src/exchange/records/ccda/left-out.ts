@@ -5,7 +5,7 @@ import { isPlanned, STATEMENTS, sectionsOf, statusOf, subjectOf } from './statem
 
 type Node = Record<string, unknown>;
 
-/** A risk that somebody sees is not a condition that the patient has. */
+/** A risk that the author sees is not a condition that the patient has. */
 const RISK_CONCERN = '2.16.840.1.113883.10.20.22.4.136';
 
 /** The sections in which the converter reads an act or the administration of a substance. */
@@ -19,7 +19,7 @@ const READ_IN: Readonly<Record<string, readonly (SectionKind | undefined)[]>> = 
 const NOT_CLINICAL = ['34109-9', '48764-5', '48768-6', '69730-0'];
 
 /**
- * Removes, in place, what the converter would state wrongly or pass over: findings in somebody else (a relative, a fetus, a donor),
+ * Removes, in place, what the converter would state wrongly or pass over: findings in another person (a relative, a fetus, a donor),
  * risks, immunizations that are only planned, and kinds of entry it does not read. Returns how many there were, and what the family
  * history says about relatives. Withdrawn statements are removed and not counted.
  */
@@ -51,7 +51,7 @@ export function takeLeftOut(document: Json): { leftOut: number; relatives: Json[
 function isRead(name: string, statement: Json, kind: SectionKind | undefined): boolean {
   const isRisk = objectsOf(statement.templateId).some((id) => textOf(id['@_root']) === RISK_CONCERN);
   return (
-    !isOfSomebodyElse(statement) &&
+    !isOfAnother(statement) &&
     !isRisk &&
     !(kind === 'immunizations' && isPlanned(statement)) &&
     (READ_IN[name]?.includes(kind) ?? true)
@@ -66,16 +66,16 @@ const isWithdrawn = (part: Json): boolean =>
   ].some((statement) => statusOf(statement) === 'nullified');
 
 /** The subject of a statement is the document's patient unless the statement names another. */
-const isOfSomebodyElse = ({ subject }: Json): boolean => objectsOf(subject).length > 0;
+const isOfAnother = ({ subject }: Json): boolean => objectsOf(subject).length > 0;
 
-/** Removes the withdrawn parts of a statement and those about somebody else; returns the number of the latter. */
+/** Removes the withdrawn parts of a statement and those about another person; returns the number of the latter. */
 function dropParts(node: Json): number {
   let dropped = 0;
   for (const name of ['component', 'entryRelationship']) {
     if (node[name] === undefined) continue;
     const parts = objectsOf(node[name]).filter((part) => !isWithdrawn(part));
     const own = parts.filter(
-      (part) => !STATEMENTS.some((kind) => objectsOf(part[kind]).some(isOfSomebodyElse)),
+      (part) => !STATEMENTS.some((kind) => objectsOf(part[kind]).some(isOfAnother)),
     );
     dropped += parts.length - own.length;
     (node as Node)[name] = own;

@@ -3,7 +3,7 @@ import type { SummaryEntry } from '../entry.ts';
 
 /**
  * What other entries say about the things that a block lists: one source has a medication as active, another as stopped. Two stay
- * two, and whoever reads only the overview must see that there is another.
+ * two, and the overview must show that there is another.
  */
 export class OtherStatements {
   /** By name and state, the newest date; empty if one of them has none. */
