@@ -84,9 +84,10 @@ test('a page of a search is shorter when its resources are large, and its pages 
   const ids = idsIn(pages);
   expect(new Set(ids).size).toBe(RESOURCES);
   expect(ids).toHaveLength(RESOURCES);
-  // A search by ids has one page, which is complete.
-  const byId = await door.bundle(`Observation?_id=${ids.join(',')}`);
-  expect(idsIn([byId]).sort()).toEqual([...ids].sort());
+  // A search by ids has one page, which is complete; it may hold 20 MB.
+  const some = ids.slice(0, 15);
+  const byId = await door.bundle(`Observation?_id=${some.join(',')}`);
+  expect(idsIn([byId]).sort()).toEqual(some.toSorted());
   const count = await door.bundle(`Observation?patient=${patientId}&status=final&_summary=count`);
   expect(count.total).toBe(RESOURCES);
 });

@@ -111,9 +111,9 @@ describe('the worker as a process', () => {
   test.each([
     [{ WORKER_QUEUES: 'exchange lab' }, /^WORKER_QUEUES: unknown: lab/m],
     [{ LAB_BASE_URL: '' }, /^ {2}LAB_BASE_URL: is missing/m],
-  ])('a fault of the configuration is told in plain words: %j', async (changes, message) => {
+  ])('a fault of the configuration is stated in plain words: %j', async (changes, message) => {
     const { child, output } = start(changes);
-    expect((await once(child, 'close'))[0]).toBe(1);
+    expect((await once(child, 'close'))[0]).toBe(2);
     expect(output()).toMatch(message);
   });
 });

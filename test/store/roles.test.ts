@@ -153,7 +153,7 @@ describe('the login of gateway and worker', () => {
       env: { PATH: process.env.PATH, DATABASE_URL: url },
       encoding: 'utf8',
     });
-    expect(migrate.status).toBe(1);
+    expect(migrate.status).toBe(2);
     expect(migrate.stderr).toMatch(
       /^DATABASE_URL: this login may not change the schema\. Use the login that owns/,
     );
