@@ -74,9 +74,7 @@ function dropParts(node: Json): number {
   for (const name of ['component', 'entryRelationship']) {
     if (node[name] === undefined) continue;
     const parts = objectsOf(node[name]).filter((part) => !isWithdrawn(part));
-    const own = parts.filter(
-      (part) => !STATEMENTS.some((kind) => objectsOf(part[kind]).some(isOfAnother)),
-    );
+    const own = parts.filter((part) => !STATEMENTS.some((kind) => objectsOf(part[kind]).some(isOfAnother)));
     dropped += parts.length - own.length;
     (node as Node)[name] = own;
   }
