@@ -31,7 +31,7 @@ export interface PublicImport {
   rowsMs: number;
   joinMs: number;
   downloadMs: number;
-  /** The rest of the total: between the steps, and until the client's next poll. */
+  /** The rest of the total: between the steps, and until the client sees the end. */
   betweenMs: number;
   totalMs: number;
   historyEvents: number;
@@ -82,8 +82,8 @@ export async function benchPublicBulk(
       const rows = isWarmUp ? Math.min(3_000, options.rows) : options.rows;
       await writeFile(csvFile, generateCsv({ rows, seed: round + 1 }));
       const floorMs = await runFloor(client, csvFile, join(dataDir, 'floor.csv'));
-      const first = await importFile(stack, account, csvFile);
-      const again = await importFile(stack, account, csvFile);
+      const first = await importFile(stack, account, client, csvFile);
+      const again = await importFile(stack, account, client, csvFile);
       if (first.created !== rows || again.updated !== rows) throw new Error('not every row was imported');
       if (isWarmUp) continue;
       result.rounds.push({ floorMs, first, again });
@@ -98,7 +98,12 @@ export async function benchPublicBulk(
   }
 }
 
-async function importFile(stack: TestStack, account: StackAccount, csvFile: string): Promise<PublicImport> {
+async function importFile(
+  stack: TestStack,
+  account: StackAccount,
+  client: pg.Client,
+  csvFile: string,
+): Promise<PublicImport> {
   const { requestId, uploadUrl } = await startBulkCreate(stack, account);
   const { 'worker-background': worker, gateway, PostgreSQL: postgres } = stack.stack.pids();
   const pids = { worker, gateway, postgres };
@@ -106,10 +111,8 @@ async function importFile(stack: TestStack, account: StackAccount, csvFile: stri
   const began = performance.now();
   await putCsv(account, uploadUrl, csvFile);
   const uploadMs = performance.now() - began;
-  const end = await untilStatus(stack, account, requestId, hasEnded, {
-    timeoutMs: END_TIMEOUT_MS,
-    everyMs: ASK_EVERY_MS,
-  });
+  await untilEnded(client, requestId);
+  const end = await untilStatus(stack, account, requestId, hasEnded, { timeoutMs: END_TIMEOUT_MS });
   const endedAt = performance.now();
   await downloadResult(end, `${csvFile}.result`);
   const now = performance.now();
@@ -133,6 +136,22 @@ async function importFile(stack: TestStack, account: StackAccount, csvFile: stri
     created: end.counts.created,
     updated: end.counts.updated,
   };
+}
+
+/**
+ * Waits like a caller of webhooks, without asking the gateway: an import that sees callers served takes fewer processors
+ * (decision 146), and a caller that asks five times a second is one.
+ */
+async function untilEnded(client: pg.Client, requestId: string): Promise<void> {
+  const deadlineAt = Date.now() + END_TIMEOUT_MS;
+  while (Date.now() < deadlineAt) {
+    const { rows } = await client.query('select from bulk_request where id = $1 and ended_at is not null', [
+      requestId,
+    ]);
+    if (rows.length > 0) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error('The import did not end in time');
 }
 
 /** Cancels the post-import queries: they are not measured, and would slow down the next import. */
