@@ -370,6 +370,14 @@ describe('what another entry says otherwise', () => {
     expect(
       await itemsOf('Allergies and intolerances', allergy('a', status('active')), allergy('b', refuted)),
     ).toEqual(['Penicillin | another entry says: inactive, refuted']);
+    const unnamed = (id: string, rest: object) => ({ ...allergy(id, rest), code: undefined });
+    const [of] = await itemsOf(
+      'Allergies and intolerances',
+      unnamed('a', status('active')),
+      unnamed('b', refuted),
+    );
+    // Two entries without a name may be about different things.
+    expect(of).not.toContain('another entry');
     const problem = (id: string, onsetDateTime: string, rest: object) => ({
       resourceType: 'Condition',
       id,

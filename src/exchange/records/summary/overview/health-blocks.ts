@@ -23,7 +23,7 @@ export const allergiesBlock: BlockRule = {
           return;
         }
         others.add('inactive or refuted allergy', 'inactive or refuted allergies');
-        statements.note(conceptText(entry.content.code) ?? '', entry, stateOf(entry).toLowerCase());
+        statements.note(conceptText(entry.content.code), entry, stateOf(entry).toLowerCase());
       },
       collected: () => ({
         items: entries.map((entry) => {
@@ -35,7 +35,7 @@ export const allergiesBlock: BlockRule = {
               allergyReactions(entry.content),
               unlessActive(entry),
               onset(entry),
-              statements.about(conceptText(entry.content.code) ?? '', [entry]),
+              statements.about(conceptText(entry.content.code), [entry]),
             ]).join('; '),
             ...(isHigh && { tone: 'alert' as const }),
           };
@@ -64,7 +64,7 @@ export const problemsBlock: BlockRule = {
         else if (isOfEncounter(entry)) others.add('diagnosis at an encounter', 'diagnoses at encounters');
         else if (!isActive(entry)) {
           others.add('past problem');
-          statements.note(conceptText(entry.content.code) ?? '', entry, stateOf(entry).toLowerCase());
+          statements.note(conceptText(entry.content.code), entry, stateOf(entry).toLowerCase());
         } else {
           const name = conceptText(entry.content.code) ?? 'Unnamed problem';
           const known = byName.get(name.toLowerCase());

@@ -10,6 +10,7 @@ import { OtherStatements } from './other-statements.ts';
 
 /** Statuses that speak against a prescription that another source has as current; a completed one is often only an earlier course. */
 const NOT_CURRENT = ['cancelled', 'entered-in-error', 'not-taken', 'stopped'];
+const UNNAMED = 'Unnamed medication';
 /** Dispenses with these statuses gave the patient nothing. */
 const NOT_DISPENSED = ['cancelled', 'declined', 'entered-in-error', 'stopped'];
 
@@ -71,7 +72,7 @@ export const medicationsBlock: BlockRule = {
     return {
       take: (entry) => {
         const type = textOf(entry.content.resourceType);
-        const name = medicationName(entry, context.lookup) ?? 'Unnamed medication';
+        const name = medicationName(entry, context.lookup) ?? UNNAMED;
         if (type === 'MedicationAdministration') others.add('medication given', 'medications given');
         else if (type === 'MedicationDispense') {
           const isRecent =
@@ -83,7 +84,11 @@ export const medicationsBlock: BlockRule = {
           others.add('past medication');
           const { status } = entry.content;
           if (NOT_CURRENT.includes(String(status)))
-            statements.note(drugName(name), entry, statusText(status)?.toLowerCase() ?? '');
+            statements.note(
+              name === UNNAMED ? undefined : drugName(name),
+              entry,
+              statusText(status)?.toLowerCase() ?? '',
+            );
         }
       },
       collected: () => {

@@ -9,8 +9,12 @@ export class OtherStatements {
   /** By name and state, the newest date; empty if one of them has none. */
   readonly #byName = new Map<string, Map<string, string>>();
 
-  /** @param state as the reader sees it: `stopped` */
-  note(name: string, entry: SummaryEntry, state: string): void {
+  /**
+   * @param name undefined if the entry names nothing: two of these may be about different things
+   * @param state as the reader sees it: `stopped`
+   */
+  note(name: string | undefined, entry: SummaryEntry, state: string): void {
+    if (name === undefined) return;
     const date = clinicalTime(entry.content).sortDate;
     const states = this.#byName.get(name.toLowerCase()) ?? new Map<string, string>();
     const known = states.get(state);
@@ -19,7 +23,8 @@ export class OtherStatements {
   }
 
   /** The remark on a listed thing; an earlier statement does not speak against a later one. */
-  about(name: string, entries: readonly SummaryEntry[]): string | undefined {
+  about(name: string | undefined, entries: readonly SummaryEntry[]): string | undefined {
+    if (name === undefined) return undefined;
     const since =
       entries
         .map(({ content }) => clinicalTime(content).sortDate)
