@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import type { Endpoint } from '../../src/contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../src/contract/endpoints.ts';
-import { EXAMPLES } from '../../src/exchange/platform/http/openapi/examples/all-examples.ts';
+import { EXAMPLES } from '../../src/exchange/platform/http/openapi/examples.ts';
 import { newPerson, type TestAccount } from '../support/gateway.ts';
 import { createCrossAccountEnvironment, type Owned } from './cross-account-environment.ts';
 import { consentBody } from './every-operation/cases/consents.ts';

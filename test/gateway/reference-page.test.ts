@@ -2,7 +2,7 @@ import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Endpoint, errorStatusesOf } from '../../src/contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../src/contract/endpoints.ts';
-import { EXAMPLES } from '../../src/exchange/platform/http/openapi/examples/all-examples.ts';
+import { EXAMPLES } from '../../src/exchange/platform/http/openapi/examples.ts';
 import { accessibilityFaults } from '../support/axe.ts';
 import { hasChromium, launchChromium } from '../support/embed-page.ts';
 import { createTestGateway, type TestGateway } from '../support/gateway.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { endpoints } from '../../../src/contract/endpoints.ts';
-import { EXAMPLES } from '../../../src/exchange/platform/http/openapi/examples/all-examples.ts';
+import { EXAMPLES } from '../../../src/exchange/platform/http/openapi/examples.ts';
 
 type Json = { [word: string]: unknown };
 

@@ -2,7 +2,7 @@ import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { tidyDocument } from './document.ts';
-import { addExamples, examplesAsHttpFile } from './examples/add-examples.ts';
+import { addExamples, examplesAsHttpFile } from './examples.ts';
 import type { OpenApiDocument } from './open-api-document.ts';
 import { addReferencePage } from './reference/routes.ts';
 

@@ -1,0 +1,91 @@
+import type { Endpoint } from '../../../../contract/endpoint.ts';
+import { endpoints } from '../../../../contract/endpoints.ts';
+import type { OperationName } from '../operation.ts';
+import type { JsonObject } from './document.ts';
+import examples from './examples.json' with { type: 'json' };
+import type { OpenApiOperation as Operation } from './open-api-document.ts';
+
+/** A request and its answer, as the API reference shows them. A test validates both against the contract's schemas. */
+interface OperationExample {
+  params?: Readonly<Record<string, string>>;
+  query?: Readonly<Record<string, string | number | boolean>>;
+  body?: object;
+  /** Body of the answer; absent for an answer without one. */
+  answer?: object;
+}
+
+/** A request and its answer for every operation of the interface. They share ids, so that they read as one story of one patient. */
+export const EXAMPLES: Readonly<Record<OperationName, OperationExample>> = examples;
+
+/** Adds to each operation of the document its example: parameters, body, answer, and the request as a curl command. */
+export function addExamples(document: JsonObject, baseUrl: string): JsonObject {
+  const { paths } = document as unknown as { paths: Record<string, Record<string, Operation>> };
+  for (const operation of Object.values(paths).flatMap((path) => Object.values(path))) {
+    const name = operation.operationId.replace(/Alias$/, '') as OperationName;
+    if (EXAMPLES[name] !== undefined) addExample(operation, endpoints[name], EXAMPLES[name], baseUrl);
+  }
+  return document;
+}
+
+function addExample(
+  operation: Operation,
+  endpoint: Endpoint,
+  example: OperationExample,
+  baseUrl: string,
+): void {
+  const { params = {}, query = {}, body, answer } = example;
+  for (const parameter of operation.parameters ?? []) {
+    const value = { ...params, ...query }[parameter.name];
+    if (value !== undefined) parameter.example = value;
+  }
+  const requestContent = operation.requestBody?.content['application/json'];
+  if (requestContent !== undefined && body !== undefined) requestContent.example = body;
+  const [success] = Object.keys(operation.responses).filter((status) => status.startsWith('2'));
+  for (const content of Object.values(operation.responses[success ?? '']?.content ?? {}))
+    if (answer !== undefined) content.example = answer;
+  operation['x-codeSamples'] = [{ lang: 'Shell', source: curlCommand(endpoint, example, baseUrl) }];
+}
+
+/** The examples as an .http file, which editors (VS Code REST Client, JetBrains) open as requests to send. */
+export function examplesAsHttpFile(baseUrl: string): string {
+  const requests = Object.entries(EXAMPLES).map(([name, example]) =>
+    httpFileRequest(name, endpoints[name as OperationName], example),
+  );
+  return `${[`@baseUrl = ${baseUrl}\n@apiKey = your-api-key`, ...requests].join('\n\n')}\n`;
+}
+
+/** Path and query string of an example: `/medical/v1/patient/0192…/cohort?count=100`. */
+function sampleTarget({ path }: Endpoint, { params = {}, query = {} }: OperationExample): string {
+  const filled = path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? name));
+  const search = new URLSearchParams(
+    Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
+  );
+  return search.size === 0 ? filled : `${filled}?${search}`;
+}
+
+/** The example as a shell command. It expects the API key in the variable API_KEY. */
+function curlCommand(endpoint: Endpoint, example: OperationExample, baseUrl: string): string {
+  const lines = [
+    `curl -X ${endpoint.method} ${shellQuote(baseUrl + sampleTarget(endpoint, example))}`,
+    '-H "x-api-key: $API_KEY"',
+  ];
+  if (example.body !== undefined)
+    lines.push(
+      `-H 'content-type: application/json'`,
+      `-d ${shellQuote(JSON.stringify(example.body, null, 2))}`,
+    );
+  return lines.join(' \\\n  ');
+}
+
+const shellQuote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+
+/** The example as a request of an .http file, which uses its variables `baseUrl` and `apiKey`. */
+function httpFileRequest(name: string, endpoint: Endpoint, example: OperationExample): string {
+  const head = [
+    `### ${endpoint.summary} (${name})`,
+    `${endpoint.method} {{baseUrl}}${sampleTarget(endpoint, example)}`,
+    'x-api-key: {{apiKey}}',
+  ];
+  if (example.body === undefined) return head.join('\n');
+  return [...head, 'content-type: application/json', '', JSON.stringify(example.body, null, 2)].join('\n');
+}
