@@ -173,7 +173,7 @@ describe('the status that a C-CDA document states', () => {
     ['aborted', '', 'inactive'],
     ['suspended', '', 'inactive'],
     ['active', '<effectiveTime><low value="2001"/><high value="2003"/></effectiveTime>', 'resolved'],
-    ['active', '<effectiveTime><low value="2001"/><high nullFlavor="UNK"/></effectiveTime>', 'resolved'],
+    ['active', '<effectiveTime><low value="2001"/><high nullFlavor="UNK"/></effectiveTime>', 'active'],
   ])('of a problem, in a concern that is %s with "%s", is %s', (concern, more, is) => {
     const { resources } = convert('problems', problem(concern, more));
     expect(resources.map(({ clinicalStatus }) => codesIn(clinicalStatus))).toEqual([[is]]);
@@ -184,6 +184,7 @@ describe('the status that a C-CDA document states', () => {
     ['active', status('73425007'), 'inactive'],
     ['completed', status('55561003'), 'active'],
     ['completed', '', 'inactive'],
+    ['active', '<effectiveTime><low value="2001"/><high nullFlavor="UNK"/></effectiveTime>', 'active'],
   ])('of an allergy, in a concern that is %s with "%s", is %s', (concern, more, is) => {
     const { resources } = convert('allergies', allergy(concern, more));
     expect(resources.map(({ clinicalStatus }) => codesIn(clinicalStatus))).toEqual([[is]]);
@@ -193,6 +194,7 @@ describe('the status that a C-CDA document states', () => {
     ['medications', drug, 'suspended', 'on-hold'],
     ['medications', drug, 'held', 'on-hold'],
     ['medications', drug, 'aborted', 'stopped'],
+    ['medications', drug, 'completed', 'unknown'],
     ['medications', drug, 'unheard', 'unknown'],
     ['procedures', (state: string) => done('procedure', state, 'EVN'), 'active', 'in-progress'],
     ['procedures', (state: string) => done('act', state, 'EVN'), 'cancelled', 'not-done'],
@@ -218,6 +220,21 @@ describe('the status that a C-CDA document states', () => {
   ] as const)('in %s is kept', (place, entry, state, is) => {
     expect(convert(place, entry(state)).resources.map((resource) => resource.status)).toEqual([is]);
   });
+
+  test.each([
+    ['<low value="20230101"/>', 'unknown'],
+    ['<low value="20230101"/><high nullFlavor="UNK"/>', 'unknown'],
+    ['<low value="20230101"/><high value="20240430"/>', 'completed'],
+    ['<low value="20230101"/><high value="20990101"/>', 'active'],
+  ])(
+    'as completed does not make a drug with the time "%s" a past one, unless it had ended: %s',
+    (time, is) => {
+      const period = `<effectiveTime>${time}</effectiveTime>`;
+      expect(convert('medications', drug('completed', 'EVN', period)).resources).toMatchObject([
+        { status: is },
+      ]);
+    },
+  );
 
   test('as an error withdraws the statement, and only that', () => {
     expect(convert('allergies', allergy('nullified')).resources).toEqual([]);
@@ -291,6 +308,22 @@ describe('what a C-CDA document measured', () => {
       effectivePeriod: { start: '2024-05-01', end: '2024-05-02' },
       referenceRange: [{ low: { value: 12, unit: 'g/dL' }, high: { value: 15.5 }, text: 'for women' }],
     });
+  });
+
+  test('has a meaning for each reference range: a critical one is not the normal one', () => {
+    const range = (flag: string, low: string, high: string) =>
+      `<referenceRange><observationRange><value xsi:type="IVL_PQ"><low value="${low}" unit="g/dL"/><high value="${high}" unit="g/dL"/></value>
+       <interpretationCode code="${flag}" codeSystem="2.16.840.1.113883.5.83"/></observationRange></referenceRange>`;
+    const ranges = range('N', '12', '15') + range('LL', '1', '7') + range('H', '15', '20');
+    expect(convert('results', hemoglobin(quantity('7'), ranges)).resources).toMatchObject([
+      {
+        referenceRange: [
+          { low: { value: 12 }, type: { coding: [{ code: 'normal' }], text: 'Normal' } },
+          { low: { value: 1 }, type: { coding: [{ code: 'LL' }], text: 'Critically low' } },
+          { low: { value: 15 }, type: { coding: [{ code: 'H' }], text: 'High' } },
+        ],
+      },
+    ]);
   });
 
   test('in a panel of a panel is kept', () => {

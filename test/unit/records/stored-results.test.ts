@@ -13,10 +13,10 @@ import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from '../../s
  * every record is merged (or every document converted) again, and put the new hash here.
  */
 const CONVERTED_BY_RULES: Readonly<Record<number, string>> = {
-  3: 'b2dcf7e71c02d317c096d8829e2a7073',
+  4: '43630032bc72c590fb486eaaad04827d',
 };
 const MERGED_BY_RULES: Readonly<Record<number, string>> = {
-  5: '3993df360575a0d4084555a0f6421b9c',
+  5: 'b61cba198e22d24afcf1fa8628f0f183',
 };
 
 const digest = (results: unknown): string =>

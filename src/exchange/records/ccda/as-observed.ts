@@ -38,12 +38,34 @@ function interpretation(flag: Json): Json[] {
       ];
 }
 
+const MEANINGS: Readonly<Record<string, string>> = {
+  A: 'Abnormal',
+  AA: 'Critically abnormal',
+  H: 'High',
+  HH: 'Critically high',
+  L: 'Low',
+  LL: 'Critically low',
+};
+
+/** What a range is for: a document may give one for each flag (`N`, `L`, `HH`, …) that a value in it gets. */
+function rangeType(flag: Json): Json {
+  const code = textOf(flag['@_code']);
+  const system = 'http://terminology.hl7.org/CodeSystem/referencerange-meaning';
+  const [meaning] = interpretation(flag);
+  return code === 'N'
+    ? { coding: [{ system, code: 'normal', display: 'Normal Range' }], text: 'Normal' }
+    : { ...meaning, text: MEANINGS[code ?? ''] ?? meaning?.text ?? code };
+}
+
 function referenceRange(range: Json): Json[] {
   const [observed] = objectsOf(range.observationRange);
   const value = objectsOf(observed?.value)[0];
   const words = isJson(observed?.text) ? textOf(observed.text['#text']) : textOf(observed?.text);
   const [low, high] = [quantity(value?.low), quantity(value?.high)];
-  return low === undefined && high === undefined && words === undefined ? [] : [{ low, high, text: words }];
+  const [flag] = objectsOf(observed?.interpretationCode);
+  return low === undefined && high === undefined && words === undefined
+    ? []
+    : [{ low, high, type: flag && rangeType(flag), text: words }];
 }
 
 const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)$/;

@@ -8,8 +8,10 @@ import { isPlanned, type Statement, statusOf, subjectOf } from './statements.ts'
 /**
  * Corrects a resource by the statement it was made of. The converter takes what is only planned for done, gives most resources the
  * status of the usual case, and leaves out much of a result.
+ *
+ * @param day day of the document
  */
-export function asStated(resource: Json, statements: NamedStatements): Json {
+export function asStated(resource: Json, statements: NamedStatements, day: string | undefined): Json {
   const statement = statements.get(textOf(resource.id) ?? '');
   if (statement === undefined) return resource;
   if (
@@ -20,10 +22,12 @@ export function asStated(resource: Json, statements: NamedStatements): Json {
     if (!isGoal) return asRequest(resource, statement.node);
   }
   const correct = CORRECTIONS[textOf(resource.resourceType) ?? ''];
-  return correct === undefined ? resource : { ...resource, ...correct(statement, resource) };
+  return correct === undefined ? resource : { ...resource, ...correct(statement, resource, day) };
 }
 
-const CORRECTIONS: Readonly<Record<string, (statement: Statement, resource: Json) => Json>> = {
+const CORRECTIONS: Readonly<
+  Record<string, (statement: Statement, resource: Json, day: string | undefined) => Json>
+> = {
   AllergyIntolerance: ({ node }) => ({
     clinicalStatus: clinicalStatus('allergyintolerance-clinical', subjectOf(node), statusOf(node)),
   }),
@@ -38,13 +42,24 @@ const CORRECTIONS: Readonly<Record<string, (statement: Statement, resource: Json
   Immunization: ({ node }, { occurrenceDateTime }) => ({
     occurrenceDateTime: occurrenceDateTime ?? fhirPeriod(node.effectiveTime)?.start,
   }),
-  MedicationRequest: ({ node, section }) => ({
-    status: MEDICATION_STATUSES[statusOf(node) ?? ''] ?? 'unknown',
+  MedicationRequest: ({ node, section }, _, day) => ({
+    status: medicationStatus(node, day),
     intent: section === 'plan' ? (PLANNED_INTENTS[textOf(node['@_moodCode']) ?? ''] ?? 'plan') : 'order',
   }),
   Observation: ({ node }, observation) => asObserved(observation, node),
   Procedure: ({ node }) => ({ status: PROCEDURE_STATUSES[statusOf(node) ?? ''] ?? 'unknown' }),
 };
+
+/**
+ * The status of a drug. "Completed" may mean only that the entry was written (C-CDA on FHIR, Medications, "Medication Status"): it
+ * means the end of taking if the end is stated and not after the document. Without an end it is unknown whether the drug is still taken.
+ */
+function medicationStatus(node: Json, day: string | undefined): string {
+  const status = MEDICATION_STATUSES[statusOf(node) ?? ''] ?? 'unknown';
+  if (status !== 'completed') return status;
+  const end = fhirPeriod(objectsOf(node.effectiveTime).slice(0, 1))?.end?.slice(0, 10);
+  return end === undefined ? 'unknown' : day !== undefined && end > day ? 'active' : status;
+}
 
 const MEDICATION_STATUSES: Readonly<Record<string, string>> = {
   active: 'active',
@@ -92,7 +107,8 @@ const STATUS_OBSERVATION = '33999-4';
 const ALLERGY_STATUSES = ['active', 'inactive', 'resolved'];
 
 /**
- * As C-CDA on FHIR has it: a status observation decides; without one, a concern that is not active any more is inactive.
+ * As C-CDA on FHIR has it: a status observation decides; without one, a concern that is not active any more is inactive. An end that
+ * is only said to be unknown (`high` with a null flavor) decides nothing: vendors write it with what is still active.
  *
  * @param concern status of the concern around the observation
  */
@@ -103,14 +119,11 @@ function clinicalStatus(system: string, observation: Json | undefined, concern: 
   const value = STATUS_VALUES[textOf(objectsOf(stated?.value)[0]?.['@_code']) ?? ''];
   const isKnown =
     value !== undefined && (system !== 'allergyintolerance-clinical' || ALLERGY_STATUSES.includes(value));
-  const ended = objectsOf(objectsOf(observation?.effectiveTime)[0]?.high)[0]?.['@_nullFlavor'] === 'UNK';
   const code = isKnown
     ? value
-    : ended
-      ? 'resolved'
-      : ['aborted', 'completed', 'suspended'].includes(concern ?? '')
-        ? 'inactive'
-        : 'active';
+    : ['aborted', 'completed', 'suspended'].includes(concern ?? '')
+      ? 'inactive'
+      : 'active';
   return concept(`http://terminology.hl7.org/CodeSystem/${system}`, code);
 }
 

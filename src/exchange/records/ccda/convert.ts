@@ -65,7 +65,7 @@ export function convertCcda(bytes: Uint8Array, names: CcdaNames): CcdaConversion
   const { leftOut, relatives } = takeLeftOut(document);
   const statements = nameStatements(document);
   const denied = NEGATION.test(xml.text) ? convertNegated(document, statements, day) : NOTHING_DENIED;
-  const { bundle, skippedSections } = convertSections(ccda, statements);
+  const { bundle, skippedSections } = convertSections(ccda, statements, day);
   const header = bundle.find(({ resourceType }) => resourceType === 'Patient');
   if (header === undefined) return { kind: 'skipped', reason: 'it names no patient' };
   // The converter gives it a random id.
@@ -93,7 +93,7 @@ function convertNegated(
   day: string | undefined,
 ): typeof NOTHING_DENIED {
   const { denied, leftOut } = takeNegated(document);
-  const { bundle, skippedSections } = convertSections(denied as unknown as Ccda, statements);
+  const { bundle, skippedSections } = convertSections(denied as unknown as Ccda, statements, day);
   const resources = bundle.map((resource) => negated(resource, day)).filter(isJson);
   return { resources, skippedSections, leftOut };
 }
@@ -105,18 +105,19 @@ const isWhole = (xml: string): boolean =>
 function convertSections(
   ccda: Ccda,
   statements: NamedStatements,
+  day: string | undefined,
 ): { bundle: Json[]; skippedSections: number } {
   try {
-    return { bundle: resourcesOf(ccda, statements), skippedSections: 0 };
+    return { bundle: resourcesOf(ccda, statements, day), skippedSections: 0 };
   } catch {
     const sections = ccda.component?.structuredBody?.component ?? [];
     let skippedSections = 0;
-    const bundle: Json[] = resourcesOf({ ...ccda, component: undefined } as unknown as Ccda, statements);
+    const bundle: Json[] = resourcesOf({ ...ccda, component: undefined } as unknown as Ccda, statements, day);
     for (const section of sections) {
       try {
         const alone = { ...ccda, component: { structuredBody: { component: [section] } } } as unknown as Ccda;
         bundle.push(
-          ...resourcesOf(alone, statements).filter(({ resourceType }) => resourceType !== 'Patient'),
+          ...resourcesOf(alone, statements, day).filter(({ resourceType }) => resourceType !== 'Patient'),
         );
       } catch {
         skippedSections += 1;
@@ -126,14 +127,14 @@ function convertSections(
   }
 }
 
-function resourcesOf(ccda: Ccda, statements: NamedStatements): Json[] {
+function resourcesOf(ccda: Ccda, statements: NamedStatements, day: string | undefined): Json[] {
   const bundle = convertCcdaToFhir(ccda, { ignoreUnsupportedSections: true });
   // The Composition repeats the document, which is stored.
   const entries: readonly { resource?: { resourceType: string } }[] = bundle.entry ?? [];
   const resources = entries.flatMap(({ resource }) =>
     resource === undefined || resource.resourceType === 'Composition'
       ? []
-      : [asStated(resource as unknown as Json, statements)],
+      : [asStated(resource as unknown as Json, statements, day)],
   );
   return JSON.parse(withoutTimeMarks(JSON.stringify(resources))) as Json[];
 }
