@@ -1,8 +1,10 @@
 import { defineConfig } from 'vitest/config';
+import { CountReporter } from './test/support/count-reporter.ts';
 
 /**
- * Three projects, so that the quick loop stays quick: `unit` needs no server; `pages` needs Chromium and is skipped without;
- * `servers` gets a PostgreSQL and a Temporal server of its own, started once per run by test/support/global-setup.ts.
+ * The folder of a test decides when it runs (CONTRIBUTING.md, "Add a test"). `npm test` has three projects: `unit` needs no
+ * server; `pages` needs Chromium and is skipped without; `servers` gets a PostgreSQL and a Temporal server of its own, started
+ * once per run by test/support/global-setup.ts. `npm run test:system` has the fourth, with whole stacks.
  */
 const common = {
   pool: 'forks',
@@ -15,10 +17,16 @@ const common = {
 } as const;
 /** For every project: a temporary folder of the run, which is cleared away whatever ends the run. */
 const RUN_FOLDER = 'test/support/run-folder.ts';
+const SERVERS = 'test/support/global-setup.ts';
+const SYSTEM = ['test/system/**/*.test.ts', 'test/faults/**/*.test.ts'];
+const WITHOUT_SERVERS = ['test/unit/**', 'test/pages/**'];
+/** Software of others, with a config of their own. */
+const FOREIGN = ['test/foreign/**', 'test/conformance/**'];
 
 export default defineConfig({
   test: {
     maxWorkers: 2,
+    reporters: ['default', new CountReporter()],
     projects: [
       { test: { ...common, name: 'unit', include: ['test/unit/**/*.test.ts'], globalSetup: [RUN_FOLDER] } },
       { test: { ...common, name: 'pages', include: ['test/pages/**/*.test.ts'], globalSetup: [RUN_FOLDER] } },
@@ -27,10 +35,11 @@ export default defineConfig({
           ...common,
           name: 'servers',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/unit/**', 'test/pages/**', 'test/foreign/**', 'test/conformance/**'],
-          globalSetup: [RUN_FOLDER, 'test/support/global-setup.ts'],
+          exclude: [...WITHOUT_SERVERS, ...SYSTEM, ...FOREIGN],
+          globalSetup: [RUN_FOLDER, SERVERS],
         },
       },
+      { test: { ...common, name: 'system', include: SYSTEM, globalSetup: [RUN_FOLDER] } },
     ],
   },
 });

@@ -17,12 +17,7 @@ export interface StopSoakOptions {
 /** What is started, how long it runs at most before it is stopped, and whether its folder must be gone. */
 const COMMANDS: Record<string, { args: string[]; secondsMax: number; leavesData: boolean }> = {
   test: {
-    args: [
-      'test',
-      '--',
-      'test/integration/embedded-stack.test.ts',
-      'test/integration/simulator-process.test.ts',
-    ],
+    args: ['run', 'test:system', '--', 'test/system/embedded-stack.test.ts'],
     secondsMax: 45,
     leavesData: false,
   },

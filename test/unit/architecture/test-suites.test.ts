@@ -25,3 +25,14 @@ test('a test borrows helpers from its own suite and from test/support only', () 
   const borrowed = imports.filter(({ file, imported }) => isBorrowed(file, imported));
   expect(borrowed.map(({ file, imported }) => `test/${file} imports test/${imported}`)).toEqual([]);
 });
+
+test('`npm test` starts no whole stack: files that do lie in test/system, test/faults or test/foreign', () => {
+  const starters = readdirSync(TEST, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .filter((file) => importsOf(file).includes('support/stack.ts'));
+  expect(starters).toContain('system/starter.test.ts');
+  const elsewhere = starters.filter(
+    (file) => !['system', 'faults', 'foreign', 'support'].includes(suiteOf(file)),
+  );
+  expect(elsewhere).toEqual([]);
+});
