@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { queryOf } from '../lib/query-of.ts';
 import { type Answer, FHIR_JSON, refusal } from './answer.ts';
 import { isAuthorized, type SourceAccess } from './auth.ts';
 import { applyToAnswer, canShow, type SentAnswer } from './faults/apply-to-answer.ts';
@@ -113,7 +114,7 @@ function startEntry({ source, route, options }: Context, request: FastifyRequest
 
 function readRequest({ source, options }: Context, request: FastifyRequest) {
   const origin = options.publicUrl ?? `http://${request.headers.host}`;
-  const params = new URLSearchParams(request.url.split('?')[1] ?? '');
+  const params = new URLSearchParams(queryOf(request.url));
   if (request.body instanceof URLSearchParams) {
     for (const [name, value] of request.body) params.append(name, value);
   }

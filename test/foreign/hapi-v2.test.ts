@@ -40,7 +40,10 @@ test.skipIf(missing !== undefined)(
         identities: [{ sender: 'acme', application: 'LAB', facility: 'ACME' }],
         logger,
       }),
-      limits: { messageBytes: 100_000, idleMs: 60_000, connections: 5, connectionsOfAddress: 5 },
+      limits: {
+        ...{ messageBytes: 100_000, idleMs: 60_000, connections: 5, connectionsOfAddress: 5 },
+        ...{ firstMessageMs: 60_000, frameMs: 60_000 },
+      },
       logger,
     });
     onTestFinished(() => listener.close());

@@ -183,6 +183,15 @@ describe('a search', () => {
       expect((await door.get(url)).statusCode).toBe(400);
   });
 
+  test('keeps every parameter after an unescaped question mark', async () => {
+    const one = await door.bundle(
+      `Observation?patient=${patientId}&_tag=a?b&_count=1&date=gt2015&_total=accurate`,
+    );
+    const other = await door.bundle(`Observation?patient=${patientId}&_count=1&date=gt2015&_total=accurate`);
+    expect(one.total).toBe(other.total);
+    expect(inMode(one, 'match')).toHaveLength(1);
+  });
+
   test('ignores an unknown parameter with a warning, and rejects it with strict handling', async () => {
     const [page] = await search('Observation', '&colour=blue');
     const outcome = page && (inMode(page, 'outcome')[0] as OperationOutcome);

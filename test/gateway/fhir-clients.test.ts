@@ -1,9 +1,12 @@
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { insertAccount } from '../../src/exchange/accounts/account-store.ts';
 import {
   listClientsCommand,
@@ -11,6 +14,8 @@ import {
   revokeClientCommand,
 } from '../../src/exchange/admin/clients.ts';
 import type { AdminTarget } from '../../src/exchange/admin/command.ts';
+import { createAssertionCheck } from '../../src/exchange/fhir-clients/client-assertion.ts';
+import { findClient, insertClient } from '../../src/exchange/fhir-clients/client-store.ts';
 import { samples } from '../support/deliveries.ts';
 import { createFhirDoor, diagnosticsIn, FHIR_BASE, type FhirDoor, inMode } from '../support/fhir-door.ts';
 
@@ -238,6 +243,65 @@ test('revoking a client ends its tokens at once', async () => {
   const { document } = await listClientsCommand(target, door.accountId);
   expect(document.clients).toContainEqual(expect.objectContaining({ clientId, revokedAt: expect.any(Date) }));
 });
+
+describe('keys at an address', () => {
+  const bomb = gzipSync(`{"keys": [${' '.repeat(50_000_000)}]}`);
+  let served: () => Buffer;
+  let asked = 0;
+  const server = createServer((_, response) => {
+    asked += 1;
+    response.writeHead(200, { 'content-encoding': 'gzip' }).end(served());
+  });
+  beforeAll(() => new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve)));
+  afterAll(() => void server.close());
+
+  async function registerAt(path: string): Promise<string> {
+    const [id, jwksUrl] = [uuidv7(), `http://127.0.0.1:${(server.address() as AddressInfo).port}/${path}`];
+    const client = { id, accountId: door.accountId, keys: { jwksUrl }, scopes: ['system/*.rs'] };
+    await door.store.asSystem((tx) => insertClient(tx, client));
+    return id;
+  }
+  /** The gateway of the embedded stack, whose clients may be on this machine. */
+  const onThisMachine = async (clientId: string) => {
+    const check = createAssertionCheck(TOKEN_URL, { allowLoopback: true });
+    const client = await door.store.asSystem((tx) => findClient(tx, clientId));
+    if (client === undefined) throw new Error('no such client');
+    return { verify: async () => check.verify(await assertion(clientId), client) };
+  };
+
+  test('are read up to a bound after decompression, and a failed address rests', async () => {
+    served = () => bomb;
+    asked = 0;
+    const { verify } = await onThisMachine(await registerAt('bomb'));
+    await expect(verify()).rejects.toThrow('more than 65536 bytes');
+    await expect(verify()).rejects.toThrow('a moment ago');
+    expect(asked).toBe(1);
+  });
+
+  test('are accepted below the bound', async () => {
+    const keys = gzipSync(await readFile(jwksFile));
+    served = () => keys;
+    const { verify } = await onThisMachine(await registerAt('keys'));
+    expect(await verify()).toHaveProperty('jti');
+  });
+
+  test('are not fetched from a private address', async () => {
+    asked = 0;
+    const response = await ask(await assertion(await registerAt('private')));
+    expect(response.statusCode).toBe(401);
+    expect(response.json().error_description).toContain('the keys cannot be fetched');
+    expect(asked).toBe(0);
+  });
+});
+
+test.each([[['a', 'b']], [{ a: 1 }], [7], [true]])(
+  'an assertion with %j as its subject is refused like one of an unknown client',
+  async (sub) => {
+    const response = await ask(await assertion(uuidv7(), 'ES384', { sub } as unknown as JWTPayload));
+    expect(response.statusCode).toBe(401);
+    expect(response.json().error).toBe('invalid_client');
+  },
+);
 
 test('the public keys are registered, never a private one, and the address of keys must be https', async () => {
   const options = { account: door.accountId, scopes: 'system/*.rs' };

@@ -17,6 +17,7 @@ import { TEST_ID_HMAC_KEY } from '../support/test-keys.ts';
 
 const SENDERS = ['mercy', 'general'].map((name) => ({ name, secret: `secret-of-${name}`, timeZone: 'UTC' }));
 const LIMITS = { messageBytes: 10_000, idleMs: 60_000, connections: 10, connectionsOfAddress: 3 };
+const PATIENT = { firstMessageMs: 60_000, frameMs: 60_000 };
 const NO_FOLLOW_UPS = { launch: () => undefined, wake: () => undefined };
 const NO_RECORDINGS = { launch: () => undefined };
 
@@ -59,7 +60,7 @@ async function listen(
       logger,
     }),
     tls: options.tls,
-    limits: { ...LIMITS, ...options.limits },
+    limits: { ...LIMITS, ...PATIENT, ...options.limits },
     logger,
   });
   listeners.push(listener);
@@ -191,11 +192,71 @@ describe('the MLLP listener', () => {
 
   test('has a bound for the connections of one address', async () => {
     const { port } = await listen();
-    const kept = await Promise.all([open(port), open(port), open(port)]);
-    const tooMany = await open(port);
-    await tooMany.closed;
-    kept[0]?.socket.write(framed(adt({ id: 'kept' })));
-    expect(await kept[0]?.answered(1)).toEqual(['AA kept']);
+    for (const id of ['one', 'two', 'three']) {
+      const kept = await open(port);
+      kept.socket.write(framed(adt({ id })));
+      expect(await kept.answered(1)).toEqual([`AA ${id}`]);
+    }
+    await (await open(port)).closed;
+  });
+
+  test('gives the place of the longest silent stranger to who comes, and never that of a sender', async () => {
+    const { port } = await listen({ limits: { connections: 3, connectionsOfAddress: 3 } });
+    const sender = await open(port);
+    sender.socket.write(framed(adt({ id: 'genuine' })));
+    expect(await sender.answered(1)).toEqual(['AA genuine']);
+    const silent = [await open(port), await open(port)];
+    const [next, another] = [await open(port), await open(port)];
+    await Promise.all(silent.map(({ closed }) => closed));
+    next.socket.write(framed(adt({ id: 'next' })));
+    expect(await next.answered(1)).toEqual(['AA next']);
+    another.socket.write(framed(adt({ id: 'another' })));
+    expect(await another.answered(1)).toEqual(['AA another']);
+    // Every place is a sender's now.
+    await (await open(port)).closed;
+    sender.socket.write(framed(adt({ id: 'still' })));
+    expect(await sender.answered(2)).toEqual(['AA genuine', 'AA still']);
+  });
+
+  test('closes a stranger that sends no message, and anyone whose message does not end', async () => {
+    const { port } = await listen({ limits: { firstMessageMs: 200, frameMs: 200, connectionsOfAddress: 9 } });
+    await (await open(port)).closed;
+    const slow = await open(port);
+    slow.socket.write(Buffer.from([0x0b]));
+    const drip = setInterval(() => slow.socket.write('M'), 50);
+    await slow.closed;
+    clearInterval(drip);
+    const sender = await open(port);
+    sender.socket.write(framed(adt({ id: 'first' })));
+    expect(await sender.answered(1)).toEqual(['AA first']);
+    // The address is known now: an engine may connect long before it has something to send.
+    const waiting = await open(port);
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    waiting.socket.write(framed(adt({ id: 'later' })));
+    expect(await waiting.answered(1)).toEqual(['AA later']);
+    waiting.socket.write(framed(adt()).subarray(0, 30));
+    await waiting.closed;
+  });
+
+  test('lets a sender in although silent connections have taken every place before their handshake', async () => {
+    const server = await authority.issue('DNS:localhost');
+    const { port } = await listen({
+      tls: { ...server, clientAuthorities: authority.cert },
+      limits: { connections: 3, connectionsOfAddress: 3 },
+    });
+    for (let count = 0; count < 6; count += 1) await open(port);
+    const identity = await authority.issue('DNS:feed.general.example.org');
+    const socket = connectTls({
+      port,
+      host: '127.0.0.1',
+      servername: 'localhost',
+      ca: authority.cert,
+      ...identity,
+    });
+    sockets.push(socket);
+    await once(socket, 'secureConnect');
+    const message = Hl7Message.parse(adt({ id: 'let-in', facility: 'ANY' }));
+    expect(codeOf(await new Hl7Connection(socket).sendAndWait(message))).toBe('AA let-in');
   });
 
   test('finishes the message it is working on when the process ends', async () => {

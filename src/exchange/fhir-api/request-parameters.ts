@@ -1,10 +1,11 @@
 import type { FastifyRequest } from 'fastify';
+import { queryOf } from '../../lib/query-of.ts';
 import { InvalidRequestError } from '../platform/errors.ts';
 import type { SearchFault, SearchPair } from './rules/search-request.ts';
 
 /** The parameters of the URL and of a form in the body, in order. */
 export function pairsOf(request: FastifyRequest): SearchPair[] {
-  const query = request.url.split('?')[1] ?? '';
+  const query = queryOf(request.url);
   const form = request.body instanceof URLSearchParams ? [...request.body] : [];
   return [...new URLSearchParams(query), ...form];
 }

@@ -3,13 +3,16 @@ import {
   createRemoteJWKSet,
   customFetch,
   decodeJwt,
+  errors,
   type JWTPayload,
   type JWTVerifyGetKey,
   jwtVerify,
 } from 'jose';
 import { LRUCache } from 'lru-cache';
 import { OAuthRefusal } from '../platform/http/oauth-refusal.ts';
+import type { DestinationRules } from '../platform/outbox/destination-guard.ts';
 import type { StoredClient } from './client-store.ts';
+import { createKeyFetch, KeysError } from './fetch-keys.ts';
 
 /** The algorithms that SMART Backend Services names. */
 export const ASSERTION_ALGORITHMS = ['RS384', 'ES384'];
@@ -30,8 +33,12 @@ export interface AssertionCheck {
   verify(assertion: string, client: StoredClient): Promise<{ jti: string; expiresAt: Date }>;
 }
 
-/** @param tokenUrl the audience that assertions must name */
-export function createAssertionCheck(tokenUrl: string): AssertionCheck {
+/**
+ * @param tokenUrl the audience that assertions must name
+ * @param destinations where keys may be fetched
+ */
+export function createAssertionCheck(tokenUrl: string, destinations: DestinationRules): AssertionCheck {
+  const fetchKeys = createKeyFetch(destinations);
   // Remote key sets cache what they fetched, so they are kept.
   const remote = new LRUCache<string, JWTVerifyGetKey>({ max: 1_000 });
   const keysOf = ({ jwks, jwks_url: url }: StoredClient): JWTVerifyGetKey => {
@@ -40,8 +47,7 @@ export function createAssertionCheck(tokenUrl: string): AssertionCheck {
     if (known !== undefined) return known;
     const keys = createRemoteJWKSet(new URL(url ?? ''), {
       ...KEYS,
-      // The registered address is what the operator checked; it must not lead elsewhere.
-      [customFetch]: (address, options) => fetch(address, { ...options, redirect: 'error' }),
+      [customFetch]: fetchKeys,
     });
     remote.set(url ?? '', keys);
     return keys;
@@ -50,7 +56,8 @@ export function createAssertionCheck(tokenUrl: string): AssertionCheck {
   return {
     clientIdOf(assertion) {
       try {
-        return decodeJwt(assertion).sub;
+        const { sub } = decodeJwt<{ sub?: unknown }>(assertion);
+        return typeof sub === 'string' ? sub : undefined;
       } catch {
         return undefined;
       }
@@ -84,8 +91,9 @@ async function claimsOf(
     return payload;
   } catch (cause) {
     const { code } = cause as { code?: unknown };
+    const keys = cause instanceof KeysError ? cause.message : 'the keys cannot be fetched';
     throw rejected(
-      `it cannot be verified (${typeof code === 'string' ? code : 'the keys cannot be fetched'}); it needs ${ASSERTION_ALGORITHMS.join(' or ')}, iss and sub ${clientId}, and aud ${audience}`,
+      `it cannot be verified (${cause instanceof errors.JOSEError && typeof code === 'string' ? code : keys}); it needs ${ASSERTION_ALGORITHMS.join(' or ')}, iss and sub ${clientId}, and aud ${audience}`,
     );
   }
 }

@@ -21,10 +21,16 @@ const JWT_BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 /** SMART Backend Services: discovery, and the token endpoint for registered clients. Needs no API key. */
 export function addTokenRoutes(
   app: FastifyInstance,
-  deps: Pick<GatewayPlatform, 'store' | 'publicBaseUrl' | 'internalTokenKey'>,
+  deps: Pick<
+    GatewayPlatform,
+    'store' | 'publicBaseUrl' | 'internalTokenKey' | 'allowLoopbackWebhooks' | 'trustedWebhookOrigins'
+  >,
 ): void {
   const tokenUrl = `${deps.publicBaseUrl}${TOKEN_PATH}`;
-  const check = createAssertionCheck(tokenUrl);
+  const check = createAssertionCheck(tokenUrl, {
+    allowLoopback: deps.allowLoopbackWebhooks,
+    trustedOrigins: deps.trustedWebhookOrigins,
+  });
   const limiter = new AccountLimiter(deps.store);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<string>(

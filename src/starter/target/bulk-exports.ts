@@ -51,7 +51,13 @@ const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** The id of an export, from the id or from the address of its status. Undefined for anything else. */
 export function exportIdOf(text: string): string | undefined {
-  const last = text.trim().replace(/\/+$/, '').split('/').at(-1) ?? '';
+  const last =
+    text
+      .trim()
+      .replace(/[?#].*$/, '')
+      .replace(/\/+$/, '')
+      .split('/')
+      .at(-1) ?? '';
   return ID.test(last) ? last.toLowerCase() : undefined;
 }
 

@@ -63,6 +63,11 @@ describe('a Bundle', () => {
     });
   });
 
+  test('is the same when its references name a version', () => {
+    const versioned = JSON.parse(JSON.stringify(encounter).replace('Location/l1', 'Location/l1/_history/4'));
+    expect(read([versioned, patient, location])).toEqual(read([encounter, patient, location]));
+  });
+
   test('is known by its identifier, its id, or the versions of what it holds', () => {
     expect(read([encounter, patient], { identifier: { system: 's', value: '1' } }).messageId).toBe('s|1');
     expect(read([encounter, patient], { id: undefined }).messageId).toBe('Encounter/e1/_history/3');

@@ -71,7 +71,12 @@ describe('an answer says of a resource that it is gone', () => {
     const deletion = (id: string) => ({ request: { method: 'DELETE', url: `Condition/${id}` } });
     const page = await pageOf(
       bundleOf(
-        [deletion('c1'), { resource: condition('c1') }, { resource: condition('c2') }, deletion('c2')],
+        [
+          deletion('c1/_history/3'),
+          { resource: condition('c1') },
+          { resource: condition('c2') },
+          deletion('c2/_history/1'),
+        ],
         'history',
       ),
     );

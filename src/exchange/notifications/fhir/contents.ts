@@ -17,10 +17,14 @@ export class BundleContents {
     );
   }
 
-  /** The resource of a reference, by full URL or by `Type/id` at the end of the reference. */
+  /** The resource of a reference, by full URL or by `Type/id` at the end of the reference, before any version. */
   resolve<T extends ReadType>(type: T, reference: string | undefined): Read<T> | undefined {
     if (reference === undefined) return undefined;
-    const local = reference.split('/').slice(-2).join('/');
+    const local = reference
+      .replace(/\/_history\/[^/]*$/, '')
+      .split('/')
+      .slice(-2)
+      .join('/');
     const entry = this.#entries.find(
       ({ fullUrl, resource }) =>
         resource.resourceType === type &&

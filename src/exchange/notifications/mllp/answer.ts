@@ -13,13 +13,18 @@ export type MllpIdentity =
   /** MSH-3 and MSH-4, where the network in front of the listener decides who can connect. */
   | { sender: string; application: string; facility: string };
 
+export interface MllpAnswer {
+  acknowledgement: string;
+  isOfKnownSender: boolean;
+}
+
 /** Answers the messages of the MLLP listener. Undefined: it is no HL7 v2 message, so that no acknowledgement is possible. */
 export function createMllpAnswer(deps: {
   intake: Intake;
   senders: readonly NotificationSender[];
   identities: readonly MllpIdentity[];
   logger: Pick<Logger, 'info' | 'warn'>;
-}): (bytes: Buffer, certificateNames: readonly string[]) => Promise<string | undefined> {
+}): (bytes: Buffer, certificateNames: readonly string[]) => Promise<MllpAnswer | undefined> {
   const { senders, identities, logger } = deps;
 
   function senderOf({ header }: Hl7Message, names: readonly string[]): NotificationSender | undefined {
@@ -43,13 +48,14 @@ export function createMllpAnswer(deps: {
     const sender = senderOf(parsed, names);
     if (sender === undefined) {
       logger.warn('a message of an unknown MLLP sender was refused');
-      return acknowledge(parsed, 'AR', UNKNOWN_SENDER);
+      return { acknowledgement: acknowledge(parsed, 'AR', UNKNOWN_SENDER), isOfKnownSender: false };
     }
     try {
-      return await respondToHl7(deps, sender, { bytes, parsed });
+      const acknowledgement = await respondToHl7(deps, sender, { bytes, parsed });
+      return { acknowledgement, isOfKnownSender: true };
     } catch (err) {
       logger.warn({ err, sender: sender.name }, 'a message could not be stored');
-      return acknowledge(parsed, 'AE', NOT_STORED);
+      return { acknowledgement: acknowledge(parsed, 'AE', NOT_STORED), isOfKnownSender: true };
     }
   };
 }

@@ -21,6 +21,11 @@ export class MllpFrames {
     this.#bytesMax = bytesMax;
   }
 
+  /** Whether a message has begun and not ended. */
+  get isInside(): boolean {
+    return this.#isInside;
+  }
+
   /** Yields the messages that this chunk completes. Throws FrameError. */
   *read(chunk: Buffer): Generator<Buffer> {
     let at = 0;

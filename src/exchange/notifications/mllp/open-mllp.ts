@@ -20,6 +20,8 @@ type MllpConfig = Config<(typeof MLLP_VARIABLES)[number] | 'NOTIFICATION_SENDERS
 const LIMITS = {
   messageBytes: MESSAGE_BYTES_MAX,
   idleMs: 15 * 60_000,
+  firstMessageMs: 60_000,
+  frameMs: 60_000,
   connections: 100,
   connectionsOfAddress: 20,
 };

@@ -1,6 +1,7 @@
 import { lookup as dnsLookup, type LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { Agent, type Dispatcher } from 'undici';
 
 export interface DestinationRules {
   /** Embedded stack only: allows plain http to this machine. */
@@ -66,10 +67,26 @@ export function guardedLookup(rules: DestinationRules): LookupFunction {
   };
 }
 
-/** Whether the operator trusts exactly this origin; its host name may then resolve to any address. */
-export function isTrustedDestination(address: string, rules: DestinationRules): boolean {
-  const url = parseUrl(address);
-  return url !== undefined && isTrusted(url, rules);
+const CONNECT_TIMEOUT_MS = 5_000;
+
+/**
+ * What connects to an address by these rules: to a public address only, or to any address if the operator trusts exactly this
+ * origin. `destinationProblem` must have been asked before.
+ */
+export function guardedDispatchers(
+  rules: DestinationRules,
+  limits: Omit<Agent.Options, 'connect'>,
+): (address: string) => Dispatcher {
+  const guarded = new Agent({
+    connect: { lookup: guardedLookup(rules), timeout: CONNECT_TIMEOUT_MS },
+    ...limits,
+  });
+  // A separate agent, so that other ports of a trusted host remain guarded.
+  const trusted = new Agent({ connect: { timeout: CONNECT_TIMEOUT_MS }, ...limits });
+  return (address) => {
+    const url = parseUrl(address);
+    return url !== undefined && isTrusted(url, rules) ? trusted : guarded;
+  };
 }
 
 const isTrusted = (url: URL, rules: DestinationRules): boolean =>

@@ -1,17 +1,12 @@
 import { createHmac } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
-import { Agent, request } from 'undici';
+import { request } from 'undici';
 import { v7 as uuidv7 } from 'uuid';
 import { retryAfterMs } from '../../../lib/retry-after.ts';
 import { currentSpan, type SpanStart, traced, traceHeaders } from '../../../lib/tracing/spans.ts';
 import type { LinkMaker } from '../links/signed-link.ts';
 import type { OpenEvent } from './claim-store.ts';
-import {
-  type DestinationRules,
-  destinationProblem,
-  guardedLookup,
-  isTrustedDestination,
-} from './destination-guard.ts';
+import { type DestinationRules, destinationProblem, guardedDispatchers } from './destination-guard.ts';
 import type { EventCauses } from './event-causes.ts';
 import { linkedBody } from './event-links.ts';
 import type { WebhookKeys } from './webhook-key.ts';
@@ -32,7 +27,6 @@ export interface WebhookSender {
 /** Time that a receiver has to respond (docs/interface.md, Delivery). */
 const RESPONSE_TIMEOUT_MS = 15_000;
 const PONG_TIMEOUT_MS = 4_000;
-const CONNECT_TIMEOUT_MS = 5_000;
 /** Maximum size of a response body, which is discarded. */
 const RESPONSE_BYTES_MAX = 1_000_000;
 
@@ -46,23 +40,17 @@ export function createWebhookSender(deps: {
   responseTimeoutMs?: number;
 }): WebhookSender {
   const responseTimeoutMs = deps.responseTimeoutMs ?? RESPONSE_TIMEOUT_MS;
-  const limits = {
+  const dispatcherFor = guardedDispatchers(deps.destinations, {
     headersTimeout: responseTimeoutMs,
     bodyTimeout: responseTimeoutMs,
     maxResponseSize: RESPONSE_BYTES_MAX,
-  };
-  const guarded = new Agent({
-    connect: { lookup: guardedLookup(deps.destinations), timeout: CONNECT_TIMEOUT_MS },
-    ...limits,
   });
-  // A separate agent, so that other ports of a trusted host remain guarded.
-  const trusted = new Agent({ connect: { timeout: CONNECT_TIMEOUT_MS }, ...limits });
 
   /** Resolves when the response headers have arrived; the caller must consume the body. */
   const post = ({ url, keys, messageId }: Signed & { url: string }, body: string, timeoutMs: number) =>
     request(url, {
       method: 'POST',
-      dispatcher: isTrustedDestination(url, deps.destinations) ? trusted : guarded,
+      dispatcher: dispatcherFor(url),
       headers: {
         'content-type': 'application/json',
         ...traceHeaders(),

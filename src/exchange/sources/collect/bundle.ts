@@ -59,7 +59,7 @@ function newestOf(entries: ResponseEntry[]): ResponseEntry[] {
   return entries.filter(({ deleted, resource, fullUrl }) => {
     const name =
       deleted ?? (isRecord(resource) ? `${String(resource.resourceType)}/${String(resource.id)}` : fullUrl);
-    const key = /[^/]+\/[^/]+$/.exec(name ?? '')?.[0];
+    const key = /([^/]+\/[^/]+?)(?:\/_history\/[^/]+)?$/.exec(name ?? '')?.[1];
     if (key === undefined) return true;
     if (seen.has(key)) return false;
     seen.add(key);

@@ -1,3 +1,4 @@
+import { queryOf } from '../../../lib/query-of.ts';
 import type { ChangesQuestion } from '../connector.ts';
 import { isRecord } from '../http/failures.ts';
 import { FHIR_JSON, type JsonResponse } from '../http/source-http.ts';
@@ -105,6 +106,6 @@ function canBeTrusted({ now }: SourceContext, { json, date }: JsonResponse, para
   const links: unknown[] = Array.isArray(json.link) ? json.link : [];
   const self = links.find((link) => isRecord(link) && link.relation === 'self');
   const url = isRecord(self) && typeof self.url === 'string' ? self.url : '';
-  const query = new URLSearchParams(url.split('?')[1] ?? '');
+  const query = new URLSearchParams(queryOf(url));
   return !(skewMs > SKEW_MAX_MS) && (query.size === 0 || query.has(parameter));
 }
