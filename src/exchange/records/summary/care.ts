@@ -1,7 +1,7 @@
 import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
 import { categoryOf, isEmpty } from './observation-kind.ts';
 import { flagOf, observationName, valueIn } from './observation-value.ts';
-import { resourceTable, type SectionRule } from './section.ts';
+import { reasonsOf, resourceTable, type SectionRule } from './section.ts';
 import {
   codesOf,
   conceptText,
@@ -31,12 +31,8 @@ export const procedures: SectionRule = {
           firstDay(content, 'performedDateTime', 'performedPeriod') ?? textOf(content.performedString),
         Procedure: ({ code }) => conceptText(code),
         Status: ({ status }) => statusText(status),
-        Reason: ({ reasonCode, reasonReference, outcome }) =>
-          unique([
-            conceptTexts(reasonCode),
-            ...objectsOf(reasonReference).map(referenceText),
-            conceptText(outcome),
-          ]).join('; '),
+        Reason: (content, lookup) =>
+          unique([...reasonsOf(content, lookup), conceptText(content.outcome)]).join('; '),
         Where: ({ location, performer }) =>
           referenceText(location) ?? referenceText(objectsOf(performer)[0]?.actor),
       },
@@ -72,7 +68,14 @@ export const encounters: SectionRule = {
         Encounter: ({ type, status }) =>
           unique([conceptTexts(type), status === 'finished' ? '' : statusText(status)]).join(', '),
         Class: (content) => classText(content.class),
-        Reason: ({ reasonCode }) => conceptTexts(reasonCode),
+        Reason: (content, lookup) =>
+          unique([
+            ...reasonsOf(content, lookup),
+            ...reasonsOf(
+              { reasonReference: objectsOf(content.diagnosis).map(({ condition }) => condition) },
+              lookup,
+            ),
+          ]).join('; '),
         'Where and with whom': ({ location, serviceProvider, participant }) =>
           unique([
             ...objectsOf(location).map((place) => referenceText(place.location)),

@@ -1,13 +1,22 @@
-import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
+import { type Json, objectsOf, textOf } from '../rules/json.ts';
+import { directions, doseText, routeText } from './directions.ts';
 import type { SummaryEntry } from './entry.ts';
 import { row } from './parts.ts';
-import { type Denial, idOf, type Lookup, ORIGIN, type SectionRule, type TableRule } from './section.ts';
+import {
+  type Denial,
+  idOf,
+  type Lookup,
+  ORIGIN,
+  reasonsOf,
+  type SectionRule,
+  type TableRule,
+} from './section.ts';
 import {
   amountText,
   conceptText,
   conceptTexts,
   firstDay,
-  plainName,
+  periodText,
   referenceText,
   statusText,
   unique,
@@ -22,43 +31,6 @@ export function medicationName({ content }: SummaryEntry, { medications }: Looku
     (id === undefined ? undefined : medications.get(id)) ??
     referenceText(content.medicationReference);
   return content.doNotPerform === true ? `Not to be given: ${name ?? 'unnamed'}` : name;
-}
-
-/** The directions as the source wrote them, otherwise composed of dose, route and timing. */
-export function directions(dosages: unknown): string {
-  return unique(
-    objectsOf(dosages).map((dosage) => plainName(textOf(dosage.text)) ?? structuredDirections(dosage)),
-  ).join('; ');
-}
-
-function structuredDirections(dosage: Json): string {
-  const dose = objectsOf(dosage.doseAndRate).map((rate) => amountText(rate.doseQuantity));
-  const timing = isJson(dosage.timing) ? dosage.timing : {};
-  return unique([
-    ...dose,
-    conceptText(dosage.route),
-    conceptText(timing.code) ?? timesText(timing.repeat),
-    dosage.asNeededBoolean === true ? 'as needed' : undefined,
-  ]).join(', ');
-}
-
-const PERIOD_UNITS: Readonly<Record<string, string>> = {
-  s: 'seconds',
-  min: 'minutes',
-  h: 'hours',
-  d: 'days',
-  wk: 'weeks',
-  mo: 'months',
-  a: 'years',
-};
-
-function timesText(repeat: unknown): string | undefined {
-  if (!isJson(repeat) || repeat.frequency === undefined) return undefined;
-  const unit = PERIOD_UNITS[textOf(repeat.periodUnit) ?? ''];
-  const times = repeat.frequency === 1 ? 'once' : `${String(repeat.frequency)} times`;
-  if (unit === undefined) return times;
-  const period = repeat.period ?? 1;
-  return `${times} every ${period === 1 ? unit.slice(0, -1) : `${String(period)} ${unit}`}`;
 }
 
 /** The status of a prescription, and whether it is only planned; what a patient reports as taken is not, though it has that intent. */
@@ -82,11 +54,12 @@ const prescription =
     return row(
       medicationName(entry, lookup),
       directions(content.dosageInstruction ?? content.dosage),
-      firstDay(content, 'authoredOn', 'effectiveDateTime', 'effectivePeriod', 'dateAsserted'),
+      firstDay(content, 'authoredOn', 'dateAsserted'),
+      periodText(content.effectivePeriod ?? content.effectiveDateTime, current),
       prescriptionStatus(content),
       unique([
         referenceText(content.requester) ?? referenceText(content.informationSource),
-        conceptTexts(content.reasonCode),
+        ...reasonsOf(content, lookup),
       ]).join('; '),
       origin,
     );
@@ -97,6 +70,7 @@ const COLUMNS = [
   { title: 'Medication' },
   { title: 'Directions' },
   { title: 'Ordered' },
+  { title: 'Taken' },
   { title: 'Status' },
   { title: 'By; reason' },
   ORIGIN,
@@ -123,6 +97,7 @@ export const medications: SectionRule = {
         { title: 'Medication' },
         { title: 'Quantity', isNumeric: true },
         { title: 'Supply', isNumeric: true },
+        { title: 'Directions' },
         { title: 'Status' },
         ORIGIN,
       ],
@@ -131,8 +106,9 @@ export const medications: SectionRule = {
         return row(
           firstDay(content, 'whenHandedOver', 'whenPrepared'),
           medicationName(entry, lookup),
-          amountText(content.quantity),
+          doseText(content.quantity),
           amountText(content.daysSupply),
+          directions(content.dosageInstruction),
           statusText(content.status),
           origin,
         );
@@ -141,15 +117,22 @@ export const medications: SectionRule = {
     {
       caption: 'Given',
       types: ['MedicationAdministration'],
-      columns: [{ title: 'Date' }, { title: 'Medication' }, { title: 'Dose' }, { title: 'Status' }, ORIGIN],
+      columns: [
+        { title: 'Date' },
+        { title: 'Medication' },
+        { title: 'Dose' },
+        { title: 'Status' },
+        { title: 'Reason' },
+        ORIGIN,
+      ],
       row: (entry, lookup) => {
         const { content, origin } = entry;
-        const dosage = isJson(content.dosage) ? content.dosage : {};
         return row(
           firstDay(content, 'effectiveDateTime', 'effectivePeriod'),
           medicationName(entry, lookup),
-          textOf(dosage.text) ?? unique([amountText(dosage.dose), conceptText(dosage.route)]).join(', '),
+          directions(content.dosage),
           statusText(content.status),
+          reasonsOf(content, lookup).join('; '),
           origin,
         );
       },
@@ -169,6 +152,7 @@ export const immunizations: SectionRule = {
       columns: [
         { title: 'Date' },
         { title: 'Vaccine' },
+        { title: 'Dose' },
         { title: 'Status' },
         { title: 'Lot' },
         { title: 'Where' },
@@ -178,7 +162,14 @@ export const immunizations: SectionRule = {
         row(
           firstDay(content, 'occurrenceDateTime', 'recorded') ?? textOf(content.occurrenceString),
           conceptText(content.vaccineCode),
-          unique([statusText(content.status), conceptText(content.statusReason)]).join(': '),
+          unique([doseText(content.doseQuantity), routeText(content.route), conceptText(content.site)]).join(
+            ', ',
+          ),
+          unique([
+            statusText(content.status),
+            conceptText(content.statusReason),
+            conceptTexts(content.reasonCode),
+          ]).join(': '),
           textOf(content.lotNumber),
           referenceText(content.location) ?? referenceText(objectsOf(content.performer)[0]?.actor),
           origin,

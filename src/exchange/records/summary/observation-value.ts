@@ -1,4 +1,4 @@
-import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
+import { comparableText, isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
 import { NOTHING } from './parts.ts';
 import {
   amountText,
@@ -52,14 +52,41 @@ export function rangeText(range: unknown): string | undefined {
   return text && `${text} ${unit}`.trim();
 }
 
-function ratioText(ratio: unknown): string | undefined {
+export function ratioText(ratio: unknown): string | undefined {
   if (!isJson(ratio)) return undefined;
   const [over, under] = [amountText(ratio.numerator), amountText(ratio.denominator)];
   return over !== undefined && under !== undefined ? `${over} / ${under}` : undefined;
 }
 
+/** All reference ranges, each with what it is for: `3.5 – 5.1 mmol/L; Critically high: ≥ 6.5 mmol/L; 3 – 5 mmol/L (children)`. */
 export const referenceRanges = (of: Json): string =>
-  unique(objectsOf(of.referenceRange).map((range) => rangeText(range) ?? textOf(range.text))).join('; ');
+  unique(objectsOf(of.referenceRange).map(oneRange)).join('; ');
+
+function oneRange(range: Json): string | undefined {
+  const [bounds, words] = [rangeText(range), textOf(range.text)];
+  const said = comparableText(words) ?? '';
+  const isInWords = [range.low, range.high].every((bound) =>
+    said.includes(comparableText(quantityText(bound)?.value) ?? ''),
+  );
+  const text = bounds === undefined || (words !== undefined && isInWords) ? words : bounds;
+  const meaning = isNormalRange(range) ? undefined : conceptText(range.type);
+  const age = rangeText(range.age);
+  const whom = unique([
+    ...objectsOf(range.appliesTo).map(conceptText),
+    age && `age ${age}`,
+    text === words ? undefined : words,
+  ]).join(', ');
+  return (
+    text &&
+    `${meaning === undefined || said.includes(comparableText(meaning) ?? '') ? '' : `${meaning}: `}${text}${whom && ` (${whom})`}`
+  );
+}
+
+/** Whether a range says what is normal: a document may also have one for what is high or critical. */
+const isNormalRange = ({ type }: Json): boolean =>
+  type === undefined ||
+  codesOf(type).includes('normal') ||
+  /^(?:n|normal(?: range)?)$/i.test(conceptText(type) ?? '');
 
 const FLAGS: Readonly<Record<string, string>> = {
   H: 'High',
@@ -108,9 +135,9 @@ function flagByRange(of: Json): { text: string; isAlert: boolean } | undefined {
   return undefined;
 }
 
-/** Uses only a single range in the unit of the value: anything else needs clinical judgement. */
+/** Uses only a single normal range in the unit of the value: anything else needs clinical judgement. */
 export function rangeFor(of: Json): { value: number; low?: number; high?: number } | undefined {
-  const ranges = objectsOf(of.referenceRange);
+  const ranges = objectsOf(of.referenceRange).filter(isNormalRange);
   const [range] = ranges;
   if (range === undefined || ranges.length > 1 || !isJson(of.valueQuantity)) return undefined;
   const { value, comparator } = of.valueQuantity;

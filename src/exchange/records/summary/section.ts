@@ -1,12 +1,15 @@
 import type { AbsenceStatement, AbsenceTopic } from '../rules/absence.ts';
-import { isJson, type Json } from '../rules/json.ts';
+import { isJson, type Json, objectsOf } from '../rules/json.ts';
 import type { SummaryEntry } from './entry.ts';
 import { type Column, row, type SummaryCell, type SummaryRow } from './parts.ts';
+import { conceptText, referenceText, unique } from './words.ts';
 
 /** Data of other resources that rows need. */
 export interface Lookup {
   /** Names of Medications by id. */
   medications: ReadonlyMap<string, string>;
+  /** Names of Conditions by id, as far as they have been read. */
+  conditions: ReadonlyMap<string, string>;
   /** By Observation id: the report that contains it, and its position in that report. */
   reports: ReadonlyMap<string, { name: string; place: number }>;
 }
@@ -41,6 +44,13 @@ export const idOf = (reference: unknown): string | undefined =>
     ? reference.reference.slice(reference.reference.lastIndexOf('/') + 1)
     : undefined;
 
+/** Why something was done: coded, or the name of a Condition. */
+export const reasonsOf = ({ reasonCode, reasonReference }: Json, { conditions }: Lookup): string[] =>
+  unique([
+    ...objectsOf(reasonCode).map(conceptText),
+    ...objectsOf(reasonReference).map((each) => referenceText(each) ?? conditions.get(idOf(each) ?? '')),
+  ]);
+
 export const ORIGIN: Column = { title: 'Origin' };
 
 /** A table with a row for each resource: a cell by column title, then the origin. */
@@ -52,11 +62,11 @@ export const resourceTable = ({
 }: Pick<TableRule, 'caption' | 'types'> & {
   /** Whether a resource belongs in this table; default: each of these types does. */
   shows?: (content: Json) => boolean;
-  cells: Readonly<Record<string, (content: Json) => string | SummaryCell | undefined>>;
+  cells: Readonly<Record<string, (content: Json, lookup: Lookup) => string | SummaryCell | undefined>>;
 }): TableRule => ({
   caption,
   types,
   columns: [...Object.keys(cells).map((title) => ({ title })), ORIGIN],
-  row: ({ content, origin }) =>
-    shows(content) ? row(...Object.values(cells).map((cell) => cell(content)), origin) : undefined,
+  row: ({ content, origin }, lookup) =>
+    shows(content) ? row(...Object.values(cells).map((cell) => cell(content, lookup)), origin) : undefined,
 });

@@ -48,7 +48,7 @@ const SUPPORTING = [
 ];
 
 /**
- * Summarises a consolidated record, part by part, in bounded memory: it keeps only the names of medications and reports.
+ * Summarises a consolidated record, part by part, in bounded memory: it keeps only the names of medications, conditions and reports.
  * Types without a section are listed at the end with their counts.
  */
 export async function* summarise(
@@ -79,7 +79,12 @@ export async function* summarise(
   const statements = new Map<string, readonly SummaryNote[]>();
   for (const section of sections) statements.set(section.id, await absenceNotes(section, reader, isWanted));
   const trends = new Trends();
-  const alsoTake = (entry: SummaryEntry) => trends.take(entry);
+  const alsoTake = (entry: SummaryEntry) => {
+    trends.take(entry);
+    const { resourceType, id, code } = entry.content;
+    const name = resourceType === 'Condition' ? conceptText(code) : undefined;
+    if (name !== undefined) lookup.conditions.set(String(id), name);
+  };
   const context = { reader, lookup, madeAt: options.madeAt, sections, statements, isWanted, alsoTake };
   yield { kind: 'overview', blocks: await overviewOf(context) };
   for (const section of sections) {
@@ -176,7 +181,7 @@ async function* entriesOf(resources: AsyncIterable<ConsolidatedResource>): Async
   for await (const resource of resources) yield entryOf(resource);
 }
 
-async function lookUp(reader: RecordReader): Promise<Lookup> {
+async function lookUp(reader: RecordReader) {
   const medicationNames = new Map<string, string>();
   for await (const { id, content } of reader.read(['Medication'])) {
     const name = conceptText((content as unknown as Json).code);
@@ -191,5 +196,5 @@ async function lookUp(reader: RecordReader): Promise<Lookup> {
       if (id !== undefined && name !== undefined) reportPlaces.set(id, { name, place });
     }
   }
-  return { medications: medicationNames, reports: reportPlaces };
+  return { medications: medicationNames, reports: reportPlaces, conditions: new Map<string, string>() };
 }

@@ -10,14 +10,15 @@ const SEMANTIC_TAG =
 export const plainName = (name: string | undefined): string | undefined =>
   name?.trim().replace(SEMANTIC_TAG, '');
 
-/** A CodeableConcept as text: its text, otherwise the first display, otherwise the first code. */
+/** A CodeableConcept as text: its text, otherwise the first display, otherwise the first code. A text that is a code is none. */
 export function conceptText(concept: unknown): string | undefined {
   if (!isJson(concept)) return undefined;
   const codings = objectsOf(concept.coding);
-  const name =
-    textOf(concept.text) ??
-    codings.map(({ display }) => textOf(display)).find((display) => display !== undefined) ??
-    codings.map(({ code }) => textOf(code)).find((code) => code !== undefined);
+  const codes = codings.flatMap(({ code }) => textOf(code) ?? []);
+  const names = [concept.text, ...codings.map(({ display }) => display)].flatMap(
+    (text) => textOf(text) ?? [],
+  );
+  const name = names.find((text) => !codes.includes(text)) ?? names[0] ?? codes[0];
   return plainName(name) || undefined;
 }
 

@@ -157,7 +157,7 @@ describe('problems and medications', () => {
       'medications',
     );
     expect(rows).toEqual([
-      ['Metformin 500 MG', '1 tablet, 2 times every day', '1 May 2024', 'Active', '–', 'HIE'],
+      ['Metformin 500 MG', '1 tablet twice a day', '1 May 2024', '–', 'Active', '–', 'HIE'],
     ]);
   });
 });
@@ -436,7 +436,7 @@ test('a medication that is only planned says so; one that the patient reports to
     ],
     'medications',
   );
-  expect(rows.map((cells) => [cells[0], cells[3]]).sort()).toEqual([
+  expect(rows.map((cells) => [cells[0], cells[4]]).sort()).toEqual([
     ['Aspirin', 'Active, planned only'],
     ['Ibuprofen', 'Active'],
     ['Naproxen', 'Active'],

@@ -1,8 +1,9 @@
 import { counted } from '../../../../lib/counted.ts';
 import { drugName } from '../../rules/drug-name.ts';
 import { textOf } from '../../rules/json.ts';
+import { directions } from '../directions.ts';
 import type { SummaryEntry } from '../entry.ts';
-import { directions, isCurrent, medicationName, prescriptionStatus } from '../medications.ts';
+import { isCurrent, medicationName, prescriptionStatus } from '../medications.ts';
 import type { OverviewItem } from '../parts.ts';
 import { amountText, firstDay, statusText, unique } from '../words.ts';
 import { type BlockRule, Counts, isOfLastYear } from './block-rule.ts';
