@@ -1,7 +1,6 @@
 import { ConfigError } from '../../config.ts';
 import { AdminError, type AdminResult, type AdminTarget } from './command.ts';
-import { createAdminProgram, isUsageError } from './program.ts';
-import type { CommonOptions } from './subcommand.ts';
+import { type CommonOptions, createAdminProgram, isUsageError } from './program.ts';
 
 export interface AdminSurroundings {
   /** Writes to stdout. The next write waits until this one has completed. */
@@ -34,7 +33,7 @@ export async function runAdmin(argv: readonly string[], surroundings: AdminSurro
     }
   };
   try {
-    const program = createAdminProgram(run, runAlone, { out: (text) => void write(text), err: writeError });
+    const program = createAdminProgram({ run, runAlone, out: (text) => void write(text), err: writeError });
     await program.parseAsync([...argv], { from: 'user' });
     return exitCode;
   } catch (error) {
