@@ -8,6 +8,8 @@ export interface NewInboundMessage {
   id: string;
   sender: string;
   messageKey: Buffer;
+  /** Of the sender's id alone: messages with the same one and another `messageKey` say something else under a number used before. */
+  controlKey: Buffer;
   format: 'hl7v2' | 'fhir';
   kind: 'encounter' | 'pharmacy' | 'laboratory' | 'merge' | 'person';
   trigger: string;
@@ -17,24 +19,43 @@ export interface NewInboundMessage {
   timeZone: string;
 }
 
-export async function isKnownMessage(tx: SystemTx, sender: string, messageKey: Buffer): Promise<boolean> {
-  const row = await tx.db
-    .selectFrom('inbound_message')
-    .select('id')
-    .where('sender', '=', sender)
-    .where('message_key', '=', messageKey)
-    .executeTakeFirst();
-  return row !== undefined;
+/**
+ * Whether the sender has sent this message before.
+ *
+ * @param former its key and the SHA-256 (hex) of its bytes, by which messages were known that arrived before migration 0165
+ */
+export async function isKnownMessage(
+  tx: SystemTx,
+  {
+    sender,
+    messageKey,
+    former,
+  }: { sender: string; messageKey: Buffer; former: { key: Buffer; sha256: string } },
+): Promise<boolean> {
+  const { rows } = await sql`
+    select from inbound_message
+    where sender = ${sender} and (message_key = ${messageKey}
+      or (message_key = ${former.key} and content ->> 'sha256' = ${former.sha256})) limit 1`.execute(tx.db);
+  return rows.length > 0;
 }
 
-/** Inserts a message. Returns false when this sender has sent it before. */
-export async function insertInboundMessage(tx: SystemTx, message: NewInboundMessage): Promise<boolean> {
+/**
+ * Inserts a message. Undefined when this sender has sent it before; otherwise whether its number was used before, for a
+ * message that says something else.
+ */
+export async function insertInboundMessage(
+  tx: SystemTx,
+  message: NewInboundMessage,
+): Promise<{ isNumberReused: boolean } | undefined> {
   const row = await tx.db
     .insertInto('inbound_message')
     .values({
       id: message.id,
       sender: message.sender,
       message_key: message.messageKey,
+      control_key: message.controlKey,
+      is_number_reused: sql<boolean>`exists (select from inbound_message
+        where sender = ${message.sender} and control_key = ${message.controlKey} and message_key <> ${message.messageKey})`,
       format: message.format,
       kind: message.kind,
       trigger: message.trigger,
@@ -45,9 +66,9 @@ export async function insertInboundMessage(tx: SystemTx, message: NewInboundMess
       outcome: 'unmatched',
     })
     .onConflict((conflict) => conflict.columns(['sender', 'message_key']).doNothing())
-    .returning('id')
+    .returning('is_number_reused as isNumberReused')
     .executeTakeFirst();
-  return row !== undefined;
+  return row;
 }
 
 export async function setOutcome(tx: SystemTx, messageId: string, outcome: InboundOutcome): Promise<void> {
@@ -131,6 +152,8 @@ export interface StoredInboundEvent {
   messageId: string;
   /** Hex. */
   messageKey: string;
+  /** Sorts messages in the order in which they arrived. */
+  arrival: string;
   recordedAt: string;
   sentAt?: string;
   recordKey: Buffer | null;
@@ -157,7 +180,7 @@ export async function readSubject(tx: SystemTx, id: string): Promise<StoredSubje
   const rows = await tx.db
     .selectFrom('inbound_event as e')
     .innerJoin('inbound_message as m', 'm.id', 'e.message_id')
-    .select(['m.id', 'm.message_key', 'm.recorded_at', 'm.sent_at'])
+    .select(['m.id', 'm.message_key', 'm.recorded_at', 'm.sent_at', 'm.received_at'])
     .select(['e.record_key', 'e.describes_person', 'e.content'])
     .where('e.subject_id', '=', id)
     .execute();
@@ -166,6 +189,8 @@ export async function readSubject(tx: SystemTx, id: string): Promise<StoredSubje
     events: rows.map((row) => ({
       messageId: row.id,
       messageKey: row.message_key.toString('hex'),
+      // The clock of the database, then of the process: ids are UUIDs of version 7.
+      arrival: `${row.received_at.toISOString()} ${row.id}`,
       recordedAt: row.recorded_at.toISOString(),
       sentAt: row.sent_at?.toISOString(),
       recordKey: row.record_key,

@@ -4,8 +4,15 @@ import type { ReportedResource } from './rules/present-resources.ts';
 
 /** A parsed message of a sender. Times are ISO 8601 in UTC with milliseconds. */
 export interface InboundMessage {
-  /** The sender's id of the message: MSH-10, or the id of the Bundle. A repeated message has the same id. */
+  /** The sender's id of the message, within the application that sent it: MSH-3, MSH-4 and MSH-10, or the id of the Bundle. */
   messageId: string;
+  /** What stood for `messageId` before the application was a part of it. */
+  formerId: string;
+  /**
+   * SHA-256 (hex) of what the message says. A repeated message has the same id and says the same: senders begin their numbers
+   * anew, and two applications may use the same ones.
+   */
+  fingerprint: string;
   /** The kind of message, for operators: `A03`, `Encounter`, `MedicationDispense`. */
   trigger: string;
   recordedAt: string;
@@ -22,7 +29,7 @@ export type InboundContent =
       kind: 'encounter';
       /** The sender's visit number. */
       sourceId: string;
-      event: Omit<EncounterEvent, 'messageKey' | 'recordedAt' | 'sentAt'>;
+      event: Omit<EncounterEvent, 'messageKey' | 'arrival' | 'recordedAt' | 'sentAt'>;
     }
   | { kind: 'pharmacy' | 'laboratory'; items: ClinicalItem[] }
   /** A new description of the person of a record, and of nothing else. */
@@ -38,6 +45,8 @@ export interface ClinicalItem {
   at?: string;
   /** False when the sender has withdrawn it, or it has not happened yet. */
   isTrue: boolean;
+  /** See `statusRank`. Undefined in what was stored before it was known. */
+  rank?: number;
 }
 
 /** What a message reports about one encounter, fill or result, as FHIR resources. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import type { Logger } from '../../lib/logger.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
@@ -53,6 +54,8 @@ const OUTCOMES: readonly InboundOutcome[] = [
   ...(['matched', 'ambiguous', 'unmatched', 'incomplete', 'not-monitored', 'merged'] as const),
 ];
 
+const NUMBER_REUSED = 'a message has the number of an earlier one and says something else; both are kept';
+
 export function createIntake(deps: IntakeDeps): Intake {
   const keyed = (sender: string, kind: string, id: string): Buffer =>
     senderKey(deps.idHmacKey, sender, kind, id);
@@ -60,21 +63,30 @@ export function createIntake(deps: IntakeDeps): Intake {
 
   return {
     async accept(sender, format, bytes, message) {
-      const messageKey = keyed(sender.name, 'message', message.messageId);
-      if (await deps.store.asSystem((tx) => isKnownMessage(tx, sender.name, messageKey))) return;
+      const { messageId, formerId, fingerprint } = message;
+      const messageKey = keyed(sender.name, 'message', `${messageId} ${fingerprint}`);
+      const controlKey = keyed(sender.name, 'control', messageId);
+      const former = {
+        key: keyed(sender.name, 'message', formerId),
+        sha256: createHash('sha256').update(bytes).digest('hex'),
+      };
+      const known = { sender: sender.name, messageKey, former };
+      if (await deps.store.asSystem((tx) => isKnownMessage(tx, known))) return;
       const contentType = format === 'fhir' ? 'application/fhir+json' : 'application/hl7-v2';
       const content = await deps.blobs.put('notification', bytes, contentType);
       const id = uuidv7();
       const { kind } = message.content;
+      let isNumberReused = false;
       const applied = await retryOvertaken(() =>
         deps.store.asSystem(async (tx) => {
           await lockSender(tx, sender.name, kind === 'merge' || kind === 'person' ? 'alone' : 'shared');
           const { trigger, recordedAt, sentAt } = message;
-          const isNew = await insertInboundMessage(tx, {
-            ...{ id, sender: sender.name, messageKey, format, kind, trigger, recordedAt, sentAt, content },
-            timeZone: sender.timeZone,
+          const inserted = await insertInboundMessage(tx, {
+            ...{ id, sender: sender.name, messageKey, controlKey, format, kind, trigger, recordedAt, sentAt },
+            ...{ content, timeZone: sender.timeZone },
           });
-          if (!isNew) return undefined;
+          if (inserted === undefined) return undefined;
+          isNumberReused = inserted.isNumberReused;
           const all = await apply(tx, sender, id, message);
           await setOutcome(tx, id, outcomeOf(all));
           return all;
@@ -82,6 +94,7 @@ export function createIntake(deps: IntakeDeps): Intake {
       );
       if (applied === undefined) await deps.blobs.delete(content.ref);
       else {
+        if (isNumberReused) deps.logger.warn({ sender: sender.name, messageId: id }, NUMBER_REUSED);
         continueFollowUps(deps.followUps, applied);
         startRecordings(deps.recordings, applied);
       }

@@ -38,6 +38,8 @@ export async function mergesFrom(tx: SystemTx, sender: string, recordKey: Buffer
     prior: row.prior,
     surviving: row.surviving,
     recordedAt: row.recorded_at.toISOString(),
+    // A UUID of version 7.
+    arrival: row.message_id,
   }));
 }
 

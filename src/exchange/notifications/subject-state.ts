@@ -18,22 +18,22 @@ export type SubjectState =
   | ({ kind: 'encounter' } & EncounterState)
   | ({ kind: 'pharmacy' | 'laboratory' } & ItemState);
 
-/** The events in the order in which the source recorded them, whatever the order of arrival. */
+/** The events in the order in which the source recorded them; between equal times see `compareEvents`. */
 export const inOrder = (events: readonly StoredInboundEvent[]): StoredInboundEvent[] =>
   [...events].sort((a, b) => compareEvents(orderOf(a), orderOf(b)));
 
-const orderOf = ({ recordedAt, messageKey, content }: StoredInboundEvent) => ({
-  recordedAt,
-  messageKey,
+const orderOf = ({ recordedAt, sentAt, arrival, content }: StoredInboundEvent) => ({
+  ...{ recordedAt, sentAt, arrival },
+  rank: (content as Partial<ClinicalItem>).rank,
   trigger: (content as Partial<EncounterEvent>).trigger ?? ('snapshot' as const),
 });
 
 /** Computes the present state of a subject from its events. */
 export function subjectState({ kind, events }: Pick<StoredSubject, 'kind' | 'events'>): SubjectState {
   if (kind === 'encounter') {
-    const encounterEvents = events.map(({ content, recordedAt, sentAt, messageKey }) => ({
-      ...(content as unknown as Omit<EncounterEvent, 'recordedAt' | 'messageKey'>),
-      ...{ recordedAt, sentAt, messageKey },
+    const encounterEvents = events.map(({ content, recordedAt, sentAt, messageKey, arrival }) => ({
+      ...(content as unknown as Omit<EncounterEvent, 'recordedAt' | 'messageKey' | 'arrival'>),
+      ...{ recordedAt, sentAt, messageKey, arrival },
     }));
     return { kind, ...encounterState(encounterEvents) };
   }

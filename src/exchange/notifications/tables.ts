@@ -46,6 +46,9 @@ interface InboundMessageTable {
   id: string;
   sender: string;
   message_key: Buffer;
+  /** Null: older than the column. */
+  control_key: Buffer | null;
+  is_number_reused: Generated<boolean>;
   format: 'hl7v2' | 'fhir';
   kind: SubjectKind | 'merge' | 'person';
   trigger: string;

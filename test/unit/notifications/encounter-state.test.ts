@@ -12,7 +12,8 @@ function event(
   rest: Partial<EncounterEvent> = {},
 ): EncounterEvent {
   number += 1;
-  return { trigger, recordedAt: at(minute), messageKey: String(number).padStart(4, '0'), ...rest };
+  const messageKey = String(number).padStart(4, '0');
+  return { trigger, recordedAt: at(minute), messageKey, arrival: messageKey, ...rest };
 }
 const keys = (events: EncounterEvent[]) => encounterState(events).facts.map(({ key }) => key);
 
@@ -24,13 +25,14 @@ const anyEvent = fc.record(
     ),
     recordedAt: fc.nat(6).map(at),
     messageKey: fc.string({ minLength: 3, maxLength: 6 }),
+    arrival: fc.constant(''),
     occurredAt: fc.nat(6).map(at),
     admittedAt: fc.nat(6).map(at),
     dischargedAt: fc.nat(6).map(at),
     location: fc.constantFrom('A', 'B', 'C'),
     phase: fc.constantFrom('open' as const, 'ended' as const, 'cancelled' as const),
   },
-  { requiredKeys: ['trigger', 'recordedAt', 'messageKey'] },
+  { requiredKeys: ['trigger', 'recordedAt', 'messageKey', 'arrival'] },
 );
 /** Messages of different ids, then the same ones in another order with some of them doubled. */
 const anyArrival = fc
@@ -138,12 +140,14 @@ describe('merged records', () => {
     prior,
     surviving,
     recordedAt: at(minute),
+    arrival: String(minute),
   });
   const anyMerges = fc.array(
     fc.record({
       prior: fc.constantFrom('a', 'b', 'c', 'd'),
       surviving: fc.constantFrom('a', 'b', 'c', 'd'),
       recordedAt: fc.nat(5).map(at),
+      arrival: fc.string({ minLength: 3, maxLength: 6 }),
     }),
     { maxLength: 8 },
   );

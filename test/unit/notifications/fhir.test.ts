@@ -65,7 +65,16 @@ describe('a Bundle', () => {
 
   test('is the same when its references name a version', () => {
     const versioned = JSON.parse(JSON.stringify(encounter).replace('Location/l1', 'Location/l1/_history/4'));
-    expect(read([versioned, patient, location])).toEqual(read([encounter, patient, location]));
+    const { content } = read([encounter, patient, location]);
+    expect(read([versioned, patient, location]).content).toEqual(content);
+  });
+
+  test('may begin with a byte order mark, and is refused when it is not in UTF-8', () => {
+    const bytes = bundle([encounter, patient]);
+    const marked = Buffer.concat([Buffer.of(0xef, 0xbb, 0xbf), bytes]);
+    expect(readFhirBundle(marked)).toEqual(readFhirBundle(bytes));
+    const latin = Buffer.from(bytes.toString('utf8').replace('Sample', 'Sämple'), 'latin1');
+    expect(() => readFhirBundle(latin)).toThrow('The body is not valid JSON in UTF-8');
   });
 
   test('is known by its identifier, its id, or the versions of what it holds', () => {
@@ -73,6 +82,14 @@ describe('a Bundle', () => {
     expect(read([encounter, patient], { id: undefined }).messageId).toBe('Encounter/e1/_history/3');
     const nameless = () => read([{ ...encounter, meta: {} }, patient], { id: undefined }).messageId;
     expect(nameless()).toMatch(/^[0-9a-f]{64}$/);
+    const said = (resource: object, rest?: object) => read([resource, patient], rest).fingerprint;
+    expect(said(encounter, { timestamp: '2026-05-01T11:00:00Z' })).toBe(said(encounter));
+    expect(said({ ...encounter, status: 'in-progress' })).not.toBe(said(encounter));
+    expect(
+      said(encounter, {
+        entry: [{ resource: { resourceType: 'Basic' } }, { resource: encounter }, { resource: patient }],
+      }),
+    ).not.toBe(said(encounter));
     expect(nameless()).toBe(nameless());
   });
 
@@ -92,8 +109,8 @@ describe('a Bundle', () => {
     expect(fills.content).toEqual({
       kind: 'pharmacy',
       items: [
-        { sourceId: 'MedicationDispense/d1', at: '2026-05-01T00:00:00.000Z', isTrue: true },
-        { sourceId: 'MedicationDispense/d2', at: '2026-05-01T00:00:00.000Z', isTrue: false },
+        { sourceId: 'MedicationDispense/d1', at: '2026-05-01T00:00:00.000Z', isTrue: true, rank: 2 },
+        { sourceId: 'MedicationDispense/d2', at: '2026-05-01T00:00:00.000Z', isTrue: false, rank: 2 },
       ],
     });
     expect(read([patient, request]).content).toMatchObject({
@@ -126,7 +143,7 @@ describe('a Bundle', () => {
       ]),
     ).toEqual({
       kind: 'laboratory',
-      items: [{ sourceId: 'Specimen/s1', at: '2026-05-01T06:00:00.000Z', isTrue: true }],
+      items: [{ sourceId: 'Specimen/s1', at: '2026-05-01T06:00:00.000Z', isTrue: true, rank: 2 }],
     });
     expect(items([report, { ...observation, id: 'o1' }])).toMatchObject({
       items: [{ sourceId: 'DiagnosticReport/r1', at: '2026-05-02T00:00:00.000Z' }],

@@ -38,7 +38,7 @@ describe('an ADT message', () => {
   test('is read: whose, which stay, what happened, when it was recorded and when it happened', () => {
     const inbound = read();
     expect(inbound).toMatchObject({
-      messageId: 'M-1',
+      messageId: '["ADT","MERCY","M-1"]',
       trigger: 'A03',
       sentAt: '2026-05-01T13:30:00.000Z',
       recordedAt: '2026-05-01T13:29:00.000Z',
@@ -80,6 +80,72 @@ describe('an ADT message', () => {
       expect(readHl7(parseHl7(bytes), ZONE).person.name?.[0]?.given).toEqual(['Zoë']);
   });
 
+  test.each([
+    ['8859/1', 'Zo\u00eb', [0x5a, 0x6f, 0xeb]],
+    ['ISO-8859-1', '\u2019', [0x92]],
+    ['8859/2', '\u0141', [0xa3]],
+    ['8859/15', '\u20ac', [0xa4]],
+    ['Windows-1252', '\u2019\u20ac', [0x92, 0x80]],
+    ['', '\u2019', [0x92]],
+    ['ASCII', 'Zo\u00eb', [0x5a, 0x6f, 0xc3, 0xab]],
+    ['UNICODE UTF-8', 'Zo\u00eb', [0x5a, 0x6f, 0xc3, 0xab]],
+    ['8859/1~8859/15', '\u00a4', [0xa4]],
+  ])('is read in the character set that MSH-18 names: %s', (charset, name, bytes) => {
+    const text = lines({ MSH: `${lines()[0]}||||||${charset}` }).join('\r');
+    const [before, after] = text.split('Mary^Ann');
+    const whole = Buffer.concat([Buffer.from(`${before}`), Buffer.from(bytes), Buffer.from(`${after}`)]);
+    for (const framed of [whole, Buffer.concat([Buffer.of(0x0b), whole, Buffer.of(0x1c, 0x0d)])])
+      expect(readHl7(parseHl7(framed), ZONE).person.name?.[0]?.given).toEqual([name]);
+  });
+
+  test.each([
+    ['KOI-7', Buffer.from('Zoe')],
+    ['8859/12', Buffer.from('Zoe')],
+    ['8859/1~ISO IR87', Buffer.from('Zoe')],
+    ['UNICODE UTF-8', Buffer.of(0x5a, 0xeb)],
+  ])('in a character set that cannot be read (%s) is refused, and answered', (charset, bytes) => {
+    const text = lines({ MSH: `${lines()[0]}||||||${charset}` }).join('\r');
+    const [before, after] = text.split('Mary^Ann');
+    const parsed = parseHl7(Buffer.concat([Buffer.from(`${before}`), bytes, Buffer.from(`${after}`)]));
+    expect(() => readHl7(parsed, ZONE)).toThrow(
+      expect.objectContaining({ kind: 'invalid', place: 'MSH-18' }),
+    );
+    expect(acknowledge(parsed, 'AE')).toContain('MSA|AE|M-1');
+  });
+
+  test('in UTF-8 with a byte order mark is read as such, whatever MSH-18 says', () => {
+    const text = lines({ MSH: `${lines()[0]}||||||8859/1` })
+      .join('\r')
+      .replace('Mary^Ann', 'Zo\u00eb');
+    expect(readHl7(parseHl7(Buffer.from(`\uFEFF${text}`)), ZONE).person.name?.[0]?.given).toEqual([
+      'Zo\u00eb',
+    ]);
+  });
+
+  test('that was begun anew within its frame is the one that was written in full', () => {
+    const broken = `${lines({ MSH: lines()[0]?.replace('M-1', 'M-0') })
+      .join('\r')
+      .slice(0, 150)}`;
+    const bytes = Buffer.from(`\u000b${broken}\u000b${lines().join('\r')}\u001c\r`);
+    expect(readHl7(parseHl7(bytes), ZONE)).toMatchObject({ formerId: 'M-1', sourcePatientId: '77^MERCY' });
+    // A vertical tab within a text begins nothing.
+    const PID = `${lines()[2]}`.replace('5 Elm', '5\u000bElm');
+    expect(read({ PID }).formerId).toBe('M-1');
+  });
+
+  test.each([
+    ['Pt s\\p CABG c\\o pain \\T\\ fever', 'Pt s\\p CABG c\\o pain & fever'],
+    ['C:\\data\\x', 'C:\\data\\x'],
+    ['a\\.br\\b\\.sp2\\c\\.in+4\\d', 'a\nb\nc' + 'd'],
+    ['\\H\\high\\N\\ \\Z01\\ \\C2842\\', 'high \\Z01\\ \\C2842\\'],
+    ['caf\\XE9\\ caf\\XC3A9\\ \\XZZ\\', 'caf\u00e9 caf\u00e9 \\XZZ\\'],
+    ['\\E\\F\\E\\', '\\F\\'],
+    ['half\\', 'half\\'],
+  ])('loses no text to a backslash: %j', (sent, read_) => {
+    const message_ = parseHl7(message({ PID: `PID|1||${sent}` }));
+    expect(message_.segment('PID')?.texts(3)).toEqual([read_]);
+  });
+
   test('is read without the character U+0000, which no table holds', () => {
     const PV1 = segment('PV1', { 3: 'W\\X00\\1\0', 19: 'V1' });
     expect(read({ PV1 }).content).toMatchObject({ event: { location: 'W1' } });
@@ -88,7 +154,7 @@ describe('an ADT message', () => {
   test('may have separators of its own', () => {
     const bytes = Buffer.from(lines().join('\r').replaceAll('|', '#').replaceAll('^', '*'));
     expect(readHl7(parseHl7(bytes), ZONE)).toMatchObject({
-      messageId: 'M-1',
+      formerId: 'M-1',
       content: { sourceId: 'V100^MERCY' },
     });
   });
@@ -125,7 +191,7 @@ describe('an ADT message', () => {
   });
 
   test('may hold a long segment that is not read, and a header that repeats what it likes is answered', () => {
-    expect(read({ PV1: `OBX|1|ED|${'x'.repeat(500_000)}\r${PV1}` }).messageId).toBe('M-1');
+    expect(read({ PV1: `OBX|1|ED|${'x'.repeat(500_000)}\r${PV1}` }).formerId).toBe('M-1');
     const MSH = lines()[0]?.replace('ADT^A03', `ADT^A03${'~x'.repeat(200)}`);
     expect(acknowledge(parseHl7(message({ MSH })), 'AE')).toContain('MSA|AE|M-1');
   });
@@ -184,6 +250,24 @@ describe('a time', () => {
     expect(utc('20261101023000')).toBe('2026-11-01T07:30:00.000Z');
     expect(utc('20260308013000')).toBe('2026-03-08T06:30:00.000Z');
     expect(utc('20260308033000')).toBe('2026-03-08T07:30:00.000Z');
+  });
+
+  test('that no clock showed in spring is an hour later, never before what came before it', () => {
+    expect(utc('20260308020000')).toBe('2026-03-08T07:00:00.000Z');
+    expect(utc('20260308023000')).toBe('2026-03-08T07:30:00.000Z');
+    const skipped = [
+      ['Europe/Berlin', '20260329', 3 * 60],
+      ['America/New_York', '20260308', 3 * 60],
+      ['Australia/Lord_Howe', '20261004', 2 * 60 + 30],
+      ['America/Havana', '20260308', 60],
+    ] as const;
+    for (const [zone, day, until] of skipped) {
+      const times = Array.from({ length: until }, (_, minute) => {
+        const clock = [Math.floor(minute / 60), minute % 60].map((part) => String(part).padStart(2, '0'));
+        return Date.parse(parseHl7Time(`${day}${clock.join('')}`, { zone }) ?? '');
+      });
+      expect(times, zone).toEqual(times.map((_, minute) => (times[0] ?? 0) + minute * 60_000));
+    }
   });
 
   test.each([

@@ -61,11 +61,18 @@ describe('a result of an ORU message', () => {
 
   test.each([
     ['NM||<5|', { valueQuantity: { value: 5, comparator: '<', unit: 'u' } }],
+    ['NM||.5|', { valueQuantity: { value: 0.5, unit: 'u' } }],
+    ['NM||7.|', { valueQuantity: { value: 7, unit: 'u' } }],
+    ['NM||1,200|', { valueString: '1,200 u' }],
+    ['NM||5^H|', { valueString: '5^H' }],
+    ['ST||5.4|', { valueString: '5.4 u' }],
+    ['ST||<0.01|', { valueString: '<0.01 u' }],
+    ['ST||not done|', { valueString: 'not done' }],
     ['NM||five|', { valueString: 'five' }],
     ['SN||>=^90|', { valueQuantity: { value: 90, comparator: '>=', unit: 'u' } }],
     ['SN||^10^-^20|', { valueRange: { low: { value: 10, unit: 'u' }, high: { value: 20, unit: 'u' } } }],
     ['SN||^1^:^128|', { valueRatio: { numerator: { value: 1 }, denominator: { value: 128 } } }],
-    ['SN||^3^+|', { valueString: '^3^+' }],
+    ['SN||^3^+|', { valueString: '3+ u' }],
     ['CWE||112283007^E. coli^SCT|', { valueCodeableConcept: { text: 'E. coli' } }],
     ['DT||20261119|', { valueDateTime: '2026-11-19' }],
     ['ST||a\\T\\b^c~d|', { valueString: 'a&b^c\nd' }],
@@ -77,6 +84,26 @@ describe('a result of an ORU message', () => {
     const values = Object.fromEntries(Object.entries(read).filter(([name]) => name.startsWith('value')));
     expect(values).toMatchObject(value);
     expect(Object.keys(values)).toEqual(Object.keys(value));
+  });
+
+  test.each([
+    'NM||.5',
+    'NM||1,200',
+    'ST||5.4',
+    'ST||not done',
+    'SN||^3^+',
+    'SN||^1^:^8',
+    'CWE||N^Negative^L',
+    'DT||20261119',
+    'NM||5^H',
+  ])('never loses its unit: %s', (field) => {
+    const read = observation(
+      `OBX|1|${field.replace('||', '|1^T^L||')}|ng/mL^nanogram per milliliter^ISO+|||||F`,
+    );
+    expect(JSON.stringify(read)).toContain('nanogram per milliliter');
+    expect(JSON.stringify(observation(`OBX|1|${field.replace('||', '|1^T^L||')}|ng/mL|||||F`))).toContain(
+      'ng/mL',
+    );
   });
 
   test('of many lines is one text', () => {
@@ -109,7 +136,12 @@ describe('a result of an ORU message', () => {
 });
 
 describe('later messages about a report', () => {
-  const version = (...obx: string[]) => ({ resources: reported(OBR, ...obx), isPartial: true });
+  let sent = 0;
+  const version = (...obx: string[]) => ({
+    resources: reported(OBR, ...obx),
+    isPartial: true,
+    at: `2026-11-20T09:00:${String(++sent)}`,
+  });
   const NA = 'OBX|1|NM|2951-2^Sodium^LN||';
   const K = 'OBX|2|NM|2823-3^Potassium^LN||4.1|mmol/L|||||F';
   // biome-ignore lint/suspicious/noExplicitAny: resources of several types
@@ -130,6 +162,49 @@ describe('later messages about a report', () => {
     expect(sodium).toMatchObject({ status: 'final', valueQuantity: { value: 140 } });
   });
 
+  const ranks: Record<string, number> = { P: 1, F: 2, C: 3 };
+  const kept = (all: ReturnType<typeof present>) =>
+    all.flatMap(({ resourceType, valueQuantity }) =>
+      resourceType === 'Observation' ? [valueQuantity?.value] : [],
+    );
+
+  test('of the same time: a correction counts over a final result, that over a preliminary one, else the last to arrive', () => {
+    const sentence = fc.array(fc.constantFrom('P', 'F', 'C'), { minLength: 1, maxLength: 6 });
+    fc.assert(
+      fc.property(sentence, (statuses) => {
+        const versions = statuses.map((status, value) => version(`${NA}${value}|mmol/L|||||${status}`));
+        const sameMinute = versions.map((each) => ({ ...each, at: '2026-11-20T09:00' }));
+        const highest = Math.max(...statuses.map((status) => ranks[status] ?? 0));
+        const expected = statuses.findLastIndex((status) => ranks[status] === highest);
+        expect(kept(present(...sameMinute))).toEqual([expected]);
+      }),
+    );
+  });
+
+  test('of the same time: a final status without the value again ends with the value, in whatever order', () => {
+    const at = '2026-11-20T09:00';
+    const [value, status] = [version(`${NA}140|mmol/L|||||P`), version(`${NA}||||||U`)];
+    for (const order of [
+      [value, status],
+      [status, value],
+      [status, status, value],
+    ]) {
+      const [, sodium] = present(...order.map((each) => ({ ...each, at })));
+      expect(sodium).toMatchObject({ status: 'final', valueQuantity: { value: 140 } });
+    }
+  });
+
+  test('of the same time bring each result as far as any of them did', () => {
+    const at = '2026-11-20T09:00';
+    const first = version(`${NA}140|mmol/L|||||F`, K.replace('4.1', '4.0').replace(/F$/, 'P'));
+    const second = version(K);
+    for (const order of [
+      [first, second],
+      [second, first],
+    ])
+      expect(kept(present(...order.map((each) => ({ ...each, at })))).sort()).toEqual([140, 4.1]);
+  });
+
   test.each(['W', 'D'])('take a result back (%s), and with the last one the report', (status) => {
     const [report, sodium] = present(
       version(`${NA}140|mmol/L|||||F`),
@@ -147,8 +222,18 @@ test('each OBR of a message is a result of its own, and one that says nothing ye
   expect(content).toEqual({
     kind: 'laboratory',
     items: [
-      { sourceId: 'F-1^ACME/http://loinc.org|51990-0', at: '2026-11-20T08:00:00.000Z', isTrue: true },
-      { sourceId: 'F-1^ACME/http://loinc.org|58410-2', at: '2026-11-20T08:00:00.000Z', isTrue: false },
+      {
+        sourceId: 'F-1^ACME/http://loinc.org|51990-0',
+        at: '2026-11-20T08:00:00.000Z',
+        isTrue: true,
+        rank: 2,
+      },
+      {
+        sourceId: 'F-1^ACME/http://loinc.org|58410-2',
+        at: '2026-11-20T08:00:00.000Z',
+        isTrue: false,
+        rank: 1,
+      },
     ],
   });
 });

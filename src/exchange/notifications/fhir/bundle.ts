@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Patient } from 'fhir/r4.js';
 import { type InboundContent, type InboundMessage, UnreadableMessageError } from '../inbound.ts';
 import { fillsOf, resultsOf } from './clinical-items.ts';
-import { BundleContents, nameOf, toInstant } from './contents.ts';
+import { BundleContents, jsonOf, nameOf, toInstant } from './contents.ts';
 import { encounterEvent } from './encounter.ts';
 import { bundleSchema, type Read, type ReadBundle, type ReadType } from './schemas.ts';
 
@@ -21,7 +21,7 @@ type SubjectType = (typeof SUBJECT_TYPES)[number];
  * Throws UnreadableMessageError, which names the place and never a value.
  */
 export function readFhirBundle(bytes: Buffer, now = new Date()): InboundMessage {
-  const bundle = parse(bytes);
+  const { bundle, fingerprint } = parse(bytes);
   const contents = new BundleContents(bundle);
   const types = SUBJECT_TYPES.filter((type) => contents.all(type).length > 0);
   const type = (contents.focus(SUBJECT_TYPES) ?? types[0]) as SubjectType | undefined;
@@ -34,9 +34,12 @@ export function readFhirBundle(bytes: Buffer, now = new Date()): InboundMessage 
   const subjects = contents.all(type);
   const patient = patientOf(contents, subjects[0]?.subject?.reference);
   const sentAt = toInstant(bundle.timestamp);
+  const messageId = messageIdOf(bundle, subjects) ?? createHash('sha256').update(bytes).digest('hex');
   const updatedAt = subjects.flatMap(({ meta }) => toInstant(meta?.lastUpdated) ?? []).sort();
   return {
-    messageId: messageIdOf(bundle, subjects) ?? createHash('sha256').update(bytes).digest('hex'),
+    messageId,
+    formerId: messageId,
+    fingerprint,
     trigger: type,
     recordedAt: updatedAt.at(-1) ?? sentAt ?? now.toISOString(),
     sentAt,
@@ -46,15 +49,19 @@ export function readFhirBundle(bytes: Buffer, now = new Date()): InboundMessage 
   };
 }
 
-function parse(bytes: Buffer): ReadBundle {
+function parse(bytes: Buffer): { bundle: ReadBundle; fingerprint: string } {
   let json: unknown;
   try {
-    json = JSON.parse(bytes.toString('utf8'));
+    json = jsonOf(bytes);
   } catch {
-    throw new UnreadableMessageError('invalid', 'The body is not valid JSON');
+    throw new UnreadableMessageError('invalid', 'The body is not valid JSON in UTF-8');
   }
   const parsed = bundleSchema.safeParse(json);
-  if (parsed.success) return parsed.data;
+  if (parsed.success) {
+    // A Bundle sent again may have another time, as an HL7 v2 message may.
+    const said = JSON.stringify({ ...(json as object), timestamp: undefined });
+    return { bundle: parsed.data, fingerprint: createHash('sha256').update(said).digest('hex') };
+  }
   const [issue] = parsed.error.issues;
   const place = (issue?.path ?? []).reduce<string>(
     (path, part) => (typeof part === 'number' ? `${path}[${part}]` : `${path}.${String(part)}`),

@@ -1,4 +1,5 @@
 import { type ClinicalItem, UnreadableMessageError } from '../inbound.ts';
+import { statusRank } from '../rules/status-rank.ts';
 import { type BundleContents, nameOf, toInstant } from './contents.ts';
 import type { Read, ReadResource } from './schemas.ts';
 
@@ -14,6 +15,7 @@ export function fillsOf(contents: BundleContents): ClinicalItem[] {
       isTrue:
         dispense.status === 'completed' ||
         (dispense.status === 'in-progress' && dispense.whenHandedOver !== undefined),
+      rank: statusRank(dispense.status),
     }));
   return contents.all('MedicationRequest').map((request) => ({
     sourceId: idOf(request),
@@ -29,6 +31,7 @@ export function resultsOf(contents: BundleContents): ClinicalItem[] {
       sourceId: idOf(report),
       at: takenAt(report, report.specimen?.[0]?.reference, contents),
       isTrue: REPORTED.has(report.status),
+      rank: statusRank(report.status),
     }));
   const bySpecimen = new Map<string, ClinicalItem>();
   for (const observation of contents.all('Observation')) {
@@ -38,6 +41,7 @@ export function resultsOf(contents: BundleContents): ClinicalItem[] {
       sourceId,
       at: takenAt(observation, specimen, contents) ?? bySpecimen.get(sourceId)?.at,
       isTrue: REPORTED.has(observation.status) || bySpecimen.get(sourceId)?.isTrue === true,
+      rank: Math.max(statusRank(observation.status), bySpecimen.get(sourceId)?.rank ?? 0),
     });
   }
   return [...bySpecimen.values()];

@@ -42,6 +42,10 @@ export class BundleContents {
   }
 }
 
+/** Throws when the bytes are not JSON in UTF-8; a byte order mark is accepted. */
+export const jsonOf = (bytes: Buffer): unknown =>
+  JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+
 /** A FHIR date or time as ISO 8601 in UTC; a date without a time is midnight UTC. Undefined for anything else. */
 export function toInstant(value: string | undefined): string | undefined {
   if (value === undefined || !/^\d{4}-\d{2}-\d{2}/.test(value)) return undefined;

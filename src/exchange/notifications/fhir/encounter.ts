@@ -16,7 +16,7 @@ const PHASES: Readonly<Record<string, EncounterEvent['phase']>> = {
 export function encounterEvent(
   encounter: Read<'Encounter'>,
   contents: BundleContents,
-): Omit<EncounterEvent, 'messageKey' | 'recordedAt' | 'sentAt'> {
+): Omit<EncounterEvent, 'messageKey' | 'arrival' | 'recordedAt' | 'sentAt'> {
   const phase = PHASES[encounter.status];
   const stays = (encounter.location ?? [])
     .map(({ location, period }) => ({

@@ -3,7 +3,7 @@ import type { DocumentReferenceContent } from 'fhir/r4.js';
 import type { InboundContent, ReportedSubject } from '../inbound.ts';
 import type { ReportedResource } from '../rules/present-resources.ts';
 import { readFhirBundle } from './bundle.ts';
-import { nameOf } from './contents.ts';
+import { jsonOf, nameOf } from './contents.ts';
 
 /** Resources left out: the sender's envelope, its Patient, which ours replaces, and files, which DocumentReferences contain. */
 const LEFT_OUT = new Set(['MessageHeader', 'Patient', 'Provenance', 'Binary']);
@@ -24,7 +24,7 @@ type Identified = ReportedResource & { sourceIds: readonly (string | undefined)[
 export function reportedInBundle(bytes: Buffer): ReportedSubject[] {
   const { content, person } = readFhirBundle(bytes);
   if (content.kind === 'merge' || content.kind === 'person') return [];
-  const { entry = [] } = JSON.parse(bytes.toString('utf8')) as { entry?: Partial<Entry>[] };
+  const { entry = [] } = jsonOf(bytes) as { entry?: Partial<Entry>[] };
   const entries = entry.filter(
     (each): each is Entry => each.resource !== undefined && each.resource !== null,
   );

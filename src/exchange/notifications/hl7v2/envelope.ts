@@ -10,6 +10,8 @@ export interface Envelope {
   time: TimeReading;
   pid: Hl7Segment;
   messageId: string;
+  formerId: string;
+  fingerprint: string;
   sentAt?: string;
   person: Patient;
   sourcePatientId?: string;
@@ -29,10 +31,13 @@ export function envelopeOf(message: Hl7Message, zone: string): Envelope {
       'The message is about several patients; send one patient in each message',
       'PID',
     );
+  const controlId = required(header.value(10), 'MSH-10', 'the message control id');
   return {
     time,
     pid: required(pid, 'PID', 'the patient'),
-    messageId: required(header.value(10), 'MSH-10', 'the message control id'),
+    messageId: JSON.stringify([header.raw(3), header.raw(4), controlId]),
+    formerId: controlId,
+    fingerprint: message.fingerprint,
     sentAt: parseHl7Time(header.value(7), time),
     person: personOf(required(pid, 'PID', 'the patient')),
     sourcePatientId: pid && recordNumber(pid, 3),

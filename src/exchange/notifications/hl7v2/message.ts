@@ -1,5 +1,6 @@
+import { createHash } from 'node:crypto';
 import { UnreadableMessageError } from '../inbound.ts';
-import { readHl7Text } from './text.ts';
+import { readHl7Text, textOfBytes } from './text.ts';
 
 /** Limits far above any real message. Only an observation may be longer, because it may contain a file. */
 export const HL7_LIMITS = { segments: 1_000, segmentCharacters: 100_000, repetitions: 100 } as const;
@@ -77,7 +78,9 @@ export type ComponentReader = (component: number, subcomponent?: number) => stri
 export interface Hl7Message {
   separators: Separators;
   header: Hl7Segment;
-  /** The first segment of that name. Throws UnreadableMessageError for a message or segment that is too long to be read. */
+  /** SHA-256 (hex) of what the message says, apart from the time at which it was sent (MSH-7). */
+  fingerprint: string;
+  /** The first segment of that name. Throws UnreadableMessageError for a message that is too long or in an unknown character set. */
   segment(name: string): Hl7Segment | undefined;
   /** All segments of these names in their order. Throws UnreadableMessageError likewise. */
   segments(...names: string[]): Hl7Segment[];
@@ -88,7 +91,8 @@ export interface Hl7Message {
  * Throws UnreadableMessageError when there is no MSH segment, without which no acknowledgement is possible.
  */
 export function parseHl7(bytes: Buffer): Hl7Message {
-  const lines = readHl7Text(bytes)
+  const { text, problem } = readHl7Text(bytes);
+  const lines = text
     .split(/[\r\n]+/, HL7_LIMITS.segments + 2)
     .map((line) => line.trimStart())
     .filter((line) => line !== '');
@@ -106,15 +110,21 @@ export function parseHl7(bytes: Buffer): Hl7Message {
       'MSH',
     );
   const separators = separatorsOf(first);
+  // Not refused at once: the header can be read, so that the message is answered.
+  const checked = (): readonly string[] => {
+    if (problem !== undefined) throw new UnreadableMessageError('invalid', problem, 'MSH-18');
+    return within(lines);
+  };
   return {
     separators,
     header: new Hl7Segment(first, separators),
+    fingerprint: fingerprintOf(lines, separators),
     segment(name) {
-      const line = within(lines).find((each) => each === name || each.startsWith(name + separators.field));
+      const line = checked().find((each) => each === name || each.startsWith(name + separators.field));
       return line === undefined ? undefined : new Hl7Segment(line, separators);
     },
     segments: (...names) =>
-      within(lines)
+      checked()
         .filter((line) => names.includes(line.split(separators.field, 1)[0] ?? ''))
         .map((line) => new Hl7Segment(line, separators)),
   };
@@ -129,6 +139,14 @@ function within(lines: readonly string[]): readonly string[] {
 const tooMuch = (limit: string, place: string): UnreadableMessageError =>
   new UnreadableMessageError('invalid', `At most ${limit} are accepted`, place);
 
+function fingerprintOf([first = '', ...others]: readonly string[], { field }: Separators): string {
+  const header = first.split(field);
+  header[6] = '';
+  return createHash('sha256')
+    .update([header.join(field), ...others].join('\r'))
+    .digest('hex');
+}
+
 function separatorsOf(header: string): Separators {
   const field = header.charAt(3);
   const signs = header.split(field)[1] ?? '';
@@ -136,22 +154,29 @@ function separatorsOf(header: string): Separators {
   return { field, component, repetition, escape: escapeSign, subcomponent };
 }
 
-/** Replaces escape sequences: `\F\` and the like are separators as text, `\X0D\` is bytes in hex, `\.br\` a line break. */
+/**
+ * Replaces the escape sequences that the standard knows: `\F\` and the like are separators as text, `\X0D\` is bytes in
+ * hex, `\.br\` a line break. Anything else between two escape characters stays as it is: many senders do not escape them.
+ */
 function withoutEscapes(text: string, separators: Separators): string {
   const sign = separators.escape;
-  if (!text.includes(sign)) return text;
+  if (sign === '' || !text.includes(sign)) return text;
   const [first = '', ...rest] = text.split(sign);
   let result = first;
-  for (let at = 0; at < rest.length; at += 2) {
-    const closed = at + 1 < rest.length;
-    // An escape character without a closing one is taken literally.
-    result += closed ? meaning(rest[at] ?? '', separators) : `${sign}${rest[at]}`;
-    result += rest[at + 1] ?? '';
+  for (let at = 0; at < rest.length; at += 1) {
+    const sequence = rest[at] ?? '';
+    const replaced = at + 1 < rest.length ? meaning(sequence, separators) : undefined;
+    if (replaced === undefined) result += `${sign}${sequence}`;
+    else {
+      at += 1;
+      result += `${replaced}${rest[at]}`;
+    }
   }
   return result;
 }
 
-function meaning(sequence: string, separators: Separators): string {
+/** Undefined: not a sequence of the standard, or one whose meaning only the sender knows. */
+function meaning(sequence: string, separators: Separators): string | undefined {
   switch (sequence) {
     case 'F':
       return separators.field;
@@ -163,12 +188,17 @@ function meaning(sequence: string, separators: Separators): string {
       return separators.repetition;
     case 'E':
       return separators.escape;
-    case '.br':
-      return '\n';
+    // Highlighting begins and ends.
+    case 'H':
+    case 'N':
+      return '';
   }
-  // Formatted text begins a new line, whatever its alignment.
-  if (/^\.(?:sp|ce)/.test(sequence)) return '\n';
-  if (/^X([0-9A-Fa-f]{2})+$/.test(sequence)) return Buffer.from(sequence.slice(1), 'hex').toString('utf8');
-  // Highlighting and sender-specific sequences are dropped.
-  return '';
+  // Formatted text: a new line, whatever its alignment; blanks; indentation and the like.
+  if (/^\.(?:br|sp\+?\d*|ce)$/i.test(sequence)) return '\n';
+  const [, blanks] = /^\.sk\+?(\d{1,2})$/i.exec(sequence) ?? [];
+  if (blanks !== undefined) return ' '.repeat(Number(blanks));
+  if (/^\.(?:fi|nf|(?:in|ti)[+-]?\d*)$/i.test(sequence)) return '';
+  return /^X(?:[0-9A-Fa-f]{2})+$/.test(sequence)
+    ? textOfBytes(Buffer.from(sequence.slice(1), 'hex'))
+    : undefined;
 }

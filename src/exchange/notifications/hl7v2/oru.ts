@@ -4,13 +4,14 @@ import {
   type ReportedSubject,
   UnreadableMessageError,
 } from '../inbound.ts';
+import { statusRank } from '../rules/status-rank.ts';
 import { conceptOf } from './concept.ts';
 import { envelopeOf } from './envelope.ts';
 import { orderNumber, required } from './fields.ts';
 import type { Hl7Message } from './message.ts';
 import { type ReportGroup, reportGroups } from './report-groups.ts';
 import { reportResources } from './report-resources.ts';
-import { hasResults, isMistaken } from './result-status.ts';
+import { hasResults, isMistaken, observationStatus, reportStatus } from './result-status.ts';
 import { parseHl7Time, type TimeReading } from './time.ts';
 
 /**
@@ -78,5 +79,9 @@ function itemOf(
     sourceId,
     at: parseHl7Time(first.spm?.value(17), time) ?? parseHl7Time(first.obr.value(7), time),
     isTrue: !isMistake && results.length > 0 && hasResults(status),
+    rank: Math.max(
+      statusRank(reportStatus(status)),
+      ...results.map(({ segments: [obx] }) => statusRank(observationStatus(obx.value(11)))),
+    ),
   };
 }

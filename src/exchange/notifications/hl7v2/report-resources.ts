@@ -8,7 +8,7 @@ import type { Hl7Segment } from './message.ts';
 import type { ObservationGroup, ReportGroup } from './report-groups.ts';
 import { isMistaken, isNoResult, observationStatus, reportStatus } from './result-status.ts';
 import { fhirTime } from './time.ts';
-import { type ObservationReading, observationValue } from './value.ts';
+import { type ObservationReading, observationValue, unitNote } from './value.ts';
 
 const SUBJECT = { subject: { reference: 'Patient/person' } };
 const REPORT = 'DiagnosticReport/report';
@@ -78,7 +78,7 @@ function resultOf(
   const isEmpty = Object.keys(value).length === 0;
   const at = fhirTime(obx.value(14), reading.time);
   const performer = obx.value(23) ?? obx.value(15, 2) ?? obx.value(15, 1);
-  const note = noteText(notes);
+  const note = [noteText(notes), unitNote(value, obx)].filter((text) => text !== undefined);
   const flags = obx.repetitions(8).flatMap((flag) => flag(1) ?? []);
   const resource: Observation & { id: string } = {
     resourceType: 'Observation',
@@ -96,7 +96,7 @@ function resultOf(
     ...rangeOf(obx.value(7)),
     ...(performer === undefined ? {} : { performer: [{ display: performer }] }),
     ...(specimen === undefined ? {} : { specimen: { reference: `Specimen/${specimen.id}` } }),
-    ...(note === undefined ? {} : { note: [{ text: note }] }),
+    ...(note.length === 0 ? {} : { note: note.map((text) => ({ text })) }),
   };
   return { resource, ...(obx.value(11) === 'U' && isEmpty ? { isStatusOnly: true } : {}) };
 }

@@ -54,7 +54,9 @@ function parseOffset(offset: string): number {
 function zoneOffsetMs(zone: string, wallAsUtcMs: number): number {
   const before = offsetAt(zone, wallAsUtcMs - 86_400_000);
   const after = offsetAt(zone, wallAsUtcMs + 86_400_000);
-  return offsetAt(zone, wallAsUtcMs - before) === before ? before : after;
+  const isAfter =
+    offsetAt(zone, wallAsUtcMs - before) !== before && offsetAt(zone, wallAsUtcMs - after) === after;
+  return isAfter ? after : before;
 }
 
 function offsetAt(zone: string, instantMs: number): number {

@@ -47,7 +47,7 @@ export async function presentSubject(
     const resources = reported.flatMap((each) => each.resources);
     // The message changed only the person.
     if (resources.length === 0) continue;
-    versions.push({ resources, isPartial: content.format === 'hl7v2' });
+    versions.push({ resources, at: content.recordedAt, isPartial: content.format === 'hl7v2' });
   }
   const { sender, kind } = subject;
   const resources = presentResources(versions);

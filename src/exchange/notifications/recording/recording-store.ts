@@ -86,6 +86,7 @@ export async function subjectsToRecord(
 
 export interface StoredMessageContent {
   format: InboundFormat;
+  recordedAt: string;
   timeZone: string | null;
   blobRef: string;
 }
@@ -97,11 +98,14 @@ export async function readMessageContents(
 ): Promise<StoredMessageContent[]> {
   const rows = await tx.db
     .selectFrom('inbound_message')
-    .select(['id', 'format', 'time_zone as timeZone', 'content'])
+    .select(['id', 'format', 'recorded_at as recordedAt', 'time_zone as timeZone', 'content'])
     .where('id', '=', sql<string>`any(${[...ids]}::uuid[])`)
     .execute();
   const byId = new Map(
-    rows.map(({ id, format, timeZone, content }) => [id, { format, timeZone, blobRef: content.ref }]),
+    rows.map(({ id, content, recordedAt, ...row }) => [
+      id,
+      { ...row, recordedAt: recordedAt.toISOString(), blobRef: content.ref },
+    ]),
   );
   return ids.flatMap((id) => byId.get(id) ?? []);
 }

@@ -1,3 +1,5 @@
+import { FINAL_RANK } from './status-rank.ts';
+
 /** What one message reports about an encounter, without the person. Times are ISO 8601 in UTC with milliseconds. */
 export interface EncounterEvent {
   trigger:
@@ -17,6 +19,8 @@ export interface EncounterEvent {
   sentAt?: string;
   /** Identifies the message; repeated messages have the same key. */
   messageKey: string;
+  /** Sorts messages in the order in which they arrived, which decides between those recorded at the same time. */
+  arrival: string;
   /** When it happened, if the message contains it. */
   occurredAt?: string;
   admittedAt?: string;
@@ -37,7 +41,7 @@ export interface Transfer {
   to?: string;
 }
 
-/** Order of events with the same time: many sources record no seconds. */
+/** Order of events recorded and sent at the same time: many sources record no seconds. Of one kind, the later arrival decides. */
 const RANK: Record<EncounterEvent['trigger'], number> = {
   register: -1,
   admit: 0,
@@ -50,11 +54,21 @@ const RANK: Record<EncounterEvent['trigger'], number> = {
   'cancel-admit': 7,
 };
 
-/** Sorts events in the order in which the source recorded them. */
+/**
+ * Sorts events in the order in which the source recorded them, or else sent them. What was taken back at a time counts as later
+ * than what happened at it, a corrected result as later than a final one; only after that the order of arrival decides.
+ */
 export function compareEvents(a: OrderedEvent, b: OrderedEvent): number {
   if (a.recordedAt !== b.recordedAt) return a.recordedAt < b.recordedAt ? -1 : 1;
+  const [sent, otherSent] = [a.sentAt ?? '', b.sentAt ?? ''];
+  if (sent !== otherSent) return sent < otherSent ? -1 : 1;
   if (a.trigger !== b.trigger) return RANK[a.trigger] - RANK[b.trigger];
-  return a.messageKey < b.messageKey ? -1 : a.messageKey > b.messageKey ? 1 : 0;
+  const ranks = (a.rank ?? FINAL_RANK) - (b.rank ?? FINAL_RANK);
+  if (ranks !== 0) return ranks;
+  return a.arrival < b.arrival ? -1 : a.arrival > b.arrival ? 1 : 0;
 }
 
-export type OrderedEvent = Pick<EncounterEvent, 'recordedAt' | 'trigger' | 'messageKey'>;
+export type OrderedEvent = Pick<EncounterEvent, 'recordedAt' | 'sentAt' | 'trigger' | 'arrival'> & {
+  /** Of a fill or result: see `statusRank`. */
+  rank?: number;
+};

@@ -1,4 +1,5 @@
 import type { DiagnosticReport, FhirResource } from 'fhir/r4.js';
+import { statusRank } from './status-rank.ts';
 
 /** A resource that a message reports. References among a message's resources are `Type/id`; the person is `Patient/person`. */
 export interface ReportedResource {
@@ -11,6 +12,8 @@ export interface ReportedResource {
 
 export interface ReportedVersion {
   resources: readonly ReportedResource[];
+  /** When the sender recorded it: between versions of one time the status decides (`statusRank`). */
+  at: string;
   /** The message may contain only a part of the report, as in HL7 v2: what it leaves out still stands. */
   isPartial: boolean;
 }
@@ -21,20 +24,30 @@ export interface ReportedVersion {
  * has not changed; it goes when the newest version of its report no longer lists it, or when nothing identifies it.
  */
 export function presentResources(versions: readonly ReportedVersion[]): FhirResource[] {
-  const present = new Map<string, ReportedResource>();
-  for (const { resources, isPartial } of versions) {
+  const present = new Map<string, ReportedResource & { at: string }>();
+  for (const { resources, isPartial, at } of versions) {
     for (const [name, { isAnonymous }] of present) if (isAnonymous === true) present.delete(name);
     for (const reported of resources) {
       const name = nameOf(reported.resource);
       const before = present.get(name);
+      if (before?.at === at && rankOf(before) > rankOf(reported)) {
+        if (before.isStatusOnly === true) present.set(name, { ...withStatus(reported, before), at });
+        continue;
+      }
       if (!isPartial) for (const gone of delisted(before?.resource, reported.resource)) present.delete(gone);
-      present.set(name, reported.isStatusOnly === true ? withStatus(before, reported) : reported);
+      present.set(name, {
+        ...(reported.isStatusOnly === true ? withStatus(before, reported) : reported),
+        at,
+      });
     }
   }
   const isPartial = versions.at(-1)?.isPartial === true;
   const all = [...present.values()].map(({ resource }) => resource);
   return isPartial ? all.map((resource) => withAllResults(resource, all)) : all;
 }
+
+const rankOf = ({ resource }: ReportedResource): number =>
+  statusRank('status' in resource ? resource.status : undefined);
 
 const nameOf = ({ resourceType, id }: FhirResource): string => `${resourceType}/${id}`;
 
@@ -50,6 +63,8 @@ const resultsOf = (resource: FhirResource | undefined): string[] =>
     : [];
 
 const withStatus = (before: ReportedResource | undefined, now: ReportedResource): ReportedResource => ({
+  // Without a version before, a later one of the same time brings what was reported.
+  ...(before === undefined || before.isStatusOnly === true ? { isStatusOnly: true } : {}),
   resource: {
     ...(before?.resource ?? now.resource),
     status: (now.resource as { status?: string }).status,

@@ -1,0 +1,168 @@
+import { createHmac } from 'node:crypto';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { newPerson } from '../support/gateway.ts';
+import {
+  adtMessage,
+  createSenderEnvironment,
+  type Person,
+  pidOf,
+  senderPatient,
+} from '../support/senders.ts';
+import { TEST_ID_HMAC_KEY } from '../support/test-keys.ts';
+
+let environment: Awaited<ReturnType<typeof createSenderEnvironment>>;
+beforeAll(async () => {
+  environment = await createSenderEnvironment();
+});
+afterAll(() => environment.gateway.close());
+
+let count = 0;
+const nextNumber = () => `number-${++count}`;
+const MSH = (type: string, number: string, { application = 'FEED', sent = '0900' } = {}) =>
+  `MSH|^~\\&|${application}|MERCY|HUB|X|20261120${sent}00+0000||${type}|${number}|P|2.5.1`;
+const admission = (person: Person, number: string) =>
+  adtMessage(person, { event: 'A01', hour: '08', visit: `v-${person.lastName}` }).replace(
+    /^MSH.*/,
+    MSH('ADT^A01', number),
+  );
+/** A glucose of the person. */
+function glucose(
+  person: Person,
+  value: number,
+  of: { number?: string; application?: string; sent?: string; status?: string } = {},
+) {
+  const { number = nextNumber(), status = 'F', ...header } = of;
+  return [
+    MSH('ORU^R01', number, header),
+    pidOf(person),
+    `OBR|1||F-${person.lastName}^ACME|2345-7^Glucose^LN|||202611200800+0000||||||||||||||||||LAB|${status}`,
+    `OBX|1|NM|2345-7^Glucose^LN||${value}|mg/dL|70-99|HH|||${status}`,
+  ].join('\r');
+}
+const glucoseOf = async (patientId: string) =>
+  (await environment.resources('Observation', patientId)).map(({ status, valueQuantity }) => [
+    status,
+    valueQuantity.value,
+  ]);
+async function stored(number: string): Promise<{ reused: boolean }[]> {
+  const control = (application: string) =>
+    createHmac('sha256', TEST_ID_HMAC_KEY)
+      .update(JSON.stringify(['inbound', 'mercy', 'control', JSON.stringify([application, 'MERCY', number])]))
+      .digest();
+  const { rows } = await environment.gateway.store.asSystem((tx) =>
+    sql<{ reused: boolean }>`select is_number_reused as reused from inbound_message
+      where control_key = any(${[control('FEED'), control('LAB')]}::bytea[]) order by received_at, id`.execute(
+      tx.db,
+    ),
+  );
+  return rows;
+}
+
+describe('a message that is answered AA is kept', () => {
+  test('although another application behind the same sender has used its number', async () => {
+    const person = newPerson();
+    const patientId = await environment.addPatient(person);
+    const number = nextNumber();
+    await environment.send(admission(person, number), glucose(person, 412, { number, application: 'LAB' }));
+    expect(await glucoseOf(patientId)).toEqual([['final', 412]]);
+    expect(await environment.resources('Encounter', patientId)).toHaveLength(1);
+    expect(await stored(number)).toEqual([{ reused: false }, { reused: false }]);
+  });
+
+  test('although the same application has used its number, and is marked', async () => {
+    const [first, second] = [newPerson(), newPerson()];
+    const ids = [await environment.addPatient(first), await environment.addPatient(second)];
+    const number = nextNumber();
+    await environment.send(glucose(first, 88, { number }), glucose(second, 412, { number }));
+    expect(await Promise.all(ids.map(glucoseOf))).toEqual([[['final', 88]], [['final', 412]]]);
+    expect(await stored(number)).toEqual([{ reused: false }, { reused: true }]);
+  });
+
+  test('once, however often it is sent, also at another time', async () => {
+    const person = newPerson();
+    const patientId = await environment.addPatient(person);
+    const number = nextNumber();
+    await environment.send(
+      glucose(person, 90, { number }),
+      glucose(person, 91, { sent: '0930', status: 'C' }),
+    );
+    await environment.send(glucose(person, 90, { number }), glucose(person, 90, { number, sent: '1000' }));
+    expect(await glucoseOf(patientId)).toEqual([['corrected', 91]]);
+    expect(await stored(number)).toHaveLength(1);
+  });
+
+  test('once, also if it was stored before messages were known by what they say', async () => {
+    const person = newPerson();
+    await environment.addPatient(person);
+    const number = nextNumber();
+    await environment.send(glucose(person, 90, { number }));
+    const { store } = environment.gateway;
+    const former = createHmac('sha256', TEST_ID_HMAC_KEY)
+      .update(JSON.stringify(['inbound', 'mercy', 'message', number]))
+      .digest();
+    await store.asSystem((tx) =>
+      sql`update inbound_message set message_key = ${former}, control_key = null
+        where id = (select max(id::text)::uuid from inbound_message)`.execute(tx.db),
+    );
+    await environment.send(glucose(person, 90, { number }));
+    expect(await stored(number)).toEqual([]);
+    await environment.send(glucose(person, 95, { number }));
+    expect(await stored(number)).toHaveLength(1);
+  });
+
+  test('as a Bundle whose id was used before for something else', async () => {
+    const person = newPerson();
+    const patientId = await environment.addPatient(person);
+    const observation = (id: string, value: number) => ({
+      ...{ resourceType: 'Observation', id, status: 'final', effectiveDateTime: '2026-11-20T08:00:00Z' },
+      ...{ subject: { reference: 'Patient/sender-patient' }, valueQuantity: { value, unit: 'mg/dL' } },
+      code: { coding: [{ system: 'http://loinc.org', code: '2345-7' }] },
+    });
+    for (const each of [observation('a', 90), observation('b', 412)]) {
+      const entry = [senderPatient(person), each].map((resource) => ({ resource }));
+      const bundle = { resourceType: 'Bundle', id: 'always-the-same', type: 'collection', entry };
+      expect((await environment.post('fhir', JSON.stringify(bundle))).statusCode).toBe(200);
+    }
+    await environment.recordings.drain();
+    expect((await glucoseOf(patientId)).sort()).toEqual([
+      ['final', 412],
+      ['final', 90],
+    ]);
+  });
+});
+
+describe('of results sent in the same minute', () => {
+  test.each([
+    [
+      ['P', 'F'],
+      ['final', 101],
+    ],
+    [
+      ['F', 'P'],
+      ['final', 100],
+    ],
+    [
+      ['F', 'C'],
+      ['corrected', 101],
+    ],
+    [
+      ['C', 'F'],
+      ['corrected', 100],
+    ],
+    [
+      ['F', 'F', 'F'],
+      ['final', 102],
+    ],
+    [
+      ['C', 'P', 'C', 'F'],
+      ['corrected', 102],
+    ],
+  ])('the record has the right one: %j', async (statuses, expected) => {
+    const person = newPerson();
+    const patientId = await environment.addPatient(person);
+    for (const [index, status] of statuses.entries())
+      await environment.send(glucose(person, 100 + index, { status }));
+    expect(await glucoseOf(patientId)).toEqual([expected]);
+  });
+});
