@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
+import { withConnection } from '../temporal/connection.ts';
 import { describeExit, type ExitStatus } from './running-part.ts';
 
 /** Types of search attributes, as in the server's command line. */
@@ -71,20 +71,13 @@ export function checkListening(address: string): Promise<void> {
   });
 }
 
-async function checkServing(expectation: ServingExpectation): Promise<void> {
-  const { address, namespace } = expectation;
-  const connection = await Connection.connect({ address, connectTimeout: CALL_TIMEOUT_MS });
-  try {
-    await connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, async () => {
-      await connection.workflowService.updateNamespace({
-        namespace,
-        config: { workflowExecutionRetentionTtl: msToTs(expectation.retentionDays * DAY_MS) },
-      });
-      const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
-      for (const name of Object.keys(expectation.searchAttributes))
-        if (!(name in (customAttributes ?? {}))) throw new Error(`search attribute ${name} is missing`);
+const checkServing = ({ address, namespace, ...expectation }: ServingExpectation): Promise<void> =>
+  withConnection(address, CALL_TIMEOUT_MS, async ({ workflowService, operatorService }) => {
+    await workflowService.updateNamespace({
+      namespace,
+      config: { workflowExecutionRetentionTtl: msToTs(expectation.retentionDays * DAY_MS) },
     });
-  } finally {
-    await connection.close();
-  }
-}
+    const { customAttributes } = await operatorService.listSearchAttributes({ namespace });
+    for (const name of Object.keys(expectation.searchAttributes))
+      if (!(name in (customAttributes ?? {}))) throw new Error(`search attribute ${name} is missing`);
+  });

@@ -1,7 +1,8 @@
-import { Client, Connection, type TLSConfig } from '@temporalio/client';
+import { Client, type Connection, type TLSConfig } from '@temporalio/client';
 import { type Config, ConfigError } from '../config.ts';
 import { parseKeyRing } from '../lib/key-ring.ts';
 import { isTracing } from '../lib/tracing/spans.ts';
+import { openConnection } from './connection.ts';
 import { latestApiKey } from './credentials.ts';
 import { createDataConverter } from './data-converter.ts';
 import { clientTraces } from './tracing/in-processes.ts';
@@ -38,7 +39,7 @@ export async function createTemporalClient(
     ...(apiKey === undefined ? {} : { apiKey: latestApiKey(apiKey) }),
     connectTimeout: CONNECT_TIMEOUT_MS,
   };
-  const connection = lazy ? Connection.lazy(options) : await Connection.connect(options);
+  const connection = await openConnection(options, { lazy });
   const dataConverter = createDataConverter(parseKeyRing(config.DATA_KEYS));
   const client = new Client({
     connection,

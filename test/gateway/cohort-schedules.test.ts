@@ -1,4 +1,4 @@
-import { type Client, Connection, Client as TemporalClient } from '@temporalio/client';
+import { type Client, type Connection, Client as TemporalClient } from '@temporalio/client';
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
@@ -13,6 +13,7 @@ import {
 import { takeAdminRole } from '../../src/exchange/platform/database/database.ts';
 import { describeMonitoringSchedule, OFF_NOTE } from '../../src/shared/monitoring/monitoring-control.ts';
 import { monitoringSchedule } from '../../src/shared/monitoring/monitoring-schedule.ts';
+import { openConnection } from '../../src/temporal/connection.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { createTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { dumpTemporal } from '../support/scan-temporal.ts';
@@ -31,7 +32,7 @@ const logLines: string[] = [];
 const logger = pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) });
 
 beforeAll(async () => {
-  connection = await Connection.connect({ address: inject('temporalAddress') });
+  connection = await openConnection({ address: inject('temporalAddress') });
   temporal = new TemporalClient({
     connection,
     namespace: await createTestNamespace(),
@@ -220,7 +221,7 @@ const drift = async (): Promise<number> => {
 
 describe('reconcile', () => {
   test('makes up for what Temporal was not there for', async () => {
-    const nowhere = Connection.lazy({ address: '127.0.0.1:1' });
+    const nowhere = await openConnection({ address: '127.0.0.1:1' }, { lazy: true });
     await nowhere.close();
     const working = schedules;
     schedules = createCohortSchedules({

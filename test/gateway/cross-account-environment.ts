@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { Client, Connection } from '@temporalio/client';
+import { Client } from '@temporalio/client';
 import pg from 'pg';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
@@ -7,6 +7,7 @@ import { createBulkCreateService } from '../../src/exchange/bulk-create/service.
 import { createNetworkQueryService } from '../../src/exchange/network-query/service.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { createSweepControl } from '../../src/exchange/query-sweep/control.ts';
+import { openConnection } from '../../src/temporal/connection.ts';
 import { createTestGateway, newPerson, TEST_LINK_KEY, type TestAccount } from '../support/gateway.ts';
 import { consentBody } from './every-operation/cases/consents.ts';
 
@@ -56,7 +57,9 @@ export async function createCrossAccountEnvironment() {
   await admin.query(`grant exchange_app, exchange_system to ${login}`);
   const url = Object.assign(new URL(base.databaseUrl), { username: login, password });
   const store = createStore({ databaseUrl: url.href, poolMax: 4 });
-  const temporal = new Client({ connection: Connection.lazy({ address: '127.0.0.1:1' }) });
+  const temporal = new Client({
+    connection: await openConnection({ address: '127.0.0.1:1' }, { lazy: true }),
+  });
   const webhookDispatcher = { send: () => undefined, resume: () => undefined };
   const logger = pino({ level: 'silent' });
   const real = { store, temporal, logger, webhookDispatcher, blobs: base.blobs };

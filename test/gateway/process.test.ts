@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client, Connection } from '@temporalio/client';
+import { Client } from '@temporalio/client';
 import { sql } from 'kysely';
 import { request } from 'undici';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
@@ -13,6 +13,7 @@ import { generateApiKey } from '../../src/exchange/accounts/rules/api-key.ts';
 import { type SeededAccount, seedDemoAccount } from '../../src/exchange/accounts/seed.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
 import { freePort } from '../../src/lib/free-port.ts';
+import { openConnection } from '../../src/temporal/connection.ts';
 import { closedGate } from '../support/gate.ts';
 import { newPerson } from '../support/gateway.ts';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts';
@@ -80,7 +81,7 @@ describe('the gateway as a process', () => {
     expect(await stopped(child)).toBe(0);
 
     const { requestId } = body.networkQuery;
-    const connection = await Connection.connect({ address: inject('temporalAddress') });
+    const connection = await openConnection({ address: inject('temporalAddress') });
     const handle = new Client({ connection }).workflow.getHandle(networkQueryWorkflowId(requestId));
     expect((await handle.describe()).type).toBe('networkQuery');
     await handle.terminate('end of the test');

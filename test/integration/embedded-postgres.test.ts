@@ -20,7 +20,14 @@ import { commandLineOf } from '../../src/embedded/orphan.ts';
 import { type PostgresOptions, type RunningPostgres, startPostgres } from '../../src/embedded/postgres.ts';
 import { findPostgresBinaries, hydrateSymlinks } from '../../src/embedded/postgres-binaries.ts';
 import { asOtherUser } from '../../src/embedded/postgres-launcher.ts';
-import { killAndWait, querySql, runHolder, testFolder } from '../support/postgres-tools.ts';
+import {
+  barredFrom,
+  CLONE,
+  killAndWait,
+  querySql,
+  runHolder,
+  testFolder,
+} from '../support/postgres-tools.ts';
 
 const isRoot = process.getuid?.() === 0;
 const NOBODY = { uid: 65_534, gid: 65_534 };
@@ -161,9 +168,11 @@ describe('embedded PostgreSQL', () => {
 });
 
 describe.runIf(isRoot)('embedded PostgreSQL on a machine where we are root', () => {
-  test('runs for a plain user too', async () => {
+  test('runs for a plain user too', async ({ skip }) => {
     const dataDir = await testFolder();
     await chown(dataDir, NOBODY.uid, NOBODY.gid);
+    const barred = barredFrom([...CLONE, dataDir], NOBODY);
+    if (barred !== undefined) skip(barred);
     const { holder, message } = await runHolder<{ databaseUrl: string; pid: number }>(
       './postgres-holder.ts',
       [dataDir],
@@ -182,9 +191,13 @@ describe.runIf(isRoot)('embedded PostgreSQL on a machine where we are root', () 
     expect(await querySql(server.databaseUrl, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });
 
-  test('runs as another user, from a copy of the programs, where there are no user namespaces', async () => {
+  test('runs as another user, from a copy of the programs, where there are no user namespaces', async ({
+    skip,
+  }) => {
     const [open, closed] = [await testFolder(), await testFolder()];
     await chmod(open, 0o755);
+    const barred = barredFrom([open], NOBODY);
+    if (barred !== undefined) skip(barred);
     await chmod(closed, 0o700);
     const original = await findPostgresBinaries();
     const native = join(closed, 'native');

@@ -1,7 +1,8 @@
-import { Client, Connection } from '@temporalio/client';
+import { Client } from '@temporalio/client';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { commandLineOf } from '../../src/embedded/orphan.ts';
 import { startTemporalServer, type TemporalServerOptions } from '../../src/embedded/temporal-server.ts';
+import { openConnection } from '../../src/temporal/connection.ts';
 import { killAndWait, runHolder, testFolder } from '../support/postgres-tools.ts';
 
 async function start(options: TemporalServerOptions) {
@@ -11,7 +12,7 @@ async function start(options: TemporalServerOptions) {
 }
 
 async function connect(address: string): Promise<Client> {
-  const connection = await Connection.connect({ address });
+  const connection = await openConnection({ address });
   onTestFinished(() => connection.close());
   return new Client({ connection });
 }

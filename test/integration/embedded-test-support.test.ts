@@ -1,6 +1,6 @@
-import { Connection } from '@temporalio/client';
 import pg from 'pg';
 import { describe, expect, inject, test } from 'vitest';
+import { openConnection } from '../../src/temporal/connection.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 
 describe('servers of a test run', () => {
@@ -16,7 +16,7 @@ describe('servers of a test run', () => {
   });
 
   test('has a Temporal server that knows our search attributes', async () => {
-    const connection = await Connection.connect({ address: inject('temporalAddress') });
+    const connection = await openConnection({ address: inject('temporalAddress') });
     const { customAttributes } = await connection.operatorService.listSearchAttributes({
       namespace: 'default',
     });

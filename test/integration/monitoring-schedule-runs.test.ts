@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
   Client,
-  Connection,
   MONTHS,
   type ScheduleHandle,
   ScheduleOverlapPolicy,
@@ -14,6 +13,7 @@ import { MONITORING_FREQUENCIES, type MonitoringFrequency } from '../../src/cont
 import { SEARCH_ATTRIBUTES, TASK_QUEUES } from '../../src/contract/temporal.ts';
 import { type RunningTemporalServer, startTemporalServer } from '../../src/embedded/temporal-server.ts';
 import { monitoringSchedule } from '../../src/shared/monitoring/monitoring-schedule.ts';
+import { openConnection } from '../../src/temporal/connection.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { startMonitoringWorker } from '../support/monitoring-worker.ts';
 import { testKeyRing } from '../support/test-keys.ts';
@@ -40,7 +40,7 @@ beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'exchange-schedules-'));
   await start();
   client = new Client({
-    connection: await Connection.connect({ address: server.address }),
+    connection: await openConnection({ address: server.address }),
     dataConverter: createDataConverter(testKeyRing()),
   });
   const spec = { intervals: [{ every: '1 second' as const }] };

@@ -1,4 +1,4 @@
-import { Client, Connection, type ScheduleHandle, type ScheduleSpec } from '@temporalio/client';
+import { Client, type ScheduleHandle, type ScheduleSpec } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import type { MonitoringFrequency } from '../../src/contract/cohort-monitoring.ts';
 import { monitoringSchedule } from '../../src/shared/monitoring/monitoring-schedule.ts';
@@ -7,6 +7,7 @@ import {
   type MonitoringHours,
   monitoringSlot,
 } from '../../src/shared/monitoring/monitoring-slot.ts';
+import { openConnection } from '../../src/temporal/connection.ts';
 
 // The server itself says when a schedule runs in 2027 and 2028: both changes of the clocks twice, every end of a
 // month, and a leap day.
@@ -23,7 +24,7 @@ const nextCohortId = () => `01900000-0000-7000-8000-${String(++cohorts).padStart
 let client: Client;
 const created: ScheduleHandle[] = [];
 beforeAll(async () => {
-  client = new Client({ connection: await Connection.connect({ address: inject('temporalAddress') }) });
+  client = new Client({ connection: await openConnection({ address: inject('temporalAddress') }) });
 });
 afterAll(async () => {
   await Promise.all(created.map((handle) => handle.delete()));

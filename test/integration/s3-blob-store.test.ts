@@ -259,13 +259,15 @@ describe.skipIf('missing' in found)(title, () => {
 /** Runs a command line of the CLI in this process, and returns what it prints. */
 async function adminOutput(argv: readonly string[]): Promise<string> {
   const out: string[] = [];
+  // Its progress, which a slow machine sees, and its errors.
+  const beside: string[] = [];
   const exitCode = await runAdmin(argv, {
     write: (text) => void out.push(text),
-    writeError: (text) => void out.push(text),
+    writeError: (text) => void beside.push(text),
     open: () => Promise.reject(new Error('no database here')),
     renderTable: () => [],
   });
-  if (exitCode !== 0) throw new Error(out.join(''));
+  if (exitCode !== 0) throw new Error([...out, ...beside].join(''));
   return out.join('');
 }
 

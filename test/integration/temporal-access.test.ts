@@ -4,9 +4,10 @@ import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer } from 'node:tls';
-import { Connection } from '@temporalio/client';
+import type { Connection } from '@temporalio/client';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { createTemporalClient } from '../../src/temporal/client.ts';
+import { openConnection } from '../../src/temporal/connection.ts';
 import { certificatesReplaced } from '../../src/temporal/credentials.ts';
 import {
   ensureSearchAttributes,
@@ -137,7 +138,7 @@ describe('an account that may not call the operator service, as in Temporal Clou
     });
 
   test('a worker starts where the search attributes exist, and says what to do where they do not', async () => {
-    const connection = await Connection.connect({ address: inject('temporalAddress') });
+    const connection = await openConnection({ address: inject('temporalAddress') });
     const namespace = await createTestNamespace();
     await ensureSearchAttributes(refusing(connection), namespace);
     // temporal-setup may be repeated.

@@ -1,9 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client, Connection, type WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client';
+import { Client, type WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
 import { TASK_QUEUES } from '../../src/contract/temporal.ts';
+import { openConnection } from '../../src/temporal/connection.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { WORKFLOW_QUEUES } from '../../src/temporal/worker-queues.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
@@ -55,7 +56,7 @@ async function recordScenarios(names: string[], skipExisting: boolean): Promise<
   Runtime.install({ logger: new DefaultLogger('ERROR') });
   const folder = await mkdtemp(join(tmpdir(), 'record-'));
   const server = await startTestTemporalServer(folder);
-  const connection = await Connection.connect({ address: server.address });
+  const connection = await openConnection({ address: server.address });
   const native = await NativeConnection.connect({ address: server.address });
   const client = new Client({ connection, dataConverter: createDataConverter(testKeyRing()) });
   try {

@@ -1,12 +1,13 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { Client, Connection } from '@temporalio/client';
+import { Client } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest';
 import { TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
 import { replayReport } from '../../src/deployment/replay-report.ts';
 import { createLogger } from '../../src/lib/logger.ts';
+import { openConnection } from '../../src/temporal/connection.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { type ReplayedType, replayOpenRuns } from '../../src/temporal/replay-open.ts';
 import { installTemporalRuntime } from '../../src/temporal/runtime.ts';
@@ -29,7 +30,7 @@ const open = async (bundle: { code: string }, perTypeMax?: number): Promise<Repl
 
 beforeAll(async () => {
   namespace = await createTestNamespace();
-  client = new Client({ connection: await Connection.connect({ address }), namespace, dataConverter });
+  client = new Client({ connection: await openConnection({ address }), namespace, dataConverter });
   const native = await NativeConnection.connect({ address });
   let handedOver = 0;
   const [worker] = await createWorkers({

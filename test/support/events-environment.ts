@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Client, Connection } from '@temporalio/client';
+import { Client, type Connection } from '@temporalio/client';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { inject } from 'vitest';
@@ -12,6 +12,7 @@ import { insertEvent } from '../../src/exchange/platform/outbox/event-store.ts';
 import { createWebhookSender } from '../../src/exchange/platform/outbox/sender.ts';
 import { createWebhookDispatcher } from '../../src/exchange/platform/outbox/webhook-dispatcher.ts';
 import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
+import { openConnection } from '../../src/temporal/connection.ts';
 import { createTestNamespace } from './temporal-namespace.ts';
 import { testKeyRing } from './test-keys.ts';
 
@@ -53,7 +54,7 @@ export async function startReceiver(
 /** A Temporal client in a namespace of its own. */
 export async function connectTestTemporal(): Promise<Client & { connection: Connection }> {
   const namespace = await createTestNamespace();
-  const connection = await Connection.connect({ address: inject('temporalAddress') });
+  const connection = await openConnection({ address: inject('temporalAddress') });
   return Object.assign(new Client({ connection, namespace }), { connection });
 }
 

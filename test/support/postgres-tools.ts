@@ -1,4 +1,4 @@
-import { type ChildProcess, fork } from 'node:child_process';
+import { type ChildProcess, fork, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -23,6 +23,18 @@ export async function querySql(databaseUrl: string, statement: string): Promise<
   } finally {
     await client.end();
   }
+}
+
+/** Programs that another user needs to run code of this clone. */
+export const CLONE = [process.execPath, fileURLToPath(new URL('.', import.meta.url))];
+
+/** Why this user cannot use these files and folders: one lies in a folder that others may not enter, as `/root` often is. */
+export function barredFrom(paths: string[], user: { uid: number; gid: number }): string | undefined {
+  const barred = paths.find((path) => {
+    const test = ['-c', 'test -r "$0" && test -x "$0"', path];
+    return spawnSync('/bin/sh', test, { ...user, cwd: '/' }).status !== 0;
+  });
+  return barred === undefined ? undefined : `other users may not enter ${barred}`;
 }
 
 /** Runs a script of test/support as a process of its own, as another user if wanted, until its first message. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { Connection } from '@temporalio/client';
 import { inject } from 'vitest';
+import { openConnection } from '../../src/temporal/connection.ts';
 import { registerSearchAttributes } from '../../src/temporal/register-search-attributes.ts';
 
 /**
@@ -9,7 +9,7 @@ import { registerSearchAttributes } from '../../src/temporal/register-search-att
  */
 export async function createTestNamespace(): Promise<string> {
   const namespace = `test-${randomUUID()}`;
-  const connection = await Connection.connect({ address: inject('temporalAddress') });
+  const connection = await openConnection({ address: inject('temporalAddress') });
   try {
     await connection.workflowService.registerNamespace({
       namespace,

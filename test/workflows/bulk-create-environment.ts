@@ -1,4 +1,4 @@
-import { Client, Connection } from '@temporalio/client';
+import { Client } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import { sql } from 'kysely';
 import { pino } from 'pino';
@@ -17,6 +17,7 @@ import { insertBulkRequest, readBulkRequest } from '../../src/exchange/bulk-crea
 import { createBulkCreateService } from '../../src/exchange/bulk-create/service.ts';
 import { insertFacility } from '../../src/exchange/facilities/facility-store.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
+import { openConnection } from '../../src/temporal/connection.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { inBothLanes } from '../../src/temporal/worker-queues.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
@@ -49,7 +50,7 @@ export async function createBulkExchange(
   const address = inject('temporalAddress');
   const dataConverter = createDataConverter(testKeyRing());
   const [connection, native] = await Promise.all([
-    Connection.connect({ address }),
+    openConnection({ address }),
     NativeConnection.connect({ address }),
   ]);
   const temporal = new Client({ connection, namespace, dataConverter });

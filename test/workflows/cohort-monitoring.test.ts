@@ -1,4 +1,4 @@
-import { Client, Connection, ScheduleOverlapPolicy, type WorkflowHandle } from '@temporalio/client';
+import { Client, type Connection, ScheduleOverlapPolicy, type WorkflowHandle } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
@@ -15,6 +15,7 @@ import {
 import { WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
 import { accountAccess } from '../../src/orchestrator/client/credentials.ts';
 import { type ExchangeConnection, openExchange } from '../../src/orchestrator/exchange-access.ts';
+import { openConnection } from '../../src/temporal/connection.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import {
   createTestGateway,
@@ -61,7 +62,7 @@ beforeAll(async () => {
   };
   const dataConverter = createDataConverter(testKeyRing());
   const address = inject('temporalAddress');
-  connection = await Connection.connect({ address });
+  connection = await openConnection({ address });
   native = await NativeConnection.connect({ address });
   client = new Client({ connection, dataConverter });
   worker = await Worker.create({

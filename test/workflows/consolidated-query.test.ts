@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity';
-import { Client, Connection } from '@temporalio/client';
+import { Client } from '@temporalio/client';
 import { NativeConnection, type Worker } from '@temporalio/worker';
 import { sql } from 'kysely';
 import { pino } from 'pino';
@@ -24,6 +24,7 @@ import {
 } from '../../src/exchange/consolidated-query/query-store.ts';
 import type { AccountTx } from '../../src/exchange/platform/database/database.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
+import { openConnection } from '../../src/temporal/connection.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
 import { createQueryEnvironment } from '../support/network-query-environment.ts';
@@ -55,7 +56,7 @@ beforeAll(async () => {
   const address = inject('temporalAddress');
   const dataConverter = createDataConverter(testKeyRing());
   native = await NativeConnection.connect({ address });
-  temporal = new Client({ connection: await Connection.connect({ address }), namespace, dataConverter });
+  temporal = new Client({ connection: await openConnection({ address }), namespace, dataConverter });
   store.onEventsCommitted((_accountId, eventIds) => void sent.push(...eventIds));
   const records = {
     merge: async () => {

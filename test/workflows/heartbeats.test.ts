@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
-import { Client, Connection } from '@temporalio/client';
+import { Client } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import { expect, inject, test } from 'vitest';
 import { networkQueryWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
+import { openConnection } from '../../src/temporal/connection.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
@@ -21,7 +22,7 @@ test('of the heartbeats of a source’s step, the server gets one every ten seco
   const dataConverter = createDataConverter(testKeyRing());
   const address = inject('temporalAddress');
   const [connection, native] = await Promise.all([
-    Connection.connect({ address }),
+    openConnection({ address }),
     NativeConnection.connect({ address }),
   ]);
   const { workflow } = new Client({ connection, namespace, dataConverter });

@@ -1,4 +1,4 @@
-import { Client, Connection } from '@temporalio/client';
+import { Client } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import { v7 as uuidv7 } from 'uuid';
 import { expect, inject, test } from 'vitest';
@@ -10,6 +10,7 @@ import {
   WORKFLOW_TYPES,
 } from '../../src/contract/temporal.ts';
 import { startOnce } from '../../src/exchange/platform/workflows/start-workflow.ts';
+import { openConnection } from '../../src/temporal/connection.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { activitySlots, createWorkers } from '../../src/temporal/workers.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
@@ -25,7 +26,7 @@ test('a query that a caller waits for ends while background queries occupy every
   const namespace = await createTestNamespace();
   const dataConverter = createDataConverter(testKeyRing());
   const [connection, native] = await Promise.all([
-    Connection.connect({ address }),
+    openConnection({ address }),
     NativeConnection.connect({ address }),
   ]);
   const client = new Client({ connection, namespace, dataConverter });

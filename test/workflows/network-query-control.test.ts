@@ -1,4 +1,4 @@
-import { Client, Connection, WithStartWorkflowOperation } from '@temporalio/client';
+import { Client, WithStartWorkflowOperation } from '@temporalio/client';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -12,6 +12,7 @@ import {
   NotFoundError,
   UnavailableError,
 } from '../../src/exchange/platform/errors.ts';
+import { openConnection } from '../../src/temporal/connection.ts';
 import { CALLBACK_KEY } from '../support/network-query-environment.ts';
 import { observation, page, sourceOf } from '../support/source-pages.ts';
 import { eventually } from './network-query-environment.ts';
@@ -291,7 +292,7 @@ describe('ending a query early', () => {
 
 describe('while Temporal cannot be reached', () => {
   async function withoutTemporal<R>(use: (service: TestExchange['service']) => Promise<R>): Promise<R> {
-    const connection = Connection.lazy({ address: '127.0.0.1:1', connectTimeout: 500 });
+    const connection = await openConnection({ address: '127.0.0.1:1', connectTimeout: 500 }, { lazy: true });
     const service = createNetworkQueryService({
       store: exchange.store,
       temporal: new Client({ connection }),

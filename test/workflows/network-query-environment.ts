@@ -119,6 +119,15 @@ export async function createTimeSkippingEnvironment({ servesBackground = true } 
     client: environment.client,
     /** Milliseconds since the epoch on the server's clock. */
     now: () => environment.currentTimeMs(),
+    /**
+     * Ends a workflow between two activities. This server's clock stands still while an activity runs, and for the whole
+     * timeout of one that its workflow did not outlive: the next test that waits for a leap would hang.
+     */
+    async terminate(workflowId: string): Promise<void> {
+      const handle = environment.client.workflow.getHandle(workflowId);
+      await eventually(async () => (await handle.describe()).raw.pendingActivities?.length === 0);
+      await handle.terminate();
+    },
     async close() {
       for (const worker of workers) worker.shutdown();
       await Promise.all(running);

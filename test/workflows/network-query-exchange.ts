@@ -1,4 +1,4 @@
-import { Client, Connection } from '@temporalio/client';
+import { Client } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import { pino } from 'pino';
 import { inject } from 'vitest';
@@ -20,6 +20,7 @@ import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-conver
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import { createSourceHealth } from '../../src/exchange/source-health/source-health.ts';
 import { type SourceConnector, SourceFailure } from '../../src/exchange/sources/connector.ts';
+import { openConnection } from '../../src/temporal/connection.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { inBothLanes } from '../../src/temporal/worker-queues.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
@@ -61,7 +62,7 @@ export async function createTestExchange(options: { build?: string; kept?: KeptP
   const address = kept?.temporalAddress ?? inject('temporalAddress');
   const dataConverter = createDataConverter(testKeyRing());
   const [connection, native] = await Promise.all([
-    Connection.connect({ address }),
+    openConnection({ address }),
     NativeConnection.connect({ address }),
   ]);
   const temporal = Object.assign(new Client({ connection, namespace, dataConverter }), { connection });

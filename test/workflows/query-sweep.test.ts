@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { Client, Connection } from '@temporalio/client';
+import { Client } from '@temporalio/client';
 import { NativeConnection, type Worker } from '@temporalio/worker';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
@@ -14,6 +14,7 @@ import { ConflictError } from '../../src/exchange/platform/errors.ts';
 import { createSweepControl } from '../../src/exchange/query-sweep/control.ts';
 import { sweepRecovery } from '../../src/exchange/query-sweep/launcher.ts';
 import { readSweepCounts } from '../../src/exchange/query-sweep/sweep-store.ts';
+import { openConnection } from '../../src/temporal/connection.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { inBothLanes } from '../../src/temporal/worker-queues.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
@@ -52,7 +53,7 @@ beforeAll(async () => {
   const dataConverter = createDataConverter(testKeyRing());
   const namespace = await createTestNamespace();
   native = await NativeConnection.connect({ address });
-  temporal = new Client({ connection: await Connection.connect({ address }), namespace, dataConverter });
+  temporal = new Client({ connection: await openConnection({ address }), namespace, dataConverter });
   const real = createSweepActivities({
     store: environment.store,
     callbackKey: CALLBACK_KEY,

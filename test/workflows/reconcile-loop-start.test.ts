@@ -1,15 +1,16 @@
-import { Client, Connection, ScheduleNotFoundError } from '@temporalio/client';
+import { Client, ScheduleNotFoundError } from '@temporalio/client';
 import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest';
 import { RECONCILE_SCHEDULE_ID, RECONCILE_WORKFLOW_ID, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
 import {
   keepReconcileLoop,
   startReconcileLoop,
 } from '../../src/exchange/platform/recovery/reconcile-loop.ts';
+import { openConnection } from '../../src/temporal/connection.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
 
 let temporal: Client;
 beforeAll(async () => {
-  const connection = await Connection.connect({ address: inject('temporalAddress') });
+  const connection = await openConnection({ address: inject('temporalAddress') });
   temporal = new Client({ connection, namespace: await createTestNamespace() });
 });
 afterAll(() => temporal.connection.close());

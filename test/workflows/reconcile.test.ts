@@ -55,7 +55,7 @@ describe('the loop', () => {
       try {
         await use(loop, made);
       } finally {
-        await skipping.client.workflow.getHandle(loop.workflowId).terminate();
+        await skipping.terminate(loop.workflowId);
       }
     });
   }

@@ -1,4 +1,4 @@
-import { Client, Connection } from '@temporalio/client';
+import { Client } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
@@ -9,6 +9,7 @@ import {
   type WebhookDestinationProgress,
 } from '../../src/contract/webhook-destination-workflow.ts';
 import { findDestination } from '../../src/exchange/webhooks/settings-store.ts';
+import { openConnection } from '../../src/temporal/connection.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
 import { addEvent, createDeliveries, startReceiver } from '../support/events-environment.ts';
@@ -29,7 +30,7 @@ beforeAll(async () => {
   environment = environmentOfTest;
   const address = inject('temporalAddress');
   const dataConverter = createDataConverter(testKeyRing());
-  const connection = await Connection.connect({ address });
+  const connection = await openConnection({ address });
   const native = await NativeConnection.connect({ address });
   temporal = new Client({ connection, namespace, dataConverter });
   const { store } = environment;

@@ -1,12 +1,13 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Connection } from '@temporalio/client';
+import type { Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import { systemEnvironment } from '../../config.ts';
 import { SEARCH_ATTRIBUTES } from '../../contract/temporal.ts';
 import type { RunningPart } from '../../embedded/running-part.ts';
 import { checkListening } from '../../embedded/temporal-ready.ts';
 import { runCommand } from '../../lib/run-command.ts';
+import { withConnection } from '../../temporal/connection.ts';
 import { registerSearchAttributes } from '../../temporal/register-search-attributes.ts';
 import { startServerProcess } from '../server-process.ts';
 import { waitUntil } from '../wait-until.ts';
@@ -117,7 +118,7 @@ export function startUiServer(
 /** Creates the namespace with our search attributes, once the services have found each other. */
 export async function prepareNamespace(ports: TemporalPorts, signal?: AbortSignal): Promise<void> {
   const namespace = TEMPORAL_NAMESPACE;
-  const prepare = (connection: Connection) => async () => {
+  const prepare = async (connection: Connection) => {
     await connection.workflowService
       .registerNamespace({ namespace, workflowExecutionRetentionPeriod: msToTs(RETENTION_MS) })
       .catch((error: { code?: number }) => {
@@ -127,27 +128,16 @@ export async function prepareNamespace(ports: TemporalPorts, signal?: AbortSigna
     const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
     return Object.keys(SEARCH_ATTRIBUTES).every((name) => name in customAttributes) || undefined;
   };
-  await waitUntil('the namespace', () => withConnection(ports, prepare), {
+  await waitUntil('the namespace', () => withConnection(addressOf(ports), CALL_TIMEOUT_MS, prepare), {
     timeoutMs: READY_TIMEOUT_MS,
     signal,
   });
 }
 
 const ping = (ports: TemporalPorts) =>
-  withConnection(ports, (connection) => async () => {
-    await connection.workflowService.getSystemInfo({});
+  withConnection(addressOf(ports), CALL_TIMEOUT_MS, async ({ workflowService }) => {
+    await workflowService.getSystemInfo({});
     return true;
   });
 
-async function withConnection<T>(
-  { temporal }: TemporalPorts,
-  work: (connection: Connection) => () => Promise<T>,
-): Promise<T> {
-  const address = `127.0.0.1:${temporal}`;
-  const connection = await Connection.connect({ address, connectTimeout: CALL_TIMEOUT_MS });
-  try {
-    return await connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, work(connection));
-  } finally {
-    await connection.close();
-  }
-}
+const addressOf = ({ temporal }: TemporalPorts) => `127.0.0.1:${temporal}`;

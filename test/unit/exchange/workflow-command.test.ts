@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { Client, Connection } from '@temporalio/client';
+import { Client } from '@temporalio/client';
 import { expect, onTestFinished, test } from 'vitest';
 import { UnavailableError } from '../../../src/exchange/platform/errors.ts';
 import { commandWorkflow } from '../../../src/exchange/platform/workflows/workflow-command.ts';
 import { freePort } from '../../../src/lib/free-port.ts';
+import { openConnection } from '../../../src/temporal/connection.ts';
 
 const TIMEOUT_MS = 400;
 
@@ -33,7 +34,7 @@ test.each([
 ])(
   'a command to a Temporal server that %s is refused in time as unavailable, and may be repeated',
   async (_, start) => {
-    const connection = Connection.lazy({ address: `127.0.0.1:${await start()}` });
+    const connection = await openConnection({ address: `127.0.0.1:${await start()}` }, { lazy: true });
     onTestFinished(() => connection.close());
     const refused: unknown = await commandWorkflow(new Client({ connection }), 'some-workflow', 'cancel', {
       timeoutMs: TIMEOUT_MS,

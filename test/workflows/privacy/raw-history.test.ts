@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
-import { Client, Connection } from '@temporalio/client';
+import { Client, type Connection } from '@temporalio/client';
 import { ApplicationFailure, TypedSearchAttributes } from '@temporalio/common';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { openConnection } from '../../../src/temporal/connection.ts';
 import { createDataConverter } from '../../../src/temporal/data-converter.ts';
 import { registerSearchAttributes } from '../../../src/temporal/register-search-attributes.ts';
 import { installTemporalRuntime } from '../../../src/temporal/runtime.ts';
@@ -34,7 +35,7 @@ describe('what Temporal holds of a workflow that is full of a name', () => {
 
   beforeAll(async () => {
     installTemporalRuntime(pino({ level: 'trace' }, { write: (line: string) => void logLines.push(line) }));
-    connection = await Connection.connect({ address });
+    connection = await openConnection({ address });
     await registerSearchAttributes(connection, namespace);
     await registerSearchAttributes(connection, namespace);
     native = await NativeConnection.connect({ address });
