@@ -612,6 +612,29 @@ describe('what was collected', () => {
     );
   });
 
+  test('says what the source reports: an error leaves a gap in the record, a warning does not', async () => {
+    const { patientId } = await begin();
+    const requestId = await environment.addQuery(accountId, patientId, ['lab']);
+    const reported = { gaps: ['the source reports an error (timeout)'], warnings: ['the source warns'] };
+    const pages = [page([observation('a')], { reported }), page([observation('b')], { reported })];
+    const { askSource } = environment.activities(sourceOf(pages));
+    await runActivity(askSource, stepOf(accountId, requestId, 'lab'));
+    const { told } = await outcome(requestId);
+    expect(told).toContain('incomplete: the source reports an error (timeout)');
+    expect(told.filter((line) => line.includes('warns'))).toEqual(['notice: the source warns']);
+    const standing = await environment.store.asAccount(accountId, (tx) =>
+      tx.db
+        .selectFrom('network_query_timeline')
+        .select(['message', 'is_gap'])
+        .where('query_id', '=', requestId)
+        .where('kind', 'in', ['incomplete', 'notice'])
+        .orderBy('id')
+        .execute(),
+    );
+    expect(standing.map(({ is_gap }) => is_gap)).toContain(true);
+    expect(standing.find(({ message }) => message.includes('warns'))?.is_gap).toBe(false);
+  });
+
   test('names a resource that was left out because it is too large', async () => {
     const { patientId } = await begin();
     const requestId = await environment.addQuery(accountId, patientId, ['lab']);

@@ -22,7 +22,7 @@ import { type AttemptWork, type PartStep, readStatus, savePage } from './attempt
 import { forgetLastCollection, rememberCollection } from './collection-store.ts';
 import { type Countable, compareCounts, readCountable } from './compare-counts.ts';
 import { announceFirstData, completeLocked } from './endings.ts';
-import { leavesGap, recordExclusions, recordOmissions } from './omissions.ts';
+import { lacksResources, leavesGap, recordExclusions, recordOmissions } from './omissions.ts';
 import { endPart } from './part-store.ts';
 import { lockQuery } from './query-store.ts';
 import {
@@ -144,7 +144,7 @@ async function storePage(
     await recordPageResources(tx, step, saved.place, {
       resources: collected.map(({ resourceType, sourceId }) => ({ resourceType, id: sourceId })),
       // What has not changed is missing from an answer with changes, and not from the source.
-      isPartial: saved.isOfChanges || page.reportedErrors > 0 || page.leftOut !== undefined,
+      isPartial: saved.isOfChanges || lacksResources(page),
     });
     const skippedAttachments = page.skippedAttachments + (isLargeLost ? 1 : 0);
     await recordOmissions(tx, step, { ...page, skippedAttachments });

@@ -23,7 +23,9 @@ export async function recordOmissions(tx: AccountTx, step: PartStep, page: Sourc
       : `${countOf(page.unreachable.count, 'organization, practitioner or location', 'organizations, practitioners or locations')} could not be fetched (${page.unreachable.reason})`,
     page.leftOut === undefined ? undefined : leftOutMessage(page.leftOut),
     page.reportedErrors > 0 ? `the source reports errors of its own: ${page.reportedErrors}` : undefined,
+    ...(page.reported?.gaps ?? []),
   ].filter((omission) => omission !== undefined);
+  for (const warning of page.reported?.warnings ?? []) await recordNotice(tx, step, warning, warning);
   if (omissions.length === 0) return;
   const isGap = leavesGap(page);
   const message = ofConnection(step, omissions.join('; '));
@@ -34,19 +36,25 @@ const reasonsOf = ({ skippedReasons = [] }: SourcePage): string =>
   skippedReasons.length === 0 ? '' : ` (${skippedReasons.join('; ')})`;
 
 /** Records in the timeline, once per attempt and connection, what went otherwise than usual when the source was asked. */
-export async function recordNotice(tx: AccountTx, step: PartStep, notice: string): Promise<void> {
+export async function recordNotice(
+  tx: AccountTx,
+  step: PartStep,
+  notice: string,
+  key = 'notice',
+): Promise<void> {
   const { source, attempt, part } = step;
-  const onceKey = `notice/${source}/${attempt}${part === undefined ? '' : `/${part.id}`}`;
+  const onceKey = `${key}/${source}/${attempt}${part === undefined ? '' : `/${part.id}`}`;
   const message = ofConnection(step, notice);
   await addToTimeline(tx, step.requestId, { source, attempt, kind: 'notice', message, onceKey });
 }
 
 /** Whether a page lacks something of this patient's record; discarded resources of other patients are no gap. */
 export const leavesGap = (page: SourcePage): boolean =>
-  page.skippedAttachments > 0 ||
-  page.unreachable !== undefined ||
-  page.leftOut !== undefined ||
-  page.reportedErrors > 0;
+  page.skippedAttachments > 0 || page.unreachable !== undefined || lacksResources(page);
+
+/** Whether resources may be missing from a page, so that their absence says nothing about the source. */
+export const lacksResources = (page: SourcePage): boolean =>
+  page.leftOut !== undefined || page.reportedErrors > 0 || (page.reported?.gaps.length ?? 0) > 0;
 
 const leftOutMessage = (names: readonly string[]): string =>
   `${countOf(names.length, 'resource')} larger than a page may be left out (${names.join(', ')})`;

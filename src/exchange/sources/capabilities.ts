@@ -58,7 +58,9 @@ export class Capabilities {
     const before = this.current;
     if (before === undefined) return (await this.load()) ?? NOTHING_STATED;
     // While the server cannot be read, the previous capabilities are a better guess than none.
-    const loaded = await this.load().catch(() => undefined);
+    const loaded = await this.load().catch((error: unknown) => {
+      if (error instanceof SourceFailure && error.kind === 'refused') throw error;
+    });
     return loaded ?? this.keep(before);
   }
 
@@ -85,7 +87,9 @@ export class Capabilities {
       return response.status < 500 || response.status === 501 ? this.keep(NOTHING_STATED) : undefined;
     }
     try {
-      return this.keep(readStatement((await this.http.readJson(response, label)).json));
+      const { json } = await this.http.readJson(response, label);
+      requireR4(this.http.config.source, json.fhirVersion);
+      return this.keep(readStatement(json));
     } catch (error) {
       if (error instanceof SourceFailure && error.kind === 'bad-answer') return this.keep(NOTHING_STATED);
       throw error;
@@ -97,6 +101,20 @@ export class Capabilities {
     this.staleAtMs = this.now() + KEPT_MS;
     return capabilities;
   }
+}
+
+/**
+ * R4, or R4B, whose clinical types are those of R4. A server that does not say is judged by its resources.
+ *
+ * @throws SourceFailure `refused`
+ */
+export function requireR4(source: string, fhirVersion: unknown): void {
+  if (typeof fhirVersion !== 'string' || /^4\.[013](?:\.|$)/.test(fhirVersion)) return;
+  const version = /^[\w.-]{1,20}$/.test(fhirVersion) ? fhirVersion : 'another version';
+  throw new SourceFailure(
+    'refused',
+    `${source} speaks FHIR ${version}, and only R4 (4.0) is read: configure the address at which it serves R4`,
+  );
 }
 
 /**

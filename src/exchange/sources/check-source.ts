@@ -1,6 +1,6 @@
 import { countOf } from '../../lib/count-of.ts';
 import type { Demographics } from '../patients/rules/demographics.ts';
-import { Capabilities } from './capabilities.ts';
+import { Capabilities, requireR4 } from './capabilities.ts';
 import { documentSearchesBesides } from './collect/document-search.ts';
 import type { StepOf } from './collect/plan.ts';
 import { fetchSearch } from './collect/search-by-type.ts';
@@ -76,10 +76,10 @@ async function readMetadata(http: SourceHttp, signal: AbortSignal): Promise<stri
   if (json.resourceType !== 'CapabilityStatement')
     throw new SourceFailure('bad-answer', 'the answer is not a CapabilityStatement');
   const { fhirVersion } = json;
-  const isR4 = typeof fhirVersion === 'string' && /^4\.0\.\d+$/.test(fhirVersion);
-  if (fhirVersion !== undefined && !isR4)
-    throw new SourceFailure('bad-answer', 'the server does not speak FHIR R4 (4.0)');
-  return isR4 ? `the server speaks FHIR ${fhirVersion}` : 'the server answers, without its FHIR version';
+  requireR4('the server', fhirVersion);
+  return typeof fhirVersion === 'string'
+    ? `the server speaks FHIR ${fhirVersion}`
+    : 'the server answers, without its FHIR version';
 }
 
 /** What of its capabilities decides about how the server is asked; '' if it states none of them. */

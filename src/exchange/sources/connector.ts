@@ -122,7 +122,7 @@ export interface SourcePage {
   skippedAttachments: number;
   /** Why, as far as it is known; a few, for display, like the message of a SourceFailure. */
   skippedReasons?: readonly string[];
-  /** Number of resources that belong to other patients or are malformed; they are not stored. */
+  /** Number of resources that belong to other patients; they are not stored. */
   misattributedCount: number;
   /** Resources that the source reports as deleted or as another person's; earlier queries may have stored some. */
   retracted: readonly Retraction[];
@@ -132,8 +132,16 @@ export interface SourcePage {
   leftOut?: readonly string[];
   /** Number of error files that the source listed besides its data; the data may be incomplete. */
   reportedErrors: number;
+  /** What else the source, or we, have to say about the page, for display like the message of a SourceFailure. */
+  reported?: Reported;
   /** Where to continue; null after the last page. */
   next: Cursor | null;
+}
+
+export interface Reported {
+  /** What the record lacks. */
+  gaps: readonly string[];
+  warnings: readonly string[];
 }
 
 export interface Unreachable {

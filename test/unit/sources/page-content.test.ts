@@ -59,7 +59,9 @@ describe('whom a resource is about', () => {
     const stray = { id: 's1', ...resource };
     const page = await pageWith([entry(stray), entry(condition('c1'))]);
     expect(idsOf([page])).toEqual(['Condition/c1']);
-    expect(page.misattributedCount).toBe(1);
+    const isUnnamed = ['nobody', 'a group'].includes(_);
+    expect(page.misattributedCount).toBe(isUnnamed ? 0 : 1);
+    expect(page.reported?.gaps).toEqual(isUnnamed ? ['1 resource without a patient'] : undefined);
     expect(JSON.parse(page.raw.bytes.toString()).entry).toEqual([entry(condition('c1'))]);
   });
 
@@ -112,7 +114,51 @@ test('what is malformed is put aside and harms nothing', async () => {
     entry(condition('c2')),
   ]);
   expect(idsOf([page])).toEqual(['Condition/c2']);
-  expect(page.misattributedCount).toBe(7);
+  expect(page.misattributedCount).toBe(0);
+  expect(page.reported?.gaps).toEqual(['5 resources without a type', '2 resources without a valid id']);
+});
+
+test('a resource that names its patient by a number only is not counted as one of another patient', async () => {
+  const subject = { identifier: { system: 'urn:mrn', value: '77' } };
+  const page = await pageWith([entry({ ...condition('c1'), subject }), entry(condition('c2'))]);
+  expect(idsOf([page])).toEqual(['Condition/c2']);
+  expect(page).toMatchObject({
+    misattributedCount: 0,
+    reported: { gaps: ["1 resource with the patient's number instead of a reference"] },
+  });
+});
+
+const of = (code: string, severity = 'error') => ({
+  resourceType: 'OperationOutcome',
+  issue: [{ severity, code, diagnostics: 'Ada Lovelace' }],
+});
+
+test.each([
+  [of('processing'), ['the source reports an error (processing)'], []],
+  [of('Ada Lovelace', 'fatal'), ['the source reports an error (unknown)'], []],
+  [of('incomplete', 'warning'), ['the source reports incomplete'], []],
+  [of('not-supported', 'warning'), [], ['the source reports a warning (not-supported)']],
+])('an outcome of a page says that something is missing, or warns: %j', async (outcome, gaps, warnings) => {
+  const page = await pageWith([entry(condition('c1')), entry(outcome)]);
+  expect(page.reported).toEqual({ gaps, warnings });
+  const ofEntry = await source.stop().then(() => pageWith([{ response: { status: '500', outcome } }]));
+  expect(ofEntry.reported).toEqual({ gaps, warnings });
+});
+
+test.each([
+  ['R5', { resourceType: 'Encounter', class: [{ coding: [{ code: 'IMP' }] }], actualPeriod: {} }],
+  ['R5', { resourceType: 'MedicationRequest', medication: { concept: { text: 'Aspirin' } } }],
+  ['R5', { resourceType: 'Immunization', manufacturer: { reference: { display: 'Acme' } } }],
+  ['STU3', { resourceType: 'Condition', clinicalStatus: 'active' }],
+  ['STU3', { resourceType: 'Immunization', notGiven: true }],
+  ['STU3', { resourceType: 'MedicationRequest', requester: { agent: { display: 'Dr. Who' } } }],
+])('a resource of %s is not kept, and it is said: %j', async (_, resource) => {
+  const subject = { reference: 'Patient/p1' };
+  const whose = resource.resourceType === 'Immunization' ? { patient: subject } : { subject };
+  const page = await pageWith([entry({ id: 'x1', ...resource, ...whose }), entry(condition('c1'))]);
+  expect(idsOf([page])).toEqual(['Condition/c1']);
+  expect(page.reported?.gaps).toEqual(['1 resource in another version of FHIR than R4']);
+  expect(page.raw.bytes.toString()).toContain('x1');
 });
 
 test('an outcome beside the data is no stray', async () => {

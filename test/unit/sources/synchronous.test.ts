@@ -106,7 +106,7 @@ test('a source without $match and $everything is searched by form, then by type'
   expect(source.askedFor('GET Patient/p1/$everything')).toHaveLength(1);
 });
 
-test('a statement of capabilities saves the probing and the searches for types the source lacks', async () => {
+test('a statement of capabilities saves the probing, and the searches for types the source lacks except the needed ones', async () => {
   await start({
     'GET metadata': {
       json: {
@@ -131,11 +131,59 @@ test('a statement of capabilities saves the probing and the searches for types t
   });
   const connector = connect(source);
   await collectAtOnce(connector);
-  expect(idsOf(await collectAtOnce(connector))).toEqual(['Patient/p1', 'Condition/c1']);
+  const pages = await collectAtOnce(connector);
+  expect(idsOf(pages)).toEqual(['Patient/p1', 'Condition/c1']);
   expect(source.askedFor('POST Patient/$match')).toHaveLength(0);
   expect(source.askedFor('GET metadata')).toHaveLength(1);
   expect(source.askedFor('POST Condition/_search')[0]?.body).toContain('subject=Patient%2Fp1');
-  expect(source.askedFor('POST Observation')).toHaveLength(0);
+  expect(source.askedFor('POST Goal')).toHaveLength(0);
+  expect(source.askedFor('POST Observation').length).toBeGreaterThan(0);
+  expect(pages.at(-1)?.reported).toEqual({
+    gaps: [expect.stringMatching(/^the source could not be asked for AllergyIntolerance, .*Observation/)],
+    warnings: [],
+  });
+});
+
+test('a record is not called complete when the source lists only Patient and serves only that', async () => {
+  const statement = {
+    resourceType: 'CapabilityStatement',
+    rest: [{ mode: 'server', resource: [{ type: 'Patient', interaction: [{ code: 'search-type' }] }] }],
+  };
+  await start({
+    'GET metadata': { json: statement },
+    'POST Patient/_search': { json: bundle([adaAtSource]) },
+    'GET Observation': {
+      json: bundle([{ resourceType: 'Observation', id: 'o1', subject: { reference: 'Patient/p1' } }]),
+    },
+  });
+  const pages = await collectAtOnce(connect(source));
+  expect(idsOf(pages)).toEqual(['Patient/p1', 'Observation/o1']);
+  const { gaps = [], warnings = [] } = pages.at(-1)?.reported ?? {};
+  expect(gaps.join()).toContain('could not be asked for Condition, AllergyIntolerance, Encounter');
+  expect(gaps.join()).not.toContain('Observation');
+  expect(warnings.join()).toMatch(/no search for .* and \d+ more/);
+});
+
+test.each(['5.0.0', '3.0.2', '4.6.0'])('a server that speaks FHIR %s is refused', async (fhirVersion) => {
+  await start({
+    'GET metadata': { json: { resourceType: 'CapabilityStatement', fhirVersion } },
+    'POST Patient/$match': { json: bundle([adaAtSource]) },
+  });
+  await expect(collectAtOnce(connect(source))).rejects.toMatchObject({
+    kind: 'refused',
+    message: expect.stringContaining(`speaks FHIR ${fhirVersion}`),
+  });
+});
+
+test('an answer that calls itself R5 is refused', async () => {
+  await start({
+    'POST Patient/$match': { json: bundle([adaAtSource]) },
+    'GET Patient/p1/$everything': {
+      headers: { 'content-type': 'application/fhir+json; fhirVersion=5.0' },
+      json: bundle([adaAtSource]),
+    },
+  });
+  await expect(collectAtOnce(connect(source))).rejects.toMatchObject({ kind: 'refused' });
 });
 
 test('a source that supports nothing of this is refused, with a reason', async () => {

@@ -37,8 +37,9 @@ export function bundleOf(source: SourceType, label: string, response: JsonRespon
 export function entryOf(entry: unknown): ResponseEntry {
   if (!isRecord(entry)) return { resource: undefined };
   const deleted = deletedBy(entry);
+  const outcome = isRecord(entry.response) ? entry.response.outcome : undefined;
   return {
-    resource: deleted === undefined ? entry.resource : undefined,
+    resource: deleted === undefined ? (entry.resource ?? outcome) : undefined,
     ...(typeof entry.fullUrl === 'string' ? { fullUrl: entry.fullUrl } : {}),
     ...(deleted === undefined ? {} : { deleted }),
   };

@@ -16,6 +16,8 @@ export interface FetchedPart {
   isSearch?: boolean;
   /** Whether the source answered the search; undefined when this is not a search. */
   isAnsweredSearch?: boolean;
+  /** The type of a search that the source does not serve. */
+  refused?: string[];
   /** Attachments that a step of its own fetched. */
   documents?: Pick<SourcePage, 'attachments' | 'largeAttachment' | 'skippedAttachments' | 'skippedReasons'>;
   /** Resources larger than a page may be. */

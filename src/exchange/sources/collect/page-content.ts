@@ -1,9 +1,12 @@
 import type { FhirResource } from 'fhir/r4.js';
 import type { SourceType } from '../../../contract/primitives.ts';
+import { isOfOtherVersion } from '../../records/rules/r4/check-r4.ts';
 import type { Retraction } from '../../records/rules/retirement.ts';
+import type { Reported } from '../connector.ts';
 import { isRecord } from '../http/failures.ts';
 import type { ResolvedSourceConfig } from '../source-config.ts';
 import { withLocalReferences } from './local-references.ts';
+import { countedGaps, joined, reportedIn } from './reported.ts';
 import { resourceTypesOf } from './resource-types.ts';
 import type { ResponseEntry } from './response-entry.ts';
 import { deletionsIn, movedAway } from './retractions.ts';
@@ -13,6 +16,10 @@ export interface PageContent {
   resources: FhirResource[];
   /** Not stored: names another patient, names no patient although its type must, or lacks a type or a valid id. */
   misattributed: unknown[];
+  /** How many of them name another patient. */
+  otherCount: number;
+  /** Why others are not stored, and what the source reports. */
+  reported: Reported;
   /** Resources that the source reports as deleted or that now name another person. */
   retracted: Retraction[];
   /** Whether the response contains another Patient and nothing about the requested patients. */
@@ -23,8 +30,9 @@ export interface PageContent {
  * Reduces a response to the requested resource types and patients.
  *
  * Clinical resources must name one of the requested patients; supporting ones (Organization, Medication, …) must not name
- * another. Resources that break this rule, or that have no type or no valid id, are misattributed. Types that this source
- * is not asked for are dropped without being counted: a pharmacy may well send Encounters too.
+ * another. Resources that break this rule, or that have no type or no valid id, are misattributed. Resources of another version
+ * of FHIR than R4 are not kept either: their elements mean other things. Types that this source is not asked for are dropped
+ * without being counted: a pharmacy may well send Encounters too.
  */
 export function contentOf(
   config: ResolvedSourceConfig,
@@ -38,6 +46,9 @@ export function contentOf(
   const kept: Array<Record<string, unknown>> = [];
   const misattributed: unknown[] = [];
   const retracted: Retraction[] = [];
+  const unusable = new Map<string, number>();
+  const note = (reason: string) => unusable.set(reason, (unusable.get(reason) ?? 0) + 1);
+  let otherCount = 0;
   let hasOurs = false;
   let hasOtherPatient = false;
   for (const entry of entries) {
@@ -47,6 +58,7 @@ export function contentOf(
     if (deletions.length > 0) continue;
     if (!isRecord(resource) || typeof resource.resourceType !== 'string') {
       misattributed.push(resource);
+      note('without a type');
       continue;
     }
     if (resource.resourceType === 'OperationOutcome') continue;
@@ -58,10 +70,15 @@ export function contentOf(
       // Of types that were not requested, only resources that name another patient are counted.
       const isAsked = isSupporting || clinical.has(resource.resourceType);
       if (isAsked || belonging === 'other') misattributed.push(resource);
-      if (belonging === 'other') retracted.push(...movedAway(resource, subjects));
+      if (belonging === 'other') {
+        otherCount += 1;
+        retracted.push(...movedAway(resource, subjects));
+      } else if (isAsked) note(unusableBecause(resource));
       continue;
     }
-    if (isSupporting || clinical.has(resource.resourceType)) kept.push(resource);
+    if (!isSupporting && !clinical.has(resource.resourceType)) continue;
+    if (isOfOtherVersion(resource)) note('in another version of FHIR than R4');
+    else kept.push(resource);
   }
   // Checked so far: an object with a type and an id. The `records` feature validates the rest.
   const local = withLocalReferences(config, entries, wanted(config.source, kept));
@@ -69,9 +86,19 @@ export function contentOf(
   return {
     resources,
     misattributed,
+    otherCount,
+    reported: joined(reportedIn(entries), { gaps: countedGaps(unusable), warnings: [] }),
     retracted: withoutThose(retracted, kept),
     isAboutAnother: hasOtherPatient && !hasOurs,
   };
+}
+
+function unusableBecause(resource: Record<string, unknown>): string {
+  if (!isResourceId(resource.id)) return 'without a valid id';
+  const subject = [resource.subject, resource.patient].flat().find(isRecord);
+  return subject?.identifier === undefined
+    ? 'without a patient'
+    : "with the patient's number instead of a reference";
 }
 
 /** Drops retractions of resources that the same response also contains. */

@@ -14,7 +14,8 @@ import { fetchFile } from './ndjson.ts';
 import { ensureOnlyChanges } from './only-changes.ts';
 import { contentOf, type PageContent } from './page-content.ts';
 import type { Plan, Step, StepOf } from './plan.ts';
-import { fetchSearch } from './search-by-type.ts';
+import { joined } from './reported.ts';
+import { fetchSearch, refusedTypes } from './search-by-type.ts';
 import { withSmallerPages } from './smaller-pages.ts';
 import { beyondMax, fetchSupporting, supportingSteps, withReferred } from './supporting.ts';
 
@@ -51,6 +52,7 @@ export async function* walkPages(
         // The attachments are bounded by the pages that named them.
         pageCount: current.pageCount + (step.kind === 'documents' ? 0 : 1),
         answeredSearchCount: current.answeredSearchCount + (fetched.isAnsweredSearch === true ? 1 : 0),
+        refused: [...(current.refused ?? []), ...(fetched.refused ?? [])],
       };
       const isLast = current.steps.length === 0;
       if (!isLast && current.pageCount >= pagesMax)
@@ -59,10 +61,18 @@ export async function* walkPages(
         throw new SourceFailure('refused', `${source} supports neither $everything nor any search by type`);
       }
       const isPage = fetched.entries.length > 0 || fetched.documents !== undefined;
+      const reported = isLast
+        ? joined(content.reported, refusedTypes(context.config.source, current.refused ?? []))
+        : content.reported;
       const isIncomplete =
         (fetched.reportedErrors ?? 0) > 0 || unreachable !== undefined || fetched.leftOut !== undefined;
       if (isPage || isIncomplete || isLast)
-        yield pageOf(context, current, { documents: found, ...fetched, unreachable }, content);
+        yield pageOf(
+          context,
+          current,
+          { documents: found, ...fetched, unreachable },
+          { ...content, reported },
+        );
     }
   }
 }
@@ -87,7 +97,7 @@ function remainingSteps(
 }
 
 function pageOf(context: SourceContext, plan: Plan, fetched: FetchedPart, content: PageContent): SourcePage {
-  const { resources, misattributed, retracted, isAboutAnother } = content;
+  const { resources, misattributed, otherCount, reported, retracted, isAboutAnother } = content;
   // A search page may contain only other patients: some servers ignore the patient parameter and return everybody.
   if (isAboutAnother && fetched.isSearch !== true) {
     throw badResponse(context.config.source, "answered with another patient's record");
@@ -103,9 +113,10 @@ function pageOf(context: SourceContext, plan: Plan, fetched: FetchedPart, conten
     skippedAttachments: documents?.skippedAttachments ?? 0,
     ...(documents?.skippedReasons?.length ? { skippedReasons: documents.skippedReasons } : {}),
     ...(documents?.largeAttachment === undefined ? {} : { largeAttachment: documents.largeAttachment }),
-    misattributedCount: misattributed.length,
+    misattributedCount: otherCount,
     retracted,
     reportedErrors: fetched.reportedErrors ?? 0,
+    ...(reported.gaps.length + reported.warnings.length === 0 ? {} : { reported }),
     ...(fetched.leftOut === undefined ? {} : { leftOut: fetched.leftOut }),
     ...(fetched.unreachable === undefined ? {} : { unreachable: fetched.unreachable }),
     next: plan.steps.length === 0 ? null : plan,

@@ -92,6 +92,25 @@ export function searchedTypesOf(source: SourceType): string[] {
   return [...clinical, ...supporting.filter((type) => type === 'Device' || type === 'Provenance')];
 }
 
+/** Types without which a record of this source says little. They are asked for even if the source does not list them. */
+const NEEDED: Record<SourceType, readonly string[]> = {
+  hie: [
+    'Condition',
+    'AllergyIntolerance',
+    'MedicationRequest',
+    'Observation',
+    'DiagnosticReport',
+    'Procedure',
+    'Immunization',
+    'Encounter',
+    'DocumentReference',
+  ],
+  pharmacy: ['MedicationRequest', 'MedicationDispense'],
+  lab: ['DiagnosticReport', 'Observation'],
+};
+
+export const neededTypesOf = (source: SourceType): readonly string[] => NEEDED[source];
+
 /** Types whose search parameter for the patient is not `patient`. */
 const PATIENT_PARAMETER: Record<string, string> = { AdverseEvent: 'subject', Patient: '_id' };
 

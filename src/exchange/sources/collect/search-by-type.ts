@@ -1,4 +1,5 @@
-import { ChangesNotHonoured } from '../connector.ts';
+import type { SourceType } from '../../../contract/primitives.ts';
+import { ChangesNotHonoured, type Reported } from '../connector.ts';
 import { type ErrorResponse, failureOfStatus } from '../http/failures.ts';
 import { FHIR_JSON, readError, type SourceRequest } from '../http/source-http.ts';
 import type { SourceContext } from '../source-context.ts';
@@ -7,17 +8,20 @@ import { documentSearches } from './document-search.ts';
 import type { FetchedPart } from './fetched-part.ts';
 import { missingReads } from './medications.ts';
 import type { StepOf } from './plan.ts';
-import { patientParameterOf, refersToMedication, searchedTypesOf } from './resource-types.ts';
+import { namesOf } from './reported.ts';
+import { neededTypesOf, patientParameterOf, refersToMedication, searchedTypesOf } from './resource-types.ts';
 
 /**
- * The steps for a source without $everything: one search per type that its CapabilityStatement lists. When the statement
- * lists none of our types, all of them are tried.
+ * The steps for a source without $everything: one search per type that its CapabilityStatement lists, and for the types without
+ * which a record says little, whether it lists them or not. When it lists none of these, all of our types are tried.
  */
 export async function searchSteps(context: SourceContext, patientId: string): Promise<StepOf<'search'>[]> {
   const { searchParameters, documentSearch } = await context.capabilities.read();
   const types = searchedTypesOf(context.config.source);
-  const offered = searchParameters === undefined ? types : types.filter((type) => searchParameters.has(type));
-  return (offered.length === 0 ? types : offered).flatMap((type): StepOf<'search'>[] => {
+  const needed = neededTypesOf(context.config.source);
+  const isThin = searchParameters === undefined || !needed.some((type) => searchParameters.has(type));
+  const asked = types.filter((type) => isThin || searchParameters.has(type) || needed.includes(type));
+  return asked.flatMap((type): StepOf<'search'>[] => {
     const parameter = parameterFor(type, searchParameters?.get(type));
     const value = parameter === '_id' ? patientId : `Patient/${patientId}`;
     if (type === 'DocumentReference' && documentSearch) return documentSearches(parameter, value);
@@ -71,6 +75,18 @@ export async function fetchSearch(
     rawWithout: () => nothing,
     next: [],
     isAnsweredSearch: false,
+    refused: [step.type],
+  };
+}
+
+/** What the record lacks because the source does not serve a search that every query needs, and which others it does not serve. */
+export function refusedTypes(source: SourceType, refused: readonly string[]): Reported {
+  const types = [...new Set(refused)];
+  const needed = types.filter((type) => neededTypesOf(source).includes(type));
+  const others = types.filter((type) => !needed.includes(type));
+  return {
+    gaps: needed.length === 0 ? [] : [`the source could not be asked for ${namesOf(needed)}`],
+    warnings: others.length === 0 ? [] : [`the source has no search for ${namesOf(others)}`],
   };
 }
 

@@ -4,7 +4,7 @@ import { SourceFailure, type SourceFailureKind } from '../connector.ts';
 import { type ConfiguredSource, settingCommand, settingName } from '../setting-names.ts';
 
 /** The codes of FHIR's IssueType value set. Any other value may contain personal data. */
-const ISSUE_CODES = new Set(
+export const ISSUE_CODES: ReadonlySet<string> = new Set(
   `invalid structure required value invariant security login unknown expired forbidden suppressed processing
   not-supported duplicate multiple-matches not-found deleted too-long code-invalid extension too-costly
   business-rule conflict transient lock-error no-store exception timeout incomplete throttled

@@ -127,6 +127,14 @@ export class SourceHttp {
         `answered ${label} with ${describeType(response.mediaType)} instead of FHIR JSON`,
       );
     }
+    const [, version] = /;\s*fhirVersion="?([\d.]{1,10})/i.exec(response.header('content-type') ?? '') ?? [];
+    if (version !== undefined && !/^4\.[013](?:\.|$)/.test(version)) {
+      await response.discard();
+      throw new SourceFailure(
+        'refused',
+        `${source} answered ${label} in FHIR ${version}; only R4 (4.0) is read`,
+      );
+    }
     const bytes = await response.bytes(pageBytesMax);
     const read = readSourceJson(bytes);
     if (!read.isRead) throw badResponse(source, `answered ${label} with ${read.fault}`);

@@ -1,6 +1,7 @@
 import type { Demographics } from '../../patients/rules/demographics.ts';
 import { describesPerson } from '../../patients/rules/patient-matching.ts';
 import { bundleOf, resolveLink } from '../collect/bundle.ts';
+import { reportedIn } from '../collect/reported.ts';
 import { SourceFailure } from '../connector.ts';
 import { badResponse } from '../http/failures.ts';
 import type { SourceRequest } from '../http/source-http.ts';
@@ -48,6 +49,8 @@ export async function searchForPerson(
     isAnswered = true;
     const accepted = result.patients.filter((patient) => describesPerson(person, patient));
     if (accepted.length > 0) return accepted;
+    const [gap] = result.gaps;
+    if (gap !== undefined) throw badResponse(source, `could not search for the patient: ${gap}`);
     if (result.kind === 'cut-off')
       throw badResponse(
         source,
@@ -61,7 +64,7 @@ export async function searchForPerson(
 }
 
 type SearchResult =
-  | { kind: 'complete' | 'cut-off'; patients: ReadPatient[] }
+  | { kind: 'complete' | 'cut-off'; patients: ReadPatient[]; gaps: string[] }
   | { kind: 'unsupported'; failure: SourceFailure };
 
 async function runSearch(
@@ -75,6 +78,7 @@ async function runSearch(
     body: { text: form.toString(), contentType: 'application/x-www-form-urlencoded' },
   });
   const patients: ReadPatient[] = [];
+  const gaps: string[] = [];
   let request = post(searchForm(search, PAGE_SIZE));
   for (let page = 1; page <= PAGES_MAX; page += 1) {
     // Some servers repeat an earlier result for a while; a patient registered since would be missing.
@@ -91,7 +95,8 @@ async function runSearch(
     const json = await http.readJson(response, SEARCH);
     const bundle = bundleOf(config.source, SEARCH, json);
     patients.push(...readPatients(bundle));
-    if (bundle.next === undefined) return { kind: 'complete', patients };
+    gaps.push(...reportedIn(bundle.entries).gaps);
+    if (bundle.next === undefined) return { kind: 'complete', patients, gaps };
     const url = resolveLink(config, bundle.next, json.url);
     if (url === undefined)
       throw badResponse(config.source, `answered ${SEARCH} with a next link that is not a valid URL`);
@@ -99,5 +104,5 @@ async function runSearch(
     const isIdentifying = IDENTIFYING_PARAMETERS.some((name) => url.searchParams.has(name));
     request = isIdentifying ? post(url.searchParams) : { method: 'GET', url };
   }
-  return { kind: 'cut-off', patients };
+  return { kind: 'cut-off', patients, gaps };
 }
