@@ -21,7 +21,7 @@ const anyEvent = fc.record(
   {
     trigger: fc.constantFrom<EncounterEvent['trigger']>(
       ...(['admit', 'transfer', 'discharge', 'update', 'cancel-admit', 'cancel-transfer'] as const),
-      ...(['cancel-discharge', 'snapshot'] as const),
+      ...(['cancel-discharge', 'snapshot', 'describe', 'register'] as const),
     ),
     recordedAt: fc.nat(6).map(at),
     messageKey: fc.string({ minLength: 3, maxLength: 6 }),
@@ -63,6 +63,27 @@ describe('an encounter', () => {
   property.prop([anyArrival])('tells a fact of one key once', ([, arrived]) => {
     const told = keys(arrived);
     expect(new Set(told).size).toBe(told.length);
+  });
+
+  test('is the same in every order of its messages: A03, A01, A02 gives what A01, A02, A03 gives', () => {
+    const sequence = [
+      event('admit', 1, { admittedAt: at(0), location: 'A', encounterClass: 'EMER' }),
+      event('describe', 2, { admittedAt: at(0), encounterClass: 'IMP' }),
+      event('transfer', 3, { location: 'B' }),
+      event('transfer', 4, { location: 'C' }),
+      event('cancel-transfer', 5, { location: 'B' }),
+      event('discharge', 6, { disposition: '01' }),
+      event('cancel-discharge', 7),
+      event('discharge', 8, { disposition: '02' }),
+    ];
+    const inOrder = encounterState(sequence);
+    const shuffled = fc.shuffledSubarray(sequence, { minLength: sequence.length });
+    fc.assert(
+      fc.property(shuffled, (arrived) => {
+        expect(encounterState(arrived)).toEqual(inOrder);
+      }),
+      { numRuns: 1000 },
+    );
   });
 
   test('goes from admission over transfers to discharge, each with its own time', () => {
@@ -122,6 +143,41 @@ describe('an encounter', () => {
       event('cancel-transfer', 3),
     ];
     expect(keys(events)).toEqual([`transfer/${at(1)}`]);
+  });
+
+  const moved = (minute: number, rest: Partial<EncounterEvent> = {}) => event('transfer', minute, rest);
+
+  test('keeps two transfers of the same minute that follow each other, and takes one that is sent again once', () => {
+    const events = [
+      event('admit', 1, { location: 'A' }),
+      moved(5, { location: 'B' }),
+      moved(5, { location: 'C' }),
+      moved(5, { location: 'C' }),
+    ];
+    expect(encounterState(events).transfers).toEqual([
+      { at: at(5), from: 'A', to: 'B' },
+      { at: at(5), from: 'B', to: 'C' },
+    ]);
+    expect(new Set(keys(events)).size).toBe(3);
+    const corrected = [
+      moved(5, { priorLocation: 'A', location: 'B' }),
+      moved(5, { priorLocation: 'A', location: 'C' }),
+    ];
+    expect(encounterState(corrected).transfers).toEqual([{ at: at(5), from: 'A', to: 'C' }]);
+  });
+
+  test('that is first heard of by an update is known from then on, unless it only is to begin', () => {
+    const described = event('describe', 5, { admittedAt: at(1), encounterClass: 'IMP', location: 'A' });
+    expect(encounterState([described])).toMatchObject({ status: 'in-progress', admittedAt: at(1) });
+    expect(keys([described, event('admit', 6)])).toEqual(['admit/0']);
+    expect(encounterState([{ ...described, dischargedAt: at(3) }])).toMatchObject({
+      status: 'finished',
+      dischargedAt: at(3),
+    });
+    expect(encounterState([{ ...described, dischargedAt: at(9) }]).status).toBe('in-progress');
+    for (const unknown of [{ admittedAt: undefined }, { admittedAt: at(6) }, { encounterClass: 'PRENC' }])
+      expect(encounterState([{ ...described, ...unknown }])).toMatchObject({ status: 'unknown', facts: [] });
+    expect(encounterState([event('cancel-admit', 4), described]).status).toBe('cancelled');
   });
 
   test('may be told as a whole, again and again', () => {

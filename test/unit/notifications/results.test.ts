@@ -135,6 +135,67 @@ describe('a result of an ORU message', () => {
   });
 });
 
+describe('the department of a report', () => {
+  const of = (section: string, obx: string) => {
+    const resources = reported(OBR.replace('|LAB|F', `|${section}|F`), obx);
+    const codes = (type: string) =>
+      only(type, resources).map(({ category }) => category?.[0]?.coding?.[0]?.code ?? 'none');
+    return [...codes('DiagnosticReport'), ...codes('Observation')];
+  };
+  const IMPRESSION = 'OBX|1|TX|18782-3^Impression^LN||No acute disease||||||F';
+  const GLUCOSE = 'OBX|1|NM|2345-7^Glucose^LN||90|mg/dL|||||F';
+  test.each([
+    ['RAD', IMPRESSION, ['RAD', 'imaging']],
+    ['CT', IMPRESSION, ['CT', 'imaging']],
+    ['', IMPRESSION, ['none', 'none']],
+    ['PHY', IMPRESSION, ['PHY', 'none']],
+    ['SP', IMPRESSION, ['SP', 'laboratory']],
+    ['CH', GLUCOSE, ['CH', 'laboratory']],
+    ['', GLUCOSE, ['LAB', 'laboratory']],
+    ['', 'OBX|1|NM|8867-4^Heart rate^LN||72|/min|||||F', ['none', 'vital-signs']],
+    ['', 'OBX|1|NM|2345-7^Glucose^LN||90|mg/dL|||||F\rSPM|1|||BLD^Blood^HL70487', ['LAB', 'laboratory']],
+    ['', `${IMPRESSION}\rSPM|1|||TISS^Tissue^HL70487`, ['LAB', 'laboratory']],
+  ])('decides its category: %j %s', (section, obx, categories) => {
+    expect(of(section, obx)).toEqual(categories);
+  });
+});
+
+test('a report names who ordered it and who interpreted it', () => {
+  const fields = OBR.split('|');
+  fields[2] = 'P-7^EHR';
+  fields[13] = 'Fasting';
+  fields[16] = '1234567893^Lee^Ada^M^^Dr^MD^^NPI~99^Other^One';
+  fields[31] = 'R73.9^Hyperglycemia^I10C';
+  fields[32] = '55&Roe&Jane&&&Dr&&&HOSP^202611200800';
+  const resources = reported([...fields, ''].join('|'), 'OBX|1|NM|1^T^L||1||||||F');
+  expect(only('ServiceRequest', resources)).toMatchObject([
+    {
+      status: 'completed',
+      intent: 'order',
+      identifier: [{ value: 'P-7' }],
+      requester: {
+        type: 'Practitioner',
+        identifier: { system: 'http://hl7.org/fhir/sid/us-npi', value: '1234567893' },
+        display: 'Dr Ada M Lee MD',
+      },
+      reasonCode: [{ coding: [{ code: 'R73.9' }] }],
+      note: [{ text: 'Fasting' }],
+    },
+  ]);
+  expect(only('DiagnosticReport', resources)).toMatchObject([
+    {
+      basedOn: [{ reference: 'ServiceRequest/order' }],
+      resultsInterpreter: [
+        { identifier: { value: '55', assigner: { display: 'HOSP' } }, display: 'Dr Jane Roe' },
+      ],
+    },
+  ]);
+  fields[32] = '55^Roe^Jane';
+  expect(only('DiagnosticReport', reported(fields.join('|')))[0].resultsInterpreter[0].display).toBe(
+    'Jane Roe',
+  );
+});
+
 describe('later messages about a report', () => {
   let sent = 0;
   const version = (...obx: string[]) => ({

@@ -13,7 +13,7 @@ const TRIGGERS: Readonly<Record<string, EncounterEvent['trigger'] | 'merge' | 'p
   A04: 'register',
   // What a pre-admission plans has not happened; only its description of the person counts.
   A05: 'update',
-  A08: 'update',
+  A08: 'describe',
   A11: 'cancel-admit',
   A12: 'cancel-transfer',
   A13: 'cancel-discharge',

@@ -1,24 +1,29 @@
 import { createHash } from 'node:crypto';
-import type { CodeableConcept, DiagnosticReport, DocumentReference, Observation, Specimen } from 'fhir/r4.js';
+import type {
+  CodeableConcept,
+  DiagnosticReport,
+  DocumentReference,
+  Observation,
+  ServiceRequest,
+  Specimen,
+} from 'fhir/r4.js';
+import { categoryOf } from '../../records/summary/observation-kind.ts';
 import type { ReportedResource } from '../rules/present-resources.ts';
 import { conceptOf } from './concept.ts';
 import { required } from './fields.ts';
 import { fileOf } from './file.ts';
 import type { Hl7Segment } from './message.ts';
+import { namedIn, practitionersIn } from './practitioner.ts';
 import type { ObservationGroup, ReportGroup } from './report-groups.ts';
 import { isMistaken, isNoResult, observationStatus, reportStatus } from './result-status.ts';
+import { reportCategory, resultCategory } from './section.ts';
 import { fhirTime } from './time.ts';
 import { type ObservationReading, observationValue, unitNote } from './value.ts';
 
 const SUBJECT = { subject: { reference: 'Patient/person' } };
 const REPORT = 'DiagnosticReport/report';
-const LABORATORY = {
-  category: [
-    {
-      coding: [{ system: 'http://terminology.hl7.org/CodeSystem/observation-category', code: 'laboratory' }],
-    },
-  ],
-};
+/** Types of values that are measured or coded, not written. */
+const MEASURED = new Set(['NM', 'SN', 'CE', 'CWE', 'CNE', 'CF']);
 const INTERPRETATION = 'http://terminology.hl7.org/CodeSystem/v3-ObservationInterpretation';
 
 /**
@@ -42,23 +47,66 @@ export function reportResources(
       : [],
   );
   const { obr } = first;
+  const order = orderOf(first, reading);
+  const interpreters = namedIn(obr, 32);
   const report: DiagnosticReport & { id: string } = {
     resourceType: 'DiagnosticReport',
     id: 'report',
     ...numberOf(first),
     status: reportStatus(obr.value(25)),
-    category: [
-      { coding: [{ system: 'http://terminology.hl7.org/CodeSystem/v2-0074', code: obr.value(24) ?? 'LAB' }] },
-    ],
+    ...reportCategory(obr.value(24), specimen !== undefined || results.some(isMeasured)),
     code: conceptIn(obr, 4, reading) ?? {},
     ...SUBJECT,
     ...timeOf(first, reading),
     ...issuedOf(fhirTime(obr.value(22), reading.time)),
+    ...(order === undefined ? {} : { basedOn: [{ reference: `ServiceRequest/${order.id}` }] }),
+    ...(interpreters.length === 0 ? {} : { resultsInterpreter: interpreters }),
     ...(specimen === undefined ? {} : { specimen: [{ reference: `Specimen/${specimen.id}` }] }),
     ...(forms.length === 0 ? {} : { presentedForm: forms }),
     ...(noteText(first.notes) === undefined ? {} : { conclusion: noteText(first.notes) }),
   };
-  return [{ resource: report }, ...(specimen === undefined ? [] : [{ resource: specimen }]), ...results];
+  const described = [specimen, order].flatMap((resource) => (resource === undefined ? [] : [{ resource }]));
+  return [{ resource: report }, ...described, ...results];
+}
+
+function looksLike(
+  obx: Hl7Segment,
+  code: CodeableConcept,
+  specimen: Specimen | undefined,
+): 'vital-signs' | 'laboratory' | undefined {
+  if (specimen !== undefined) return 'laboratory';
+  if (categoryOf({ code }) === 'vital-signs') return 'vital-signs';
+  return MEASURED.has(obx.value(2) ?? '') ? 'laboratory' : undefined;
+}
+
+const isMeasured = ({ resource }: ReportedResource): boolean =>
+  resource.resourceType === 'Observation' &&
+  resource.category?.some(({ coding }) => coding?.some(({ code }) => code === 'laboratory')) === true;
+
+/** The order that the report answers, as far as the report names who ordered it (OBR-16, ORC-12). */
+function orderOf(
+  { orc, obr }: ReportGroup,
+  reading: ObservationReading,
+): (ServiceRequest & { id: string }) | undefined {
+  const requester = practitionersIn(obr, 16)[0] ?? practitionersIn(orc, 12)[0];
+  if (requester === undefined) return undefined;
+  const isAnswered = ['final', 'corrected', 'amended'].includes(reportStatus(obr.value(25)));
+  const placer = obr.value(2) ?? orc?.value(2);
+  const code = conceptIn(obr, 4, reading);
+  const reasons = obr.repetitions(31).flatMap((read) => conceptOf(read, reading.sender) ?? []);
+  const relevant = obr.texts(13).join('\n').trim();
+  return {
+    resourceType: 'ServiceRequest',
+    id: 'order',
+    status: isAnswered ? 'completed' : 'unknown',
+    intent: 'order',
+    ...(placer === undefined ? {} : { identifier: [{ value: placer }] }),
+    ...(code === undefined ? {} : { code }),
+    ...SUBJECT,
+    requester,
+    ...(reasons.length === 0 ? {} : { reasonCode: reasons }),
+    ...(relevant === '' ? {} : { note: [{ text: relevant }] }),
+  };
 }
 
 function resultOf(
@@ -84,7 +132,7 @@ function resultOf(
     resourceType: 'Observation',
     id,
     status,
-    ...LABORATORY,
+    ...resultCategory(group.obr.value(24), looksLike(obx, code, specimen)),
     code,
     ...SUBJECT,
     ...(at === undefined ? timeOf(group, reading) : { effectiveDateTime: at }),

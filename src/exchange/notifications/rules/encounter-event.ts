@@ -9,6 +9,8 @@ export interface EncounterEvent {
     | 'transfer'
     | 'discharge'
     | 'update'
+    /** Describes a stay that goes on; if it is the first that is heard of it, that it began. */
+    | 'describe'
     | 'cancel-admit'
     | 'cancel-transfer'
     | 'cancel-discharge'
@@ -48,6 +50,7 @@ const RANK: Record<EncounterEvent['trigger'], number> = {
   transfer: 1,
   'cancel-transfer': 2,
   update: 3,
+  describe: 3,
   snapshot: 4,
   discharge: 5,
   'cancel-discharge': 6,

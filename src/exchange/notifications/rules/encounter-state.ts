@@ -115,6 +115,9 @@ class Fold {
       case 'snapshot':
         this.#snapshot(event);
         break;
+      case 'describe':
+        this.#described(event);
+        break;
       case 'update':
         break;
     }
@@ -128,9 +131,9 @@ class Fold {
       transfers: this.#transfers.map(({ sentAt: _, ...transfer }) => transfer),
       facts: [
         ...this.#admit.facts(admittedAt),
-        ...this.#transfers.map(({ at, sentAt }) => ({
+        ...this.#transfers.map(({ at, sentAt }, index) => ({
           type: 'transfer' as const,
-          key: `transfer/${at}`,
+          key: `transfer/${at}${'+'.repeat(this.#transfers.slice(0, index).filter((each) => each.at === at).length)}`,
           at,
           sentAt,
         })),
@@ -175,12 +178,26 @@ class Fold {
     }
   }
 
+  /** Feeds begin in the middle of stays: an update of a stay that is not known yet reports it, if it says when it began. */
+  #described(event: EncounterEvent): void {
+    const { admittedAt, dischargedAt, recordedAt, encounterClass } = event;
+    const isNew = !this.#isKnown && !this.#isCancelled;
+    if (!isNew || admittedAt === undefined || admittedAt > recordedAt || encounterClass === 'PRENC') return;
+    this.#registered(event);
+    if (dischargedAt !== undefined && dischargedAt <= recordedAt) this.#discharged(event);
+  }
+
+  /** A transfer of the same time is a correction of the one before, unless it goes on from where that one led. */
   #moved(transfer: Transfer, { sentAt }: { sentAt?: string }): void {
     this.#exists();
-    this.#transfers = [
-      ...this.#transfers.filter(({ at }) => at !== transfer.at),
-      { ...transfer, sentAt },
-    ].sort((a, b) => (a.at < b.at ? -1 : 1));
+    const sameTime = this.#transfers.filter(({ at }) => at === transfer.at);
+    const last = sameTime.at(-1);
+    const isAgain = last !== undefined && last.to === transfer.to;
+    const goesOn = !isAgain && last?.to !== undefined && last.to === transfer.from;
+    const moved = { ...(isAgain ? { ...transfer, from: last.from } : transfer), sentAt };
+    this.#transfers = [...this.#transfers.filter((each) => goesOn || each !== last), moved].sort((a, b) =>
+      a.at === b.at ? 0 : a.at < b.at ? -1 : 1,
+    );
   }
 
   #discharged(event: EncounterEvent): void {

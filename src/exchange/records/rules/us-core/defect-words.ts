@@ -41,6 +41,7 @@ export const ELEMENT_WORDS: Readonly<Record<string, string>> = {
   subject: 'the person',
   subscriberId: 'a member number',
   target: 'what it is about',
+  telecom: 'a way to reach it',
   'telecom.system, value': 'a complete phone number or address',
   text: 'a readable text',
   type: 'a type of the guide',

@@ -150,6 +150,8 @@ export const SUPPORTING_PROFILES: readonly Profile[] = [
     type: 'PractitionerRole',
     requires: [
       TELECOM,
+      // pd-1
+      { element: 'telecom', holds: (resource) => has(resource, 'telecom') || has(resource, 'endpoint') },
       {
         element: 'practitioner',
         holds: (resource) =>

@@ -1,0 +1,42 @@
+import type { CodeableConcept } from 'fhir/r4.js';
+
+/** Sections of HL7 table 0074 (OBR-24) whose results have a category of FHIR; the others have none. */
+const SECTIONS: Readonly<Record<'laboratory' | 'imaging' | 'procedure', string>> = {
+  laboratory: 'BG BLB CH CP GE HM IMM LAB MB MCB MYC OSL SP SR TX VR',
+  imaging: 'CT CUS NMR NMS OUS RAD RUS RX VUS XRC',
+  procedure: 'CTH EC EN PF',
+};
+type Category = keyof typeof SECTIONS;
+
+const CATEGORY_OF = new Map(
+  Object.entries(SECTIONS).flatMap(([category, codes]) =>
+    codes.split(' ').map((code) => [code, category as Category] as const),
+  ),
+);
+
+const categoryOf = (section: string | undefined): Category | undefined =>
+  CATEGORY_OF.get(section?.toUpperCase() ?? '');
+
+/** The category of a report: its section as sent; without one that is known, the laboratory if it can only be that. */
+export function reportCategory(
+  section: string | undefined,
+  isOfSpecimen: boolean,
+): { category?: CodeableConcept[] } {
+  const code = section ?? (isOfSpecimen ? 'LAB' : undefined);
+  const system = 'http://terminology.hl7.org/CodeSystem/v2-0074';
+  return code === undefined ? {} : { category: [{ coding: [{ system, code }] }] };
+}
+
+/**
+ * The category of a result. Where the section is missing or not one of the table, the code or form of the result decides: a
+ * text may be the impression of any department.
+ */
+export function resultCategory(
+  section: string | undefined,
+  looksLike: 'vital-signs' | 'laboratory' | undefined,
+): { category?: CodeableConcept[] } {
+  const isOfTable = section !== undefined && /^[A-Z]{2,3}$/.test(section);
+  const code = categoryOf(section) ?? (isOfTable ? undefined : looksLike);
+  const system = 'http://terminology.hl7.org/CodeSystem/observation-category';
+  return code === undefined ? {} : { category: [{ coding: [{ system, code }] }] };
+}
