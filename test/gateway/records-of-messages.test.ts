@@ -67,6 +67,34 @@ describe('a result that a lab reports', () => {
     expect(observation.meta.source).toMatch(/^lab-message-of-mercy-/);
   });
 
+  test('has its decimals as they were written, at every door', async () => {
+    const person = newPerson();
+    const patientId = await environment.addPatient(person);
+    const patient = senderPatient(person);
+    const bundle = JSON.stringify({
+      ...{ resourceType: 'Bundle', id: `decimals-of-${patientId}`, type: 'collection' },
+      entry: [patient, report({ id: 'panel-d' }), sodium(77)].map((resource) => ({ resource })),
+    }).replace('"value":77', '"value":77.00');
+    expect((await environment.post('fhir', bundle)).statusCode).toBe(200);
+    const oru = lab(person, '09', '0.1234567890123456789|g/dL|0.10-5.00').replace('||0.12', '||.12');
+    await environment.send(oru);
+    for (const path of ['Observation?patient=', `Patient/${patientId}/$everything?_=`]) {
+      const { body } = await environment.account.call('GET', `/fhir/R4/${path}${patientId}`);
+      expect(body).toContain('"value":77.00');
+      expect(body).toContain('"value":0.1234567890123456789');
+      expect(body).toContain('"low":{"value":0.10}');
+      expect(body).not.toContain('urn:medical-exchange:written');
+    }
+    const consolidated = await environment.account.call('GET', `patient/${patientId}/consolidated`);
+    expect(consolidated.body).toContain('"value":77.00');
+    const [{ id }] = (await environment.resources('Observation', patientId)).filter(
+      ({ valueQuantity }) => valueQuantity.value === 77,
+    );
+    expect((await environment.account.call('GET', `/fhir/R4/Observation/${id}`)).body).toContain(
+      '"value":77.00',
+    );
+  });
+
   test('is corrected in place, and marked when it was a mistake', async () => {
     const person = newPerson();
     const patientId = await environment.addPatient(person);

@@ -1,5 +1,6 @@
 import type { BulkExportInput, BulkExportProgress } from '../../contract/bulk-export-workflow.ts';
 import { readAhead } from '../../lib/read-ahead.ts';
+import { fhirJson } from '../../lib/written-decimals.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store } from '../platform/database/database.ts';
 import type { ConsolidatedPlace } from '../records/consolidated-place.ts';
@@ -172,7 +173,7 @@ class SliceLines {
 
   add(lines: readonly ExportLine[]): void {
     for (const { kind, resourceType, json } of lines) {
-      const text = `${JSON.stringify(json)}\n`;
+      const text = `${fhirJson(json)}\n`;
       const name = `${kind}/${resourceType}`;
       const file = this.#files.get(name) ?? { kind, resourceType, texts: [] };
       this.#files.set(name, file);

@@ -1,3 +1,4 @@
+import { fhirJson } from '../../lib/written-decimals.ts';
 import type { Store } from '../platform/database/database.ts';
 import { completenessMeta } from '../records/completeness.ts';
 import { readRecordCompleteness } from '../records/completeness-store.ts';
@@ -52,7 +53,7 @@ export async function* everythingBundle(
     for (const resource of page.resources) {
       if (since !== undefined && resource.changedAt <= since) continue;
       const provenance = withProvenance ? servedProvenance(resource, patientId) : undefined;
-      yield `${separator}${JSON.stringify(entryOf(base, resource.json, { mode: 'match' }))}`;
+      yield `${separator}${fhirJson(entryOf(base, resource.json, { mode: 'match' }))}`;
       separator = ',';
       if (provenance !== undefined)
         yield `,${JSON.stringify(entryOf(base, provenance, { mode: 'include' }))}`;

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { fhirJson } from '../../lib/written-decimals.ts';
 import { ExchangeError, NotFoundError } from '../platform/errors.ts';
 import { callerOf } from '../platform/http/plugins/auth.ts';
 import type { ConsolidatedPlace } from '../records/consolidated-place.ts';
@@ -32,7 +33,7 @@ export function addReadRoutes(app: FastifyInstance, deps: FhirDeps): void {
       return reply
         .type(FHIR_JSON)
         .headers({ 'cache-control': 'no-store', 'last-modified': lastModified.toUTCString() })
-        .send(JSON.stringify(withAddressesAt(deps.base, resource)));
+        .send(fhirJson(withAddressesAt(deps.base, resource)));
     },
   );
 

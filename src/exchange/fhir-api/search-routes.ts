@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { fhirJson } from '../../lib/written-decimals.ts';
 import { findPatient } from '../patients/patient-store.ts';
 import { ExchangeError, InvalidRequestError, NotFoundError } from '../platform/errors.ts';
 import { callerOf } from '../platform/http/plugins/auth.ts';
@@ -35,7 +36,7 @@ export function addSearchRoutes(app: FastifyInstance, deps: FhirDeps): void {
     const bundle = await (type === 'Patient'
       ? searchForPatients(deps, request)
       : searchOneType(deps, type, request));
-    return reply.type(FHIR_JSON).header('cache-control', 'no-store').send(JSON.stringify(bundle));
+    return reply.type(FHIR_JSON).header('cache-control', 'no-store').send(fhirJson(bundle));
   };
   const config = { operation: 'fhirSearch', scope: 'read' } as const;
   const schema = { hide: true };

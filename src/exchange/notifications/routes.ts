@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { fhirJson } from '../../lib/written-decimals.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { ConflictError } from '../platform/errors.ts';
 import type { GatewayPlatform } from '../platform/http/deps.ts';
@@ -71,6 +72,6 @@ export function addNotificationLinkRoute(
       { accountId, notificationId: targetId },
       (tx, patientId) => auditLink(tx, request, { operation: 'readNotificationLink', patientId, targetId }),
     );
-    return reply.type('application/fhir+json; charset=utf-8').send(JSON.stringify(bundle));
+    return reply.type('application/fhir+json; charset=utf-8').send(fhirJson(bundle));
   });
 }

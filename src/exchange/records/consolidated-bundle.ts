@@ -1,3 +1,4 @@
+import { fhirJson } from '../../lib/written-decimals.ts';
 import type { Store } from '../platform/database/database.ts';
 import { FHIR_PATH } from '../platform/http/fhir-path.ts';
 import { completenessMeta } from './completeness.ts';
@@ -64,5 +65,5 @@ function entryOf(publicBaseUrl: string, content: object, mode?: 'match' | 'inclu
   const resource = withAddressesAt(base, inUsCore(content as Json));
   const { resourceType, id } = resource;
   const search = mode === undefined ? '' : `,"search":{"mode":"${mode}"}`;
-  return `{"fullUrl":${JSON.stringify(`${base}/${String(resourceType)}/${String(id)}`)},"resource":${JSON.stringify(resource)}${search}}`;
+  return `{"fullUrl":${JSON.stringify(`${base}/${String(resourceType)}/${String(id)}`)},"resource":${fhirJson(resource)}${search}}`;
 }

@@ -1,3 +1,4 @@
+import { parseFhirJson } from '../../../lib/written-decimals.ts';
 import { messageTime } from '../message-time.ts';
 import type { Read, ReadBundle, ReadResource, ReadType } from './schemas.ts';
 
@@ -44,7 +45,7 @@ export class BundleContents {
 
 /** Throws when the bytes are not JSON in UTF-8; a byte order mark is accepted. */
 export const jsonOf = (bytes: Buffer): unknown =>
-  JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  parseFhirJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
 
 /** A FHIR date or time as ISO 8601 in UTC; a date without a time is midnight UTC. Undefined for anything else. */
 export function toInstant(value: string | undefined): string | undefined {

@@ -1,4 +1,5 @@
 import type { MedicationDispense } from 'fhir/r4.js';
+import { decimalOf } from '../../../lib/written-decimals.ts';
 import { type InboundMessage, type ReportedSubject, UnreadableMessageError } from '../inbound.ts';
 import { conceptOf } from './concept.ts';
 import { envelopeOf } from './envelope.ts';
@@ -62,8 +63,8 @@ export function reportedInRds(message: Hl7Message, zone: string, sender: string)
       ),
       subject: { reference: 'Patient/person' },
       ...(rxd.value(7) === undefined ? {} : { identifier: [{ value: rxd.value(7) }] }),
-      ...(value !== undefined && /^\d+(\.\d+)?$/.test(value)
-        ? { quantity: { value: Number(value), ...(unit === undefined ? {} : { unit }) } }
+      ...(value !== undefined && /^(?:\d+\.?\d*|\.\d+)$/.test(value)
+        ? { quantity: { ...decimalOf('value', value), ...(unit === undefined ? {} : { unit }) } }
         : {}),
       ...(handedOver === undefined ? {} : { whenHandedOver: handedOver }),
       ...(Object.keys(dosage).length === 0 ? {} : { dosageInstruction: [dosage] }),

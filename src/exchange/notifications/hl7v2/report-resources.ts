@@ -7,6 +7,7 @@ import type {
   ServiceRequest,
   Specimen,
 } from 'fhir/r4.js';
+import { decimalOf } from '../../../lib/written-decimals.ts';
 import { categoryOf } from '../../records/summary/observation-kind.ts';
 import type { ReportedResource } from '../rules/present-resources.ts';
 import { conceptOf } from './concept.ts';
@@ -223,7 +224,7 @@ function rangeOf(text: string | undefined): Pick<Observation, 'referenceRange'> 
   const numbers =
     low === undefined || high === undefined
       ? {}
-      : { low: { value: Number(low) }, high: { value: Number(high) } };
+      : { low: decimalOf('value', low), high: decimalOf('value', high) };
   return { referenceRange: [{ ...numbers, text }] };
 }
 

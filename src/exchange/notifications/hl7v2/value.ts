@@ -1,4 +1,5 @@
 import type { Observation, Quantity } from 'fhir/r4.js';
+import { decimalOf } from '../../../lib/written-decimals.ts';
 import { conceptOf } from './concept.ts';
 import type { ComponentReader, Hl7Segment } from './message.ts';
 import { fhirTime, type TimeReading } from './time.ts';
@@ -103,7 +104,7 @@ function structuredOf(read: ComponentReader, obx: Hl7Segment, sender: string): V
   if (separator === '-')
     return { valueRange: { low: quantity(from, obx, sender), high: quantity(to, obx, sender) } };
   if (separator === ':' || separator === '/')
-    return { valueRatio: { numerator: { value: Number(from) }, denominator: { value: Number(to) } } };
+    return { valueRatio: { numerator: decimalOf('value', from), denominator: decimalOf('value', to) } };
   return undefined;
 }
 
@@ -114,7 +115,7 @@ function quantity(number: string, obx: Hl7Segment, sender: string, comparator?: 
   // A code of the sender's own that is the unit itself adds nothing to it.
   const { system, code } = coding?.system === UCUM || coding?.code !== unit ? { ...coding } : {};
   return {
-    value: Number(number),
+    ...decimalOf('value', number),
     ...(comparator === undefined ? {} : { comparator: comparator as Quantity['comparator'] }),
     ...(unit === undefined ? {} : { unit }),
     ...(code === undefined ? {} : { system, code }),

@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { SourceType } from '../../../contract/primitives.ts';
+import { fhirJson } from '../../../lib/written-decimals.ts';
 import type { BlobRef, BlobStore } from '../../../shared/blobs/blob-store.ts';
 import { extensionOf } from '../../documents/file-name.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
@@ -78,7 +79,7 @@ async function deliver(deps: RecordingDeps, of: OfPatient, { wanted }: Recording
   const documents: NewDocument[] = [];
   try {
     const describe = describerFor(of, present, wanted);
-    const answer = Buffer.from(JSON.stringify(bundleOf(present.resources)));
+    const answer = Buffer.from(fhirJson(bundleOf(present.resources)));
     documents.push(describe('page', await blobs.put('source-answer', answer, 'application/fhir+json')));
     for (const { sourceDocumentId, contentType, bytes } of files)
       documents.push(

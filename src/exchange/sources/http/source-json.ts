@@ -1,3 +1,5 @@
+import { parseFhirJson } from '../../../lib/written-decimals.ts';
+
 /** Deeper than any FHIR resource, but shallow enough for our recursive functions. */
 const LEVELS_MAX = 1_000;
 
@@ -9,7 +11,7 @@ export function readSourceJson(bytes: Buffer): SourceJson {
   if (!isWithinLevels(bytes))
     return { isRead: false, fault: `JSON nested more than ${LEVELS_MAX} levels deep` };
   try {
-    return { isRead: true, json: JSON.parse(bytes.toString('utf8')) };
+    return { isRead: true, json: parseFhirJson(bytes.toString('utf8')) };
   } catch {
     return { isRead: false, fault: 'broken JSON' };
   }

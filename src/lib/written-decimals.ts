@@ -1,0 +1,77 @@
+import { randomBytes } from 'node:crypto';
+
+/**
+ * Decimals are precise to what is written: 5.00 is not 5. JSON.parse makes numbers of them, so beside a number that would be
+ * written otherwise, its text is kept in an extension, which every step from the source to our API passes on like any
+ * other content, and which `fhirJson` resolves (docs/decisions/0166-decimals-as-written.md).
+ */
+const WRITTEN = 'urn:medical-exchange:written';
+
+/** A string and, if it is the name of a number, the number. */
+const MEMBER = /("[^"\\]*(?:\\.[^"\\]*)*")(?:\s*:\s*(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?))?/g;
+/** Whether there may be a number that would be written otherwise: a quick look, before the thorough one. */
+const MAY_DIFFER = /:\s*-?(?:\d+\.\d*0|[\d.]{16,}|\d+\.0{6}\d*|[\d.]+[eE][+-]?\d+)\s*[,}\]]/;
+
+/** As JSON.parse, and keeps how decimals are written. A number whose element has extensions of the sender is only a number. */
+export function parseFhirJson(text: string): unknown {
+  if (!MAY_DIFFER.test(text)) return JSON.parse(text);
+  return JSON.parse(
+    text.replaceAll(MEMBER, (whole, name: string, number?: string) => {
+      if (number === undefined || String(Number(number)) === number) return whole;
+      const beside = `"_${name.slice(1)}`;
+      return text.includes(beside) ? whole : `${whole},${beside}:${JSON.stringify(elementOf(number))}`;
+    }),
+  );
+}
+
+/** A decimal that is no JSON yet (`5.00`, `+.5`, `7.`) as members of a FHIR element. */
+export function decimalOf(name: string, text: string): Record<string, unknown> {
+  const [, sign = '', whole = '', fraction = ''] = /^([+-]?)0*(\d*)\.?(\d*)$/.exec(text) ?? [];
+  const written = `${sign === '-' ? '-' : ''}${whole || '0'}${fraction === '' ? '' : `.${fraction}`}`;
+  const value = Number(written);
+  return { [name]: value, ...(String(value) === written ? {} : { [`_${name}`]: elementOf(written) }) };
+}
+
+const elementOf = (written: string): object => ({ extension: [{ url: WRITTEN, valueString: written }] });
+
+/** A mark of this process, which no content can contain. */
+const MARK = randomBytes(16).toString('hex');
+const MARKED = new RegExp(`"${MARK}([-+.\\deE]+)"`, 'g');
+
+/** As JSON.stringify, with decimals as they were written. */
+export function fhirJson(value: object): string {
+  const text = JSON.stringify(value);
+  if (!text.includes(WRITTEN)) return text;
+  return JSON.stringify(value, (_, part: unknown) => resolved(part)).replaceAll(MARKED, '$1');
+}
+
+type Part = Record<string, unknown>;
+const isPart = (value: unknown): value is Part =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function resolved(part: unknown): unknown {
+  if (!isPart(part)) return part;
+  const beside = Object.keys(part).filter(
+    (name) => name.startsWith('_') && writtenIn(part[name]) !== undefined,
+  );
+  if (beside.length === 0) return part;
+  const copy = { ...part };
+  for (const name of beside) {
+    const written = writtenIn(part[name]);
+    delete copy[name];
+    // A step may have changed the number since. Larger than any number of JavaScript: JSON.stringify made it null.
+    const [value, number] = [part[name.slice(1)], Number(written)];
+    if (value === number || (value === null && !Number.isFinite(number)))
+      copy[name.slice(1)] = `${MARK}${written}`;
+  }
+  return copy;
+}
+
+function writtenIn(element: unknown): string | undefined {
+  const [extension, ...others] = isPart(element) && Array.isArray(element.extension) ? element.extension : [];
+  if (others.length > 0 || !isPart(extension) || extension.url !== WRITTEN) return undefined;
+  const { valueString } = extension;
+  return typeof valueString === 'string' && /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(valueString)
+    ? valueString
+    : undefined;
+}
