@@ -5,7 +5,7 @@ import { BACKGROUND_QUEUES } from '../temporal/worker-queues.ts';
 
 /** The task queues of each worker process (WORKER_QUEUES). */
 export const WORKER_GROUPS = {
-  'worker-exchange': 'exchange webhooks builds',
+  'worker-exchange': 'exchange webhooks partners builds',
   'worker-sources': 'source-hie source-pharmacy source-lab',
   'worker-orchestrator': 'orchestrator',
   'worker-background': BACKGROUND_QUEUES.join(' '),

@@ -9,6 +9,8 @@ export const TASK_QUEUES = {
   exchange: 'exchange',
   /** Deliveries of webhooks, which wait for receivers. */
   webhooks: 'webhooks',
+  /** Calls to the transport partner, which may hang: nothing of our own waits behind them. */
+  partners: 'partners',
   /** Steps that take a processor for seconds to minutes: consolidated results. */
   builds: 'builds',
   orchestrator: 'orchestrator',

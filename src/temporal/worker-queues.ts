@@ -6,6 +6,7 @@ import { type QueueOfBothLanes, TASK_QUEUES } from '../contract/temporal.ts';
 export const INTERACTIVE_QUEUES = [
   TASK_QUEUES.exchange,
   TASK_QUEUES.webhooks,
+  TASK_QUEUES.partners,
   TASK_QUEUES.builds,
   ...SOURCE_TYPES.map(TASK_QUEUES.source),
   TASK_QUEUES.orchestrator,
@@ -54,7 +55,8 @@ const PARTS_OF_EXCHANGE: readonly WorkerQueue[] = [
 
 /**
  * Parses WORKER_QUEUES: "all", or names separated by blanks or commas. A list with `exchange` that names none of the queues
- * split off it was perhaps written before they existed, so it includes them. Throws ConfigError with the list of valid names.
+ * split off it was perhaps written before they existed, so it includes them; `partners`, the newest, it always includes.
+ * Throws ConfigError with the list of valid names.
  */
 export function parseWorkerQueues(text: string): WorkerQueue[] {
   if (text.trim() === 'all') return [...WORKER_QUEUES];
@@ -70,6 +72,9 @@ export function parseWorkerQueues(text: string): WorkerQueue[] {
   const includesParts =
     names.includes(TASK_QUEUES.exchange) && !PARTS_OF_EXCHANGE.some((queue) => names.includes(queue));
   return WORKER_QUEUES.filter(
-    (queue) => names.includes(queue) || (includesParts && PARTS_OF_EXCHANGE.includes(queue)),
+    (queue) =>
+      names.includes(queue) ||
+      (includesParts && PARTS_OF_EXCHANGE.includes(queue)) ||
+      (queue === TASK_QUEUES.partners && names.includes(TASK_QUEUES.exchange)),
   );
 }

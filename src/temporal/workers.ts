@@ -1,5 +1,6 @@
 import type { DataConverter } from '@temporalio/common';
 import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
+import { SOURCE_TYPES } from '../contract/source-types.ts';
 import { TASK_QUEUES } from '../contract/temporal.ts';
 import { isTracing } from '../lib/tracing/spans.ts';
 import { DEPLOYMENT_NAME } from './builds.ts';
@@ -31,6 +32,8 @@ const SOURCE_WORKERS = {
 } as const satisfies Partial<WorkerOptions>;
 /** A slot for each destination that is being caught up; deliveries wait for receivers. */
 const WEBHOOK_ACTIVITY_SLOTS = 20;
+/** Few, because a partner that hangs holds each of them. */
+const PARTNER_ACTIVITY_SLOTS = 10;
 /** One result is built on each of two cores. */
 const BUILD_ACTIVITY_SLOTS = 2;
 
@@ -112,6 +115,7 @@ export function activitySlots(ofQueue: WorkerQueue): number {
   if (queue === TASK_QUEUES.exchange || queue === TASK_QUEUES.orchestrator)
     return WORKFLOW_WORKERS[queue].maxConcurrentActivityTaskExecutions;
   if (queue === TASK_QUEUES.webhooks) return WEBHOOK_ACTIVITY_SLOTS;
+  if (queue === TASK_QUEUES.partners) return PARTNER_ACTIVITY_SLOTS;
   if (queue === TASK_QUEUES.builds) return BUILD_ACTIVITY_SLOTS;
   return SOURCE_WORKERS.maxConcurrentActivityTaskExecutions;
 }
@@ -121,9 +125,8 @@ function optionsOf(ofQueue: WorkerQueue, options: WorkersOptions): Partial<Worke
   const queue = twinOf(ofQueue);
   if (queue === TASK_QUEUES.exchange || queue === TASK_QUEUES.orchestrator)
     return { ...WORKFLOW_WORKERS[queue], workflowBundle };
-  if (queue === TASK_QUEUES.webhooks) return { maxConcurrentActivityTaskExecutions: WEBHOOK_ACTIVITY_SLOTS };
-  if (queue === TASK_QUEUES.builds) return { maxConcurrentActivityTaskExecutions: BUILD_ACTIVITY_SLOTS };
-  return SOURCE_WORKERS;
+  if (SOURCE_TYPES.some((source) => queue === TASK_QUEUES.source(source))) return SOURCE_WORKERS;
+  return { maxConcurrentActivityTaskExecutions: activitySlots(queue) };
 }
 
 /** The queue of the interactive lane with the same steps, for a queue of the background lane; any other queue itself. */

@@ -17,6 +17,7 @@ import {
 } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { createRecordKeeper, type RecordKeeper } from '../../src/exchange/records/record-keeper.ts';
+import { createSourceHealth } from '../../src/exchange/source-health/source-health.ts';
 import { setDestination } from '../../src/exchange/webhooks/settings-store.ts';
 import { freePort } from '../../src/lib/free-port.ts';
 import { loadCcda, loadSamplePatients, type SamplePatient } from '../../src/simulator/samples.ts';
@@ -164,6 +165,7 @@ test('become documents of a known patient: listed, downloaded, converted, in the
   const transmission = createTransmission({
     ...gateway,
     partner,
+    sourceHealth: createSourceHealth(gateway.store),
   });
   const step = { accountId: account.accountId, messageId: forwarded.json().id };
   const { transmitMessage } = createMessageActivities({ transmission });

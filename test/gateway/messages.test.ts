@@ -1,12 +1,15 @@
 import { v7 as uuidv7 } from 'uuid';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createMessageActivities } from '../../src/activities/exchange/messages.ts';
 import { webhookEventSchema } from '../../src/contract/events.ts';
+import { MESSAGE_ATTACHMENT_BYTES_MAX } from '../../src/contract/messages.ts';
 import { MESSAGE_END_REASONS } from '../../src/contract/messages-workflow.ts';
 import { messagesToEnsure } from '../../src/exchange/messages/message-store.ts';
-import { createMessagePartner } from '../../src/exchange/messages/partner.ts';
+import { createMessagePartner, sendTimeoutMs } from '../../src/exchange/messages/partner.ts';
 import { createTransmission } from '../../src/exchange/messages/transmission.ts';
 import { generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
+import { reportSources } from '../../src/exchange/source-health/report.ts';
+import { createSourceHealth } from '../../src/exchange/source-health/source-health.ts';
 import { setDestination } from '../../src/exchange/webhooks/settings-store.ts';
 import { freePort } from '../../src/lib/free-port.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
@@ -42,7 +45,11 @@ beforeAll(async () => {
   account = await addAccount({ messages: { directAddresses: [DIRECT_HERE] } });
   const partner = createMessagePartner({ baseUrl: `${simulator.url}/messages`, secret: SECRET });
   activities = createMessageActivities({
-    transmission: createTransmission({ ...gateway, partner }),
+    transmission: createTransmission({
+      ...gateway,
+      partner,
+      sourceHealth: createSourceHealth(gateway.store),
+    }),
   });
 });
 afterAll(async () => {
@@ -235,6 +242,38 @@ describe('transmission', () => {
     });
     expect(await read(id)).toMatchObject({ status: 'processing' });
     expect(await runActivity(activities.transmitMessage, stepOf(id))).toEqual({ state: 'completed' });
+  });
+
+  test('a partner that fails five messages is not asked to carry the next ones, until it answers again', async () => {
+    await simulator.admin.changePartners({ messages: { downTimes: 5 } });
+    const ids: string[] = [];
+    for (let each = 0; each < 6; each++) ids.push((await sent()).id);
+    const [sixth = ''] = ids.splice(5);
+    for (const id of ids)
+      await expect(runActivity(activities.transmitMessage, stepOf(id))).rejects.toThrow('responded 503');
+    await expect(runActivity(activities.transmitMessage, stepOf(sixth))).rejects.toMatchObject({
+      message:
+        'The transport partner is not called now: The transport partner responded 503 to POST messages',
+      type: 'Partner',
+      nextRetryDelay: expect.any(Number),
+    });
+    await gateway.store.asSystem((tx) =>
+      tx.db.updateTable('source_connection').set({ next_probe_at: new Date() }).execute(),
+    );
+    await vi.waitFor(
+      async () =>
+        expect(await runActivity(activities.transmitMessage, stepOf(sixth))).toEqual({ state: 'completed' }),
+      { timeout: 5_000, interval: 200 },
+    );
+    expect(await gateway.store.asSystem(reportSources)).toContainEqual(
+      expect.objectContaining({ source: 'transport-partner', state: 'ok' }),
+    );
+  });
+
+  test('the time for a message grows with what is attached', () => {
+    expect(sendTimeoutMs(0)).toBeLessThanOrEqual(20_000);
+    expect(sendTimeoutMs(MESSAGE_ATTACHMENT_BYTES_MAX)).toBeGreaterThan(3 * 60_000);
+    expect(sendTimeoutMs(MESSAGE_ATTACHMENT_BYTES_MAX)).toBeLessThan(5 * 60_000);
   });
 
   test('given up it is failed, unless it has ended', async () => {

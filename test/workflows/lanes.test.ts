@@ -2,8 +2,11 @@ import { Client } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import { v7 as uuidv7 } from 'uuid';
 import { expect, inject, test } from 'vitest';
+import type { MessageTransmissionInput, TransmissionStep } from '../../src/contract/messages-workflow.ts';
 import type { SourceStep, SourceStepInput } from '../../src/contract/network-query-steps.ts';
+import { NETWORK_QUERY_MESSAGES } from '../../src/contract/network-query-workflow.ts';
 import {
+  messageTransmissionWorkflowId,
   networkQueryWorkflowId,
   PRIORITY,
   type Priority,
@@ -13,6 +16,7 @@ import { startOnce } from '../../src/exchange/platform/workflows/start-workflow.
 import { openConnection } from '../../src/temporal/connection.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { activitySlots, createWorkers } from '../../src/temporal/workers.ts';
+import { closedGate } from '../support/gate.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';
@@ -82,6 +86,75 @@ test('a query that a caller waits for ends while background queries occupy every
     for (const query of background) expect(await query.result()).toMatchObject({ status: 'completed' });
   } finally {
     release();
+    for (const worker of workers) worker.shutdown();
+    await Promise.all(running);
+    await Promise.all([connection.close(), native.close()]);
+  }
+});
+
+test('a source is given up at once while the transport partner hangs in 45 messages', async () => {
+  const address = inject('temporalAddress');
+  const namespace = await createTestNamespace();
+  const dataConverter = createDataConverter(testKeyRing());
+  const [connection, native] = await Promise.all([
+    Connection.connect({ address }),
+    NativeConnection.connect({ address }),
+  ]);
+  const client = new Client({ connection, namespace, dataConverter });
+  const partner = closedGate();
+  const source = closedGate();
+  const held = new Set<string>();
+  const hangs = {
+    transmitMessage: async ({ messageId }: MessageTransmissionInput): Promise<TransmissionStep> => {
+      held.add(messageId);
+      await partner.passed;
+      return { state: 'completed' };
+    },
+  };
+  const workers = await createWorkers({
+    connection: native,
+    namespace,
+    dataConverter,
+    workflowBundle: await workflowBundle(),
+    activities: {
+      exchange: { ...hangs, recordFailedAttempt: async () => undefined },
+      partners: hangs,
+      'source-lab': {
+        askSource: async () => {
+          await source.passed;
+          return completed(1);
+        },
+      },
+    },
+  });
+  const running = workers.map((worker) => worker.run());
+  const texts = { summary: 'Test', details: 'of lanes', isOpen: async () => true };
+  const priority = PRIORITY.interactive;
+  const start = async (type: 'messageTransmission' | 'networkQuery', id: string, input: object) => {
+    await startOnce(client, { type, id, input, accountId: uuidv7(), priority, ...texts });
+    return client.workflow.getHandle(id);
+  };
+  try {
+    const messages = await Promise.all(
+      Array.from({ length: 45 }, () => {
+        const messageId = uuidv7();
+        const id = messageTransmissionWorkflowId(messageId);
+        return start('messageTransmission', id, { accountId: uuidv7(), messageId });
+      }),
+    );
+    await eventually(() => held.size >= activitySlots('partners'), { withinMs: 60_000 });
+    const requestId = uuidv7();
+    const query = await start('networkQuery', networkQueryWorkflowId(requestId), {
+      ...{ accountId: uuidv7(), requestId, run: 0, sources: [{ source: 'lab', attempt: 1 }] },
+    });
+    await query.executeUpdate(NETWORK_QUERY_MESSAGES.giveUpSource, { args: [{ source: 'lab' }] });
+    expect(await query.result()).toMatchObject({ status: 'failed' });
+    expect(held.size).toBe(activitySlots('partners'));
+    partner.open();
+    for (const message of messages) expect(await message.result()).toMatchObject({ state: 'completed' });
+  } finally {
+    partner.open();
+    source.open();
     for (const worker of workers) worker.shutdown();
     await Promise.all(running);
     await Promise.all([connection.close(), native.close()]);

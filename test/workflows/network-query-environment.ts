@@ -108,6 +108,7 @@ export async function createTimeSkippingEnvironment({ servesBackground = true } 
     activities: {
       [TASK_QUEUES.exchange]: activities,
       [TASK_QUEUES.webhooks]: activities,
+      [TASK_QUEUES.partners]: activities,
       [TASK_QUEUES.builds]: activities,
       ...Object.fromEntries(SOURCE_TYPES.map((source) => [TASK_QUEUES.source(source), activities])),
       ...(servesBackground ? Object.fromEntries(BACKGROUND_QUEUES.map((queue) => [queue, activities])) : {}),

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { FailedAttempt, SourceStepInput } from '../../contract/network-query-steps.ts';
 import type { SourceType } from '../../contract/primitives.ts';
 import { newestAttempt } from '../../exchange/network-query/attempt-store.ts';
@@ -8,6 +9,9 @@ import { openAttempt, QueryGone } from '../../exchange/network-query/open-attemp
 import type { Store } from '../../exchange/platform/database/database.ts';
 import type { SourceConnections } from '../../exchange/source-connections/connections.ts';
 import type { SourceConnector } from '../../exchange/sources/connector.ts';
+
+/** A cancellation at a source takes up to 5 s and goes on after the step; what the process cannot finish, `reconcile` does. */
+const CANCEL_AWAITED_MS = 500;
 
 export type RecordActivities = ReturnType<typeof createRecordActivities>;
 
@@ -26,7 +30,8 @@ export function createRecordActivities(deps: {
     async recordFailedAttempt(failed: FailedAttempt): Promise<void> {
       await store.asAccount(failed.accountId, (tx) => failAttempt(tx, failed, failed));
       // Also those of a query that was deleted. A job that is accepted from here on is cancelled by the step that asked for it.
-      await cancelJobsOf(deps, failed);
+      // Not waited for long: a source that hangs must not hold the queue of everybody's small steps.
+      await Promise.race([cancelJobsOf(deps, failed), delay(CANCEL_AWAITED_MS, undefined, { ref: false })]);
     },
 
     /** Opens the next attempt at a source, so that readers see it at once. */

@@ -5,6 +5,7 @@ import type { Platform } from '../platform/platform.ts';
 import { createStartGuard } from '../platform/recovery/start-guard.ts';
 import type { WorkerPlatform } from '../platform/worker-platform.ts';
 import type { RecordKeeper } from '../records/record-keeper.ts';
+import type { SourceHealth } from '../source-health/source-health.ts';
 import { createMessageLauncher, type MessageLauncher } from './launcher.ts';
 import { attachmentsToRead } from './read-attachments.ts';
 import { addMessageCallbackRoute, addMessageRoutes } from './routes.ts';
@@ -31,9 +32,15 @@ export const messagesFeature = {
     addMessageRoutes(operations, deps);
     open((scope) => addMessageCallbackRoute(scope, deps));
   },
-  activities: ({ store, blobs, messagePartner: partner }: WorkerPlatform) => ({
-    [TASK_QUEUES.exchange]: createMessageActivities({
-      transmission: createTransmission({ store, blobs, partner }),
-    }),
-  }),
+  activities({
+    store,
+    blobs,
+    messagePartner: partner,
+    sourceHealth,
+  }: WorkerPlatform & { sourceHealth: SourceHealth }) {
+    const transmission = createTransmission({ store, blobs, partner, sourceHealth });
+    const { failTransmission, ...calls } = createMessageActivities({ transmission });
+    // Runs from before the queue `partners` have their calls on the queue `exchange`.
+    return { [TASK_QUEUES.exchange]: { failTransmission, ...calls }, [TASK_QUEUES.partners]: calls };
+  },
 } satisfies Feature;

@@ -31,8 +31,11 @@ const answerSchema = z.object({
   /** A code. The network's own words are not passed on. */
   reason: z.enum(['unknown-recipient', 'rejected', 'undelivered']).optional().catch('undelivered'),
 });
-/** Up to 20 MB of attachments are sent in one request. */
-const SEND_TIMEOUT_MS = 60_000;
+/** The time for the answer, and for the bytes on a slow line: 15 s for a note, 4 minutes for the 20 MB that a message may have. */
+const ANSWER_MS = 15_000;
+const BYTES_PER_MS = 128;
+export const sendTimeoutMs = (attachedBytes: number): number =>
+  ANSWER_MS + Math.ceil(((attachedBytes / 3) * 4) / BYTES_PER_MS);
 
 export function createMessagePartner(config: PartnerConfig): MessagePartner {
   const http = createPartnerHttp('transport partner', config);
@@ -50,7 +53,7 @@ export function createMessagePartner(config: PartnerConfig): MessagePartner {
         const answer = await http.call('POST', '/messages', {
           body: sent,
           signal,
-          timeoutMs: SEND_TIMEOUT_MS,
+          timeoutMs: sendTimeoutMs(attachments.reduce((sum, { content }) => sum + content.length, 0)),
         });
         return read(answer);
       } catch (error) {

@@ -6,6 +6,7 @@ import {
 import { BlobNotFoundError, type BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store } from '../platform/database/database.ts';
 import { PartnerFailure } from '../platform/partners/partner-http.ts';
+import type { SourceHealth } from '../source-health/source-health.ts';
 import { documentsOfPatient, findMessage, type StoredMessage } from './message-store.ts';
 import type { DeliveryState, MessagePartner, SentAttachment } from './partner.ts';
 import { endTransmission } from './transitions.ts';
@@ -20,13 +21,17 @@ export interface Transmission {
   fail(of: MessageTransmissionInput, reason: string): Promise<TransmissionStep>;
 }
 
+/** The partner's key among the connections that have a breaker and can be paused (`starter -- sources`). */
+export const TRANSPORT_PARTNER = 'transport-partner';
+
 export function createTransmission(deps: {
   store: Store;
   blobs: Pick<BlobStore, 'read'>;
   /** Undefined when no transport partner is configured. */
   partner: MessagePartner | undefined;
+  sourceHealth: SourceHealth;
 }): Transmission {
-  const { store } = deps;
+  const { store, sourceHealth } = deps;
   const read = ({ accountId, messageId }: MessageTransmissionInput) =>
     store.asAccount(accountId, (tx) => findMessage(tx, messageId));
 
@@ -72,10 +77,29 @@ export function createTransmission(deps: {
     return sent;
   }
 
-  const partner = (): MessagePartner => {
-    if (deps.partner !== undefined) return deps.partner;
-    throw new PartnerFailure('transport', 'No transport partner is configured');
-  };
+  /** Calls the partner, unless its breaker is open or an operator has paused it. Reports to the breaker how it answered. */
+  async function call(
+    messageId: string,
+    send: (partner: MessagePartner) => Promise<DeliveryState>,
+  ): Promise<DeliveryState> {
+    if (deps.partner === undefined)
+      throw new PartnerFailure('transport', 'No transport partner is configured');
+    const admitted = await sourceHealth.admit(TRANSPORT_PARTNER);
+    if (!admitted.mayCall)
+      throw new PartnerFailure('transport', `The transport partner is not called now: ${admitted.reason}`, {
+        retryAfterMs: admitted.waitMs,
+      });
+    try {
+      const delivery = await send(deps.partner);
+      await sourceHealth.answered(TRANSPORT_PARTNER);
+      return delivery;
+    } catch (error) {
+      if (error instanceof PartnerFailure && error.kind === 'transport')
+        await sourceHealth.failed(TRANSPORT_PARTNER, { attempt: messageId, reason: error.message });
+      else if (error instanceof PartnerFailure) await sourceHealth.answered(TRANSPORT_PARTNER);
+      throw error;
+    }
+  }
 
   return {
     async transmit(of, signal) {
@@ -84,12 +108,13 @@ export function createTransmission(deps: {
       const attachments = await attachmentsOf(of.accountId, message);
       if (attachments === undefined)
         return end(of, { status: 'failed', reason: MESSAGE_END_REASONS.attachmentGone });
-      return apply(of, await partner().send(message, attachments, signal));
+      const sent = await call(of.messageId, (partner) => partner.send(message, attachments, signal));
+      return apply(of, sent);
     },
     async check(of, signal) {
       const message = await read(of);
       if (message?.status !== 'processing') return stepOf(message);
-      return apply(of, await partner().ask(of.messageId, signal));
+      return apply(of, await call(of.messageId, (partner) => partner.ask(of.messageId, signal)));
     },
     fail: (of, reason) => end(of, { status: 'failed', reason }),
   };

@@ -139,7 +139,7 @@ function ofSource({
 }
 
 /** Other keys are ids of accounts' connections. */
-const SOURCE_NAME = /^[a-z]+$/;
+const SOURCE_NAME = /^[a-z-]+$/;
 
 function ofDestination({
   accountId,

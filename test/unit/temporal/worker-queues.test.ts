@@ -13,6 +13,7 @@ test('all means every queue of both halves', () => {
   expect(WORKER_QUEUES).toEqual([
     'exchange',
     'webhooks',
+    'partners',
     'builds',
     'source-hie',
     'source-pharmacy',
@@ -27,7 +28,12 @@ test('all means every queue of both halves', () => {
 });
 
 test('a deployment may split the queues over processes', () => {
-  expect(parseWorkerQueues('source-lab  exchange webhooks')).toEqual(['exchange', 'webhooks', 'source-lab']);
+  expect(parseWorkerQueues('source-lab  exchange webhooks')).toEqual([
+    'exchange',
+    'webhooks',
+    'partners',
+    'source-lab',
+  ]);
   expect(parseWorkerQueues('builds')).toEqual(['builds']);
 });
 
@@ -35,6 +41,7 @@ test('a list from before the queues webhooks, builds and background-… existed 
   expect(parseWorkerQueues('exchange source-lab')).toEqual([
     'exchange',
     'webhooks',
+    'partners',
     'builds',
     'source-lab',
     ...BACKGROUND_QUEUES,

@@ -11,8 +11,8 @@ describe('the connections of a worker', () => {
   });
 
   test('are too few below one for ten activities, and the warning says what to set', () => {
-    expect(warning('all', 19)).toBeUndefined();
-    expect(warning('all', 18)).toMatch(/is 18, too few for the 184 .* at least 19, or serve fewer queues/);
+    expect(warning('all', 20)).toBeUndefined();
+    expect(warning('all', 19)).toMatch(/is 19, too few for the 194 .* at least 20, or serve fewer queues/);
     expect(warning('source-hie source-lab', 4)).toBeUndefined();
     expect(warning('source-hie source-lab', 3)).toMatch(/at least 4/);
   });

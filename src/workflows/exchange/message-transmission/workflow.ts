@@ -18,12 +18,15 @@ import {
   MESSAGE_END_REASONS as REASONS,
   type TransmissionStep,
 } from '../../../contract/messages-workflow.ts';
+import { TASK_QUEUES } from '../../../contract/temporal.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { backOff } from '../../shared/pacing.ts';
 import { UNSTATED } from '../../shared/unstated.ts';
 
 const { transmitMessage } = proxyActivities<Pick<MessageActivities, 'transmitMessage'>>({
-  startToCloseTimeout: '2 minutes',
+  taskQueue: TASK_QUEUES.partners,
+  // Longer than the largest message may take (exchange/messages/partner.ts).
+  startToCloseTimeout: '6 minutes',
   heartbeatTimeout: '15 seconds',
   scheduleToCloseTimeout: '24 hours',
   retry: { initialInterval: '2 seconds', maximumInterval: '30 minutes' },
@@ -31,6 +34,7 @@ const { transmitMessage } = proxyActivities<Pick<MessageActivities, 'transmitMes
 });
 /** Gives up after five attempts: the next check makes up for a failed one. */
 const { checkTransmission } = proxyActivities<Pick<MessageActivities, 'checkTransmission'>>({
+  taskQueue: TASK_QUEUES.partners,
   startToCloseTimeout: '1 minute',
   heartbeatTimeout: '15 seconds',
   retry: { initialInterval: '2 seconds', maximumInterval: '1 minute', maximumAttempts: 5 },
