@@ -33,13 +33,14 @@ beforeAll(async () => {
   client = new Client({ connection: await openConnection({ address }), namespace, dataConverter });
   const native = await NativeConnection.connect({ address });
   let handedOver = 0;
-  const [worker] = await createWorkers({
+  const workers = await createWorkers({
     connection: native,
     namespace,
     dataConverter,
     workflowBundle: await workflowBundle(),
     activities: {
-      exchange: {
+      exchange: { none: () => undefined },
+      partners: {
         transmitMessage: async () => {
           handedOver += 1;
           return { state: 'waiting' };
@@ -47,11 +48,11 @@ beforeAll(async () => {
       },
     },
   });
-  const running = worker?.run();
+  const running = workers.map((worker) => worker.run());
   for (const messageId of ['a', 'b', 'c']) await start(WORKFLOW_TYPES.messageTransmission, messageId);
   await vi.waitFor(() => expect(handedOver).toBe(3), WAIT);
-  worker?.shutdown();
-  await running;
+  for (const worker of workers) worker.shutdown();
+  await Promise.all(running);
   await native.close();
   // Nothing has run of this one.
   await start(WORKFLOW_TYPES.dischargeFollowUp, 'd');

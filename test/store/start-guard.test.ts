@@ -1,8 +1,10 @@
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { SourceStepInput } from '../../src/contract/network-query-steps.ts';
+import type { Store } from '../../src/exchange/platform/database/database.ts';
 import {
   createStartGuard,
   ProcessEndedTooOften,
@@ -38,7 +40,7 @@ const startsOf = (name: string) =>
 
 /** Begins work in a process of its own that ends before the work does. */
 async function beginAndDie(name: string, progress = ''): Promise<void> {
-  const guard = createStartGuard(environment.store);
+  const guard = createStartGuard(environment.store, randomUUID());
   await new Promise<void>((begun, failed) => {
     const dies = () => {
       begun();
@@ -91,7 +93,7 @@ test('innocent work beside it is not given up with it', async () => {
   const ended = new Map<string, string>();
   for (let life = 0; life < 4 * STARTS_MAX && ended.size < names.length; life += 1)
     await liveOnce(
-      createStartGuard(environment.store),
+      createStartGuard(environment.store, randomUUID()),
       names.filter((name) => !ended.has(name)),
       ended,
     );
@@ -112,6 +114,43 @@ test('work that was stopped while it waited for its turn does not begin', async 
   );
   await expect(run).rejects.toThrow('stopped');
   expect(await startsOf('stopped')).toBe(STARTS_IN_COMPANY);
+});
+
+describe('when PostgreSQL goes away while work is done', () => {
+  /** A guard whose process loses PostgreSQL as often as `times` says, each time while it works. */
+  function losing(times: number) {
+    let [left, isAway] = [times, false];
+    const asAccount: Store['asAccount'] = (...args) =>
+      isAway ? Promise.reject(new Error('PostgreSQL is away')) : environment.store.asAccount(...args);
+    const guard = createStartGuard({ asAccount }, randomUUID());
+    return async (name: string) => {
+      isAway = false;
+      return guard.run({ accountId, name, progress: '' }, never, async () => {
+        isAway = left-- > 0;
+        if (isAway) throw new Error('PostgreSQL is away');
+        return 'done';
+      });
+    };
+  }
+
+  test('its end is not taken for the end of the process, however often that happens', async () => {
+    const run = losing(2 * STARTS_MAX);
+    for (let each = 0; each < 2 * STARTS_MAX; each += 1)
+      await expect(run('away')).rejects.toThrow('PostgreSQL is away');
+    expect(await run('away')).toBe('done');
+    expect(await startsOf('away')).toBe(0);
+  });
+
+  test('each process removes its own count when PostgreSQL is back, and only that', async () => {
+    await beginAndDie('back');
+    for (let each = 0; each < 2; each += 1) {
+      const run = losing(1);
+      await expect(run('back')).rejects.toThrow('PostgreSQL is away');
+      expect(await startsOf('back')).toBe(2);
+      expect(await run('something else')).toBe('done');
+      await vi.waitFor(async () => expect(await startsOf('back')).toBe(1), { timeout: 30_000 });
+    }
+  });
 });
 
 /** All of it at once in one process: until everything has ended, or until the deadly work takes the process with it. */

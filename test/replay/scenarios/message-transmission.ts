@@ -15,12 +15,14 @@ const run = (activities: Partial<MessageActivities>): Scenario => ({
   workflowId: messageTransmissionWorkflowId(REQUEST_ID),
   args: [{ accountId: ACCOUNT_ID, messageId: REQUEST_ID } satisfies MessageTransmissionInput],
   activities: {
-    exchange: {
+    partners: {
       transmitMessage: inTurn<TransmissionStep>({ state: 'completed' }),
       checkTransmission: inTurn<TransmissionStep>({ state: 'completed' }),
-      failTransmission: async ({ reason }) => ({ state: 'failed', reason }),
       ...activities,
-    } satisfies MessageActivities,
+    } satisfies Partial<MessageActivities>,
+    exchange: {
+      failTransmission: async ({ reason }) => ({ state: 'failed', reason }),
+    } satisfies Partial<MessageActivities>,
   },
 });
 

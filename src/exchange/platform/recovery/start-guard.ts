@@ -1,6 +1,13 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Store } from '../database/database.ts';
-import { type CountedWork, deleteOldStarts, deleteStarts, recordStart } from './activity-start-store.ts';
+import {
+  type CountedWork,
+  deleteOldStarts,
+  deleteStarts,
+  deleteStartsBy,
+  recordStart,
+} from './activity-start-store.ts';
 import { type Recovery, removalRecovery } from './recovery.ts';
 
 /** After this many starts without an end, suspect work runs one piece at a time. */
@@ -29,13 +36,19 @@ export interface StartGuard {
   ): Promise<T>;
 }
 
+/** How often a process tries again to remove itself from counts that it could not delete, because PostgreSQL was away. */
+const FORGET_AGAIN_MS = 5_000;
+const THIS_PROCESS = randomUUID();
+
 /**
  * Creates the guard of a process. Starts are counted in PostgreSQL before the work begins, and the count is deleted when the
  * work ends in any way. A crash leaves counts of all work that ran in the process; therefore suspect work then runs one piece
  * at a time, and is counted only when it runs, so that innocent work completes.
  */
-export function createStartGuard(store: Pick<Store, 'asAccount'>): StartGuard {
+export function createStartGuard(store: Pick<Store, 'asAccount'>, by = THIS_PROCESS): StartGuard {
   let turn: Promise<unknown> = Promise.resolve();
+  /** Work that has ended here and is still counted, with its account. */
+  const remembered = new Map<string, string>();
 
   function alone<T>(work: () => Promise<T>): Promise<T> {
     const result = turn.then(work);
@@ -47,13 +60,17 @@ export function createStartGuard(store: Pick<Store, 'asAccount'>): StartGuard {
   return {
     async run({ accountId, ...counted }, signal, work) {
       const mayStart = (startsMax: number) =>
-        store.asAccount(accountId, (tx) => recordStart(tx, counted, startsMax));
+        store.asAccount(accountId, (tx) => recordStart(tx, { ...counted, by }, startsMax));
+      remembered.delete(counted.name);
       const runToEnd = async () => {
         try {
           return await work();
         } finally {
-          // If this fails, the count stays, which is harmless; the result of the work must not be lost.
-          await forget(accountId, counted.name).catch(() => undefined);
+          // If this fails, the count is removed later; the result of the work must not be lost.
+          await forget(accountId, counted.name).catch(() => {
+            if (remembered.size === 0) setTimeout(forgetAgain, FORGET_AGAIN_MS).unref();
+            remembered.set(counted.name, accountId);
+          });
         }
       };
       if (await mayStart(STARTS_IN_COMPANY)) return runToEnd();
@@ -68,6 +85,17 @@ export function createStartGuard(store: Pick<Store, 'asAccount'>): StartGuard {
 
   function forget(accountId: string, name: string): Promise<void> {
     return store.asAccount(accountId, (tx) => deleteStarts(tx, name));
+  }
+
+  async function forgetAgain(): Promise<void> {
+    for (const [name, accountId] of remembered) {
+      const removed = store.asAccount(accountId, (tx) => deleteStartsBy(tx, name, by));
+      await removed.then(
+        () => remembered.delete(name),
+        () => undefined,
+      );
+    }
+    if (remembered.size > 0) setTimeout(forgetAgain, FORGET_AGAIN_MS).unref();
   }
 }
 

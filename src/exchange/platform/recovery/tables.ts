@@ -1,7 +1,9 @@
 import type { Generated } from 'kysely';
+import type { ReconcilePart } from '../../../contract/reconcile-workflow.ts';
 import type { Instant } from '../database/columns.ts';
 
 export interface ReconcileStateTables {
+  reconcile_pause: { part: ReconcilePart; paused_at: Generated<Date>; paused_by: string; reason: string };
   reconcile_state: {
     only_row: Generated<boolean>;
     rounds: number;
@@ -15,6 +17,7 @@ export interface ActivityStartTables {
     work: string;
     progress: string;
     starts: Generated<number>;
+    processes: Generated<string[]>;
     started_at: Instant;
   };
 }
