@@ -41,3 +41,6 @@ export const SOURCE_FAILURE_TYPES = {
   /** The attempt has already ended, or another run continues it. */
   superseded: 'SourceAttemptSuperseded',
 } as const;
+
+/** Failure types of a step that could not work because a part of the exchange was away. Detail: since when, ISO 8601. */
+export const OUR_OUTAGE_TYPES = { database: 'OurDatabaseAway', 'file store': 'OurFileStoreAway' } as const;

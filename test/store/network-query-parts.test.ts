@@ -326,6 +326,25 @@ describe('a connection that fails for a while', () => {
     expect(cancelled).toEqual([{ url: 'job-1' }]);
   });
 
+  test('is looked at once more before it fails: an answer that lies ready is kept', async () => {
+    const cancelled: unknown[] = [];
+    const { ask, poll, step, servers } = await query({
+      Alpha: answering(result('1', 'sugar')),
+      Beta: { begin: async () => ({ kind: 'accepted', job: { url: 'job-1' } }) },
+    });
+    await ask();
+    servers.Beta = {
+      poll: async () => ({ kind: 'ready', pages: sourceOf([page([result('2', 'salt')])]).pagesFrom(0) }),
+      cancel: async (handle) => void cancelled.push(handle),
+    };
+    await environment.store.asAccount(accountId, (tx) =>
+      sql`update network_query_attempt set started_at = now() - interval '47 hours'
+        where query_id = ${step.requestId}`.execute(tx.db),
+    );
+    expect(await poll()).toMatchObject({ state: 'completed', resources: 2 });
+    expect(cancelled).toEqual([]);
+  });
+
   test('fails before the deadline of the source, so that the answers of the others are kept', async () => {
     const cancelled: unknown[] = [];
     const job = { url: 'https://beta.example.org/job/1' };
@@ -334,7 +353,10 @@ describe('a connection that fails for a while', () => {
       Beta: { begin: async () => ({ kind: 'accepted', job }) },
     });
     await ask();
-    servers.Beta = { cancel: async (handle) => void cancelled.push(handle) };
+    servers.Beta = {
+      poll: async (handle) => ({ kind: 'pending', job: handle }),
+      cancel: async (handle) => void cancelled.push(handle),
+    };
     await environment.store.asAccount(accountId, (tx) =>
       sql`update network_query_attempt set started_at = now() - interval '47 hours'
         where query_id = ${step.requestId}`.execute(tx.db),

@@ -1,6 +1,14 @@
+import { ApplicationFailure } from '@temporalio/common';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { SOURCE_FAILURE_TYPES as TYPES } from '../../src/contract/network-query-steps.ts';
-import { NETWORK_QUERY_MESSAGES as MESSAGES } from '../../src/contract/network-query-workflow.ts';
+import {
+  OUR_OUTAGE_TYPES,
+  type SourceStep,
+  SOURCE_FAILURE_TYPES as TYPES,
+} from '../../src/contract/network-query-steps.ts';
+import {
+  NETWORK_QUERY_MESSAGES as MESSAGES,
+  SOURCE_STEERING,
+} from '../../src/contract/network-query-workflow.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
 import {
   callBack,
@@ -219,6 +227,67 @@ describe('a source that takes the request', () => {
     expect(failures[0]?.retryAfterMs).toBeUndefined();
     expect(calls('collect', source).length).toBeGreaterThan(20);
     expect(calls('collect', source).length).toBeLessThan(200);
+  });
+
+  test('is looked at once more at the deadline: an answer that lies ready then is kept', async () => {
+    const looks = (): Promise<SourceStep> =>
+      skipping.now().then((now) => (now >= deadlineAt ? completed(7) : waiting()));
+    const { activities, calls } = scriptedSources({
+      ask: { 'pharmacy/1': [waiting()] },
+      collect: { 'pharmacy/1': [looks] },
+    });
+    let deadlineAt = Number.POSITIVE_INFINITY;
+    await skipping.withActivities(activities, async () => {
+      deadlineAt = (await skipping.now()) + SOURCE_STEERING.pharmacy.deadlineMs;
+      const run = await skipping.startQuery(['pharmacy']);
+      expect(await run.result()).toMatchObject({ status: 'completed', sources: [{ resources: 7 }] });
+    });
+    expect(calls('collect', 'pharmacy').length).toBeGreaterThan(20);
+  });
+
+  describe('while our database is away across the deadline', () => {
+    const since = '2026-11-22T14:02:00.000Z';
+    const away = ApplicationFailure.create({
+      message: 'Our database is away',
+      type: OUR_OUTAGE_TYPES.database,
+      details: [since],
+    });
+    /** Away until an hour after the deadline; then the source answers so. */
+    const answersAfterwards = (answer: SourceStep) => {
+      let backAt = Number.POSITIVE_INFINITY;
+      const collect = async (): Promise<SourceStep> => {
+        const now = await skipping.now();
+        if (backAt === Number.POSITIVE_INFINITY)
+          backAt = now + SOURCE_STEERING.pharmacy.deadlineMs + 3_600_000;
+        if (now < backAt) throw away;
+        return answer;
+      };
+      return { ask: { 'pharmacy/1': [waiting()] }, collect: { 'pharmacy/1': [collect] } };
+    };
+
+    test('an answer that lies ready is fetched when it is back', async () => {
+      const { result, failures } = await runToEnd(['pharmacy'], answersAfterwards(completed(3)));
+      expect(result).toMatchObject({ status: 'completed', sources: [{ attempt: 1, resources: 3 }] });
+      expect(failures).toEqual([]);
+    });
+
+    test('a source that has no answer then ends, and the reason says that it was our database', async () => {
+      const { result } = await runToEnd(['pharmacy'], answersAfterwards(waiting()));
+      expect(result.sources[0]?.reason).toMatch(
+        /^No answer within 6 hours; our database was away from 2026-11-22 14:02 UTC to \d{4}-\d\d-\d\d \d\d:\d\d UTC$/,
+      );
+    });
+
+    test('and for another day the query ends, because of our database', async () => {
+      const { result } = await runToEnd(['pharmacy'], {
+        ask: { 'pharmacy/1': [waiting()] },
+        collect: { 'pharmacy/1': [away] },
+      });
+      expect(result).toMatchObject({ status: 'failed' });
+      expect(result.sources[0]?.reason).toMatch(
+        /^The exchange could not fetch the answer: our database was away from 2026-11-22 14:02 UTC to /,
+      );
+    });
   });
 
   test('and then fails it is tried again as a new attempt, which has its own callback', async () => {

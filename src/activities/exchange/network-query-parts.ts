@@ -85,12 +85,22 @@ async function workOnPart(
     .connector(accountId, part.id, purposeOf(attempt))
     .catch(failureOnly);
   if (connector instanceof SourceFailure) return afterFailure(deps, partStep, part, connector);
-  if (Date.now() - attempt.startedAt.getTime() >= partDeadlineMs(source)) {
+  const isOver = Date.now() - attempt.startedAt.getTime() >= partDeadlineMs(source);
+  const giveUp = async (lastFailure?: string) => {
     await cancelPart(connector, part);
-    return afterFailure(deps, partStep, part, new SourceFailure('refused', noAnswerWithin(source)));
-  }
+    const why = lastFailure === undefined ? '' : `; the last call failed: ${lastFailure}`;
+    return afterFailure(deps, partStep, part, new SourceFailure('refused', noAnswerWithin(source) + why));
+  };
+  // What has accepted the request may have its answer ready, if only we were away: it is looked at once more.
+  if (isOver && job === null && cursor === null && !isCollected) return giveUp();
   const ofPart = { ...attempt, job, cursor, isCollected, pages, resources, failedCalls };
   const called = await deps.call(partStep, ofPart, connector, work, signal);
+  if (isOver && called.kind === 'held') return giveUp(called.reason);
+  if (isOver && called.kind === 'done' && called.result.state === 'waiting') return giveUp();
+  if (isOver && called.kind === 'failed' && isTemporary(called.failure.kind)) {
+    const wait = await afterFailure(deps, partStep, part, called.failure);
+    return wait?.isShort === true ? wait : giveUp(called.failure.message);
+  }
   switch (called.kind) {
     case 'done':
       return called.result.state === 'waiting' ? { afterMs: called.result.retryAfterMs } : undefined;

@@ -1,13 +1,15 @@
 import { ApplicationFailure } from '@temporalio/activity';
-import { SOURCE_FAILURE_TYPES } from '../../contract/network-query-steps.ts';
+import { OUR_OUTAGE_TYPES, SOURCE_FAILURE_TYPES } from '../../contract/network-query-steps.ts';
 import { AttemptSuperseded } from '../../exchange/network-query/collect.ts';
 import type { NextTry } from '../../exchange/network-query/failed-calls.ts';
 import { QueryGone } from '../../exchange/network-query/open-attempt.ts';
+import { isConnectionFault } from '../../exchange/platform/http/errors.ts';
 import {
   type SourceFailure,
   type SourceFailureKind,
   StoredByAnotherBuild,
 } from '../../exchange/sources/connector.ts';
+import { BlobStoreUnavailableError } from '../../shared/blobs/blob-store.ts';
 
 const OTHER_BUILD_RETRY_MS = 5_000;
 
@@ -25,7 +27,27 @@ export function describeFailure(error: unknown): unknown {
       type: error.name,
       nextRetryDelay: OTHER_BUILD_RETRY_MS,
     });
+  if (error instanceof BlobStoreUnavailableError) return ourOutage('file store', error);
+  if (error instanceof Error && isConnectionFault(error)) return ourOutage('database', error);
   return error;
+}
+
+/** Failures that follow each other within this time, longer than a step waits before it is repeated, are one outage. */
+const ONE_OUTAGE_MS = 10 * 60_000;
+const outages = new Map<string, { since: number; lastAt: number }>();
+
+/** Names the part of the exchange that is away, and since when it has been for this process. */
+function ourOutage(part: keyof typeof OUR_OUTAGE_TYPES, cause: Error): ApplicationFailure {
+  const now = Date.now();
+  const known = outages.get(part);
+  const since = known !== undefined && now - known.lastAt < ONE_OUTAGE_MS ? known.since : now;
+  outages.set(part, { since, lastAt: now });
+  return ApplicationFailure.create({
+    message: `Our ${part} is away`,
+    type: OUR_OUTAGE_TYPES[part],
+    details: [new Date(since).toISOString()],
+    cause,
+  });
 }
 
 const TYPE_OF_KIND: Record<SourceFailureKind, string> = {

@@ -17,6 +17,7 @@ import type { NetworkQueryInput, SourceWait } from '../../../contract/network-qu
 import type { SourceType } from '../../../contract/primitives.ts';
 import { recordActivities, sourceActivities } from './activities.ts';
 import type { Continuation } from './continuation.ts';
+import { LAST_LOOK_MS, mayLookAgain, ourOutage, ranOutOfTime } from './last-look.ts';
 import type { QueryProgress } from './progress.ts';
 import { callbackPaceMs, pollDelayMs, SOURCE_POLICIES, steeringOf } from './source-policy.ts';
 
@@ -86,6 +87,7 @@ const newWait = (firstAttempt: number, deadlineMs: number): SourceWait => ({
   earlyCallbacks: 0,
 });
 
+/** Asks the source and waits for its answer until the deadline. Before it gives up, it looks a last time. */
 async function runAttempt(
   step: SourceStepInput,
   progress: QueryProgress,
@@ -93,6 +95,46 @@ async function runAttempt(
   deadlineMs: number,
   continuation: Continuation,
 ): Promise<AttemptOutcome> {
+  const ended = await untilDeadline(step, progress, wait, deadlineMs, continuation).catch(
+    (error: unknown): Silence => {
+      if (ranOutOfTime(error)) return { kind: 'silent', error };
+      throw error;
+    },
+  );
+  if (ended.kind !== 'silent') return ended;
+  if (!mayLookAgain()) {
+    if (ended.error !== undefined) throw ended.error;
+    return noAnswerWithin(deadlineMs, ended.lastFailure);
+  }
+  const { source, attempt } = step;
+  progress.change(source, { state: 'collecting', reason: undefined, nextTryAt: undefined });
+  const summary = `${source}, attempt ${attempt}: a last look`;
+  const answer = await sourceActivities(source, LAST_LOOK_MS, summary).collectSource(step);
+  if (answer.state === 'completed') return completedBy(answer);
+  const lastFailure = answer.held?.reason ?? ended.lastFailure;
+  return noAnswerWithin(deadlineMs, lastFailure, ourOutage(ended.error));
+}
+
+/** The deadline has passed. `error`: a step was still being repeated then. */
+interface Silence {
+  kind: 'silent';
+  lastFailure?: string;
+  error?: Error;
+}
+
+const completedBy = ({ resources, note }: Extract<SourceStep, { state: 'completed' }>): AttemptOutcome => ({
+  kind: 'completed',
+  resources,
+  note,
+});
+
+async function untilDeadline(
+  step: SourceStepInput,
+  progress: QueryProgress,
+  wait: SourceWait,
+  deadlineMs: number,
+  continuation: Continuation,
+): Promise<AttemptOutcome | Silence> {
   const { source, attempt } = step;
   const { deadlineAt } = wait;
   const policy = SOURCE_POLICIES[source];
@@ -116,20 +158,27 @@ async function runAttempt(
     const called = await callbackWithin(step, progress, untilAt - Date.now(), continuation);
     if (continuation.isDue) await continuation.park(source, wait);
     if (called) wait.earlyCallbacks += 1;
-    if (!called && Date.now() >= deadlineAt) return noAnswerWithin(deadlineMs, held?.reason);
+    if (!called && Date.now() >= deadlineAt) return { kind: 'silent', lastFailure: held?.reason };
     progress.change(source, { state: 'collecting', reason: undefined, nextTryAt: undefined });
     answer = await sourceActivities(source, Math.max(deadlineAt - Date.now(), 60_000), summary).collectSource(
       step,
     );
   }
-  return { kind: 'completed', resources: answer.resources, note: answer.note };
+  return completedBy(answer);
 }
 
-/** @param lastFailure why the last call to the source failed, if it did */
-function noAnswerWithin(deadlineMs: number, lastFailure?: string): AttemptOutcome {
+/**
+ * @param lastFailure why the last call to the source failed, if it did
+ * @param outage which part of the exchange was away when the deadline passed, if one was
+ */
+function noAnswerWithin(deadlineMs: number, lastFailure?: string, outage?: string): AttemptOutcome {
   const days = deadlineMs / 86_400_000;
   const within = `No answer within ${days >= 1 ? `${days} days` : `${days * 24} hours`}`;
-  const reason = lastFailure === undefined ? within : `${within}; the last call failed: ${lastFailure}`;
+  const reason = [
+    within,
+    ...(lastFailure === undefined ? [] : [`the last call failed: ${lastFailure}`]),
+    ...(outage === undefined ? [] : [outage]),
+  ].join('; ');
   return { kind: 'failed', reason, furtherAttemptUseful: false, abandoned: true };
 }
 
@@ -170,6 +219,11 @@ function toOutcome(error: unknown, cancelReason: () => string): AttemptOutcome {
     return { kind: 'failed', reason: cancelReason(), furtherAttemptUseful: false, abandoned: true };
   }
   const cause = error instanceof ActivityFailure ? error.cause : error;
+  const outage = ourOutage(cause);
+  if (outage !== undefined) {
+    const reason = `The exchange could not fetch the answer: ${outage}`;
+    return { kind: 'failed', reason, furtherAttemptUseful: false, abandoned: true };
+  }
   if (cause instanceof ApplicationFailure) {
     const { type } = cause;
     const furtherAttemptUseful =

@@ -1,0 +1,36 @@
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  isCancellation,
+  patched,
+  TimeoutFailure,
+} from '@temporalio/workflow';
+import { OUR_OUTAGE_TYPES } from '../../../contract/network-query-steps.ts';
+import { minuteOf } from '../../../lib/utc-time.ts';
+
+/**
+ * A last look at a source that may have its answer ready is repeated for so long while a part of the exchange is away. A source
+ * that does not answer ends it at once.
+ */
+export const LAST_LOOK_MS = 24 * 60 * 60_000;
+
+/** Runs of earlier versions end at the deadline without a last look. */
+export const mayLookAgain = (): boolean => patched('last-look');
+
+/** Whether a step was still being repeated when its time was up, so that the source may have an answer by now. */
+export const ranOutOfTime = (error: unknown): error is ActivityFailure =>
+  error instanceof ActivityFailure &&
+  !isCancellation(error) &&
+  (error.retryState === 'TIMEOUT' || error.cause instanceof TimeoutFailure);
+
+/** Which part of the exchange kept a step from ending, and from when to now, in words for callers; undefined: none. */
+export function ourOutage(error: unknown): string | undefined {
+  if (error instanceof ApplicationFailure) {
+    const [part] = Object.entries(OUR_OUTAGE_TYPES).find(([, type]) => type === error.type) ?? [];
+    const [since] = error.details ?? [];
+    if (part !== undefined && typeof since === 'string')
+      return `our ${part} was away from ${minuteOf(since)} to ${minuteOf(new Date())}`;
+  }
+  // A timeout has the failure of the last try as its cause.
+  return error instanceof Error && error.cause !== undefined ? ourOutage(error.cause) : undefined;
+}
