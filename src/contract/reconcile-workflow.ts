@@ -1,3 +1,7 @@
+/** What reconcile does: it deletes what is past its time or belongs to nothing, and heals (everything else). */
+export const RECONCILE_PARTS = ['deleting', 'healing'] as const;
+export type ReconcilePart = (typeof RECONCILE_PARTS)[number];
+
 /** What one round of reconcile did for one kind of work. */
 export interface KindReconciled {
   /** Unfinished items that were found. */
@@ -25,12 +29,15 @@ export interface Reconciled extends ReconcilePosition {
   kinds: Record<string, KindReconciled>;
   /** Set if the rounds known to PostgreSQL and to the workflow differ; then all open work is looked at again. */
   suspicion?: RestoreSuspicion;
+  /** Parts that an operator has paused. Absent: none. */
+  paused?: ReconcilePart[];
   /** Some kind has more to do, so that the next round should follow at once. */
   isBehind: boolean;
 }
 
 export interface ReconcileLoopInput {
   intervalMs: number;
+  /** Begin with a pause of all parts, as ordered before pauses were in PostgreSQL. */
   isPaused?: boolean;
   /** The result of the last round, when the workflow continues as new. */
   last?: Reconciled;
@@ -39,6 +46,7 @@ export interface ReconcileLoopInput {
 /** Public state of `reconcileLoop`. */
 export interface ReconcileLoopStatus {
   intervalMs: number;
+  /** All parts are paused, or will be before the next round. */
   isPaused: boolean;
   /** ISO 8601. */
   lastRoundAt?: string;
@@ -51,6 +59,7 @@ export const RECONCILE_LOOP_MESSAGES = {
   status: 'status',
   /** Makes a round now, and sets the interval in milliseconds. */
   roundDue: 'roundDue',
+  /** Pauses all parts; to pause one of them: `npm run admin -- reconcile pause`. */
   pause: 'pause',
   resume: 'resume',
 } as const;

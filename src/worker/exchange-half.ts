@@ -53,6 +53,7 @@ export async function openExchangeHalf({ logger, temporal, metrics }: HalfDeps):
     logger,
   });
   const reconcile = createReconcileActivities({
+    store,
     reconciler: createReconciler({
       roundCount: createRoundCount(store),
       recoveries: [

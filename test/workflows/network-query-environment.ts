@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle, WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client';
-import { ApplicationFailure } from '@temporalio/common';
+import { ApplicationFailure, type Duration } from '@temporalio/common';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { ConsolidatedActivities } from '../../src/activities/exchange/consolidated-query.ts';
 import type { FollowUpActivities } from '../../src/activities/exchange/discharge-follow-up.ts';
@@ -50,6 +50,7 @@ const ACTIVITY_NAMES = [
   'deliverEvent',
   'deliverDue',
   'reconcileLeftOvers',
+  'setReconcilePaused',
   'askAfterDischarge',
   'lookAfterDischarge',
   'endFollowUp',
@@ -129,6 +130,8 @@ export async function createTimeSkippingEnvironment({ servesBackground = true } 
       await eventually(async () => (await handle.describe()).raw.pendingActivities?.length === 0);
       await handle.terminate();
     },
+    /** Lets the server's clock leap. */
+    sleep: (duration: Duration) => environment.sleep(duration),
     async close() {
       for (const worker of workers) worker.shutdown();
       await Promise.all(running);

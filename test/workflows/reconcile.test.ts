@@ -1,7 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { WorkflowContinuedAsNewError, type WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
+import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  createReconcileActivities,
+  type ReconcileActivities,
+} from '../../src/activities/exchange/reconcile.ts';
 import {
   RECONCILE_LOOP_MESSAGES as MESSAGES,
   type Reconciled,
@@ -9,7 +14,16 @@ import {
   type ReconcileLoopStatus,
   type ReconcilePosition,
 } from '../../src/contract/reconcile-workflow.ts';
-import { TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
+import { RECONCILE_WORKFLOW_ID, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
+import { pauseReconcileCommand, resumeReconcileCommand } from '../../src/exchange/admin/reconcile.ts';
+import { findingsOf } from '../../src/exchange/operations/findings.ts';
+import { readOperationsReport } from '../../src/exchange/operations/read-report.ts';
+import { createStore } from '../../src/exchange/platform/database/database.ts';
+import { keepReconcileLoop } from '../../src/exchange/platform/recovery/reconcile-loop.ts';
+import { createRoundCount } from '../../src/exchange/platform/recovery/reconcile-state-store.ts';
+import { createReconciler } from '../../src/exchange/platform/recovery/reconciler.ts';
+import { deleting, type Recovery } from '../../src/exchange/platform/recovery/recovery.ts';
+import { createTestDatabase } from '../support/postgres.ts';
 import { createTimeSkippingEnvironment, eventually, type TimeSkipping } from './network-query-environment.ts';
 
 let skipping: TimeSkipping;
@@ -38,6 +52,7 @@ describe('the loop', () => {
     rounds: (round: number) => Reconciled | Error,
     use: (loop: WorkflowHandle, made: (ReconcilePosition | undefined)[]) => Promise<void>,
     input: Partial<ReconcileLoopInput> = {},
+    others: Partial<ReconcileActivities> = {},
   ): Promise<void> {
     const made: (ReconcilePosition | undefined)[] = [];
     const reconcileLeftOvers = async (last?: ReconcilePosition) => {
@@ -46,7 +61,7 @@ describe('the loop', () => {
       if (result instanceof Error) throw result;
       return result;
     };
-    await skipping.withActivities({ reconcileLeftOvers }, async () => {
+    await skipping.withActivities({ reconcileLeftOvers, ...others }, async () => {
       const loop = await skipping.client.workflow.start(WORKFLOW_TYPES.reconcileLoop, {
         taskQueue: TASK_QUEUES.exchange,
         workflowId: randomUUID(),
@@ -102,17 +117,22 @@ describe('the loop', () => {
     );
   });
 
-  test('makes no round while it is paused, also after it has continued as new', async () => {
+  test('writes a pause, and its end, into PostgreSQL before the next round, also those of earlier versions', async () => {
+    const ordered: (boolean | string)[] = [];
+    const setReconcilePaused = async (isPaused: boolean) => void ordered.push(isPaused);
     await withLoop(
-      () => quiet,
-      async (loop, made) => {
-        await loop.signal(MESSAGES.roundDue, HOUR_MS);
-        await eventually(async () => (await statusOf(loop)).isPaused);
-        expect(made).toEqual([]);
+      () => ({ ...quiet, ...(ordered.at(-1) === true ? { paused: ['deleting', 'healing'] } : {}) }),
+      async (loop) => {
+        await eventually(async () => (await statusOf(loop)).lastRoundAt !== undefined);
+        expect(await statusOf(loop)).toMatchObject({ isPaused: true });
         await loop.signal(MESSAGES.resume);
-        await eventually(() => made.length === 1);
+        await eventually(async () => (await statusOf(loop)).last?.paused === undefined);
+        await loop.signal(MESSAGES.pause);
+        await eventually(async () => (await statusOf(loop)).last?.paused?.length === 2);
+        expect(ordered).toEqual([true, false, true]);
       },
       { isPaused: true },
+      { setReconcilePaused },
     );
   });
 
@@ -152,4 +172,72 @@ test('the loop makes its rounds also where no worker does background work', asyn
   } finally {
     await withoutBackground.close();
   }
+});
+
+describe('a pause of deleting', () => {
+  const hour = async (count: number) => skipping.sleep(`${count} hours`);
+
+  test('holds for 36 hours, through new runs, restarts and terminations, while healing goes on', async () => {
+    const { databaseUrl, drop } = await createTestDatabase();
+    const store = createStore({ databaseUrl, poolMax: 2 });
+    const done = { heals: 0, deletes: 0 };
+    const counting = (name: keyof typeof done): Recovery => ({
+      name,
+      async takeUp() {
+        done[name] += 1;
+        return { found: 0, healed: 0, failures: [] };
+      },
+    });
+    const activities = createReconcileActivities({
+      store,
+      reconciler: createReconciler({
+        roundCount: createRoundCount(store),
+        recoveries: [counting('heals'), deleting(counting('deletes'))],
+        isImporting: async () => false,
+        logger: pino({ level: 'silent' }),
+      }),
+    });
+    const intervalSeconds = 30 * 60;
+    const loop = skipping.client.workflow.getHandle(RECONCILE_WORKFLOW_ID);
+    const keep = () =>
+      keepReconcileLoop(
+        { temporal: skipping.client, logger: pino({ level: 'silent' }) },
+        { intervalSeconds, checkEveryMs: 100 },
+      );
+    let stop: (() => void) | undefined;
+    await pauseReconcileCommand({ store }, 'deleting', { by: 'Ops', reason: 'restored from Monday' });
+    try {
+      await skipping.withActivities(activities, async () => {
+        stop = keep();
+        await eventually(() => done.heals >= 1);
+        const runs = new Set([(await loop.describe()).runId]);
+        for (let hours = 0; hours < 36; hours += 6) {
+          await hour(6);
+          if (hours === 18) {
+            await skipping.terminate(RECONCILE_WORKFLOW_ID);
+            await eventually(async () => (await loop.describe()).status.name === 'RUNNING');
+          }
+          runs.add((await loop.describe()).runId);
+        }
+        expect(runs.size).toBeGreaterThanOrEqual(3);
+        expect(done.heals).toBeGreaterThan(36);
+        expect(done.deletes).toBe(0);
+        expect(await loop.query<ReconcileLoopStatus>(MESSAGES.status)).toMatchObject({
+          isPaused: false,
+          last: { paused: ['deleting'] },
+        });
+        expect(findingsOf(await readOperationsReport(store), [])).toContainEqual(
+          expect.objectContaining({ kind: 'paused', help: 'npm run admin -- reconcile resume deleting' }),
+        );
+        await resumeReconcileCommand({ store }, 'deleting');
+        await hour(1);
+        await eventually(() => done.deletes >= 1);
+      });
+    } finally {
+      stop?.();
+      await skipping.terminate(RECONCILE_WORKFLOW_ID).catch(() => undefined);
+      await store.close();
+      await drop();
+    }
+  });
 });

@@ -26,6 +26,7 @@ import { revokeEmbedTokenCommand } from './embed-tokens.ts';
 import { createFacilityCommand, listFacilitiesCommand } from './facilities.ts';
 import { liftHoldCommand, listHoldsCommand, placeHoldCommand } from './holds.ts';
 import { createKeyCommand, listKeysCommand, revokeKeyCommand } from './keys.ts';
+import { listReconcileCommand, pauseReconcileCommand, resumeReconcileCommand } from './reconcile.ts';
 import { retentionReportCommand, runRetentionCommand, setRetentionCommand } from './retention.ts';
 import { listSigningKeysCommand, rotateSigningKeysCommand } from './signing-keys.ts';
 import { listSourcesCommand, pauseSourceCommand, resumeSourceCommand } from './sources.ts';
@@ -62,6 +63,9 @@ const COMMANDS: Readonly<Record<Exclude<keyof typeof table.commands, 'blobs copy
   'sources list': listSourcesCommand,
   'sources pause': pauseSourceCommand,
   'sources resume': resumeSourceCommand,
+  'reconcile list': listReconcileCommand,
+  'reconcile pause': pauseReconcileCommand,
+  'reconcile resume': resumeReconcileCommand,
   'connections create': createConnectionCommand,
   'connections list': (target, { account }) => listConnectionsCommand(target, account),
   'connections show': showConnectionCommand,

@@ -70,9 +70,9 @@ async function requireSource(tx: SystemTx, source: string): Promise<void> {
     throw new AdminError(`"${source}" is not a source; expected one of ${[...known].join(', ')}`);
 }
 
-/** A source serves every account, so the audit of each one records the change. */
-async function auditEverywhere(tx: SystemTx, operation: string, source: string): Promise<void> {
-  for (const { id } of await listAccounts(tx)) await auditAdmin(tx, id, operation, source);
+/** What concerns every account is recorded in the audit of each one. */
+export async function auditEverywhere(tx: SystemTx, operation: string, subject: string): Promise<void> {
+  for (const { id } of await listAccounts(tx)) await auditAdmin(tx, id, operation, subject);
 }
 
 function checkedText(option: string, text: string): string {

@@ -2,7 +2,7 @@ import { BULK_END_REASONS } from '../../contract/bulk-create-steps.ts';
 import type { Logger } from '../../lib/logger.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store } from '../platform/database/database.ts';
-import { itemRecovery, type Recovery } from '../platform/recovery/recovery.ts';
+import { deleting, itemRecovery, type Recovery } from '../platform/recovery/recovery.ts';
 import { clearParts, listParts } from './chunk-store.ts';
 import type { BulkLauncher } from './launcher.ts';
 import {
@@ -65,21 +65,23 @@ export function bulkCreateRecoveries(deps: BulkRecoveryDeps): Recovery[] {
  * was never joined. Hash and size of the upload stay with the request.
  */
 export function uploadRetention({ store, blobs, logger }: BulkRecoveryDeps): Recovery {
-  return itemRecovery({
-    name: 'uploads past their retention',
-    find: (limit) =>
-      store.asSystem((tx) => uploadsToDelete(tx, { endedBeforeDays: UPLOAD_RETENTION_DAYS, limit })),
-    async heal({ accountId, requestId, ref }) {
-      const parts = await store.asAccount(accountId, (tx) => listParts(tx, requestId));
-      for (const { part } of parts) if (part !== null) await blobs.delete(part.ref);
-      await blobs.delete(ref);
-      await store.asAccount(accountId, async (tx) => {
-        await clearParts(tx, requestId);
-        await deleteTrialKeys(tx, requestId);
-        await markUploadDeleted(tx, requestId);
-      });
-      logger.info({ bulkRequestId: requestId }, 'deleted an upload past its retention');
-      return true;
-    },
-  });
+  return deleting(
+    itemRecovery({
+      name: 'uploads past their retention',
+      find: (limit) =>
+        store.asSystem((tx) => uploadsToDelete(tx, { endedBeforeDays: UPLOAD_RETENTION_DAYS, limit })),
+      async heal({ accountId, requestId, ref }) {
+        const parts = await store.asAccount(accountId, (tx) => listParts(tx, requestId));
+        for (const { part } of parts) if (part !== null) await blobs.delete(part.ref);
+        await blobs.delete(ref);
+        await store.asAccount(accountId, async (tx) => {
+          await clearParts(tx, requestId);
+          await deleteTrialKeys(tx, requestId);
+          await markUploadDeleted(tx, requestId);
+        });
+        logger.info({ bulkRequestId: requestId }, 'deleted an upload past its retention');
+        return true;
+      },
+    }),
+  );
 }

@@ -8,7 +8,7 @@ import { bulkExportWorkflowId, PRIORITY, WORKFLOW_TYPES } from '../../contract/t
 import type { Logger } from '../../lib/logger.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store } from '../platform/database/database.ts';
-import { itemRecovery, type Recovery } from '../platform/recovery/recovery.ts';
+import { deleting, itemRecovery, type Recovery } from '../platform/recovery/recovery.ts';
 import { createBackground, startOnce } from '../platform/workflows/start-workflow.ts';
 import {
   endExport,
@@ -98,14 +98,16 @@ export function createExportLauncher(deps: {
         heal: async ({ accountId, exportId, isStarted }) =>
           (await start(accountId, exportId)) === 'closed' || !isStarted,
       }),
-      itemRecovery({
-        name: 'files of bulk exports',
-        find: (limit) => store.asSystem((tx) => exportsToClear(tx, { keptHours: FILES_KEPT_HOURS, limit })),
-        async heal({ accountId, exportId }) {
-          await clear(accountId, exportId);
-          return true;
-        },
-      }),
+      deleting(
+        itemRecovery({
+          name: 'files of bulk exports',
+          find: (limit) => store.asSystem((tx) => exportsToClear(tx, { keptHours: FILES_KEPT_HOURS, limit })),
+          async heal({ accountId, exportId }) {
+            await clear(accountId, exportId);
+            return true;
+          },
+        }),
+      ),
     ],
     drain: () => background.drain(),
   };

@@ -7,7 +7,7 @@ import { consolidatedQueryWorkflowId, PRIORITY, WORKFLOW_TYPES } from '../../con
 import type { Logger } from '../../lib/logger.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store } from '../platform/database/database.ts';
-import { itemRecovery, type Recovery } from '../platform/recovery/recovery.ts';
+import { deleting, itemRecovery, type Recovery } from '../platform/recovery/recovery.ts';
 import { createBackground, startOnce } from '../platform/workflows/start-workflow.ts';
 import {
   consolidatedToEnsure,
@@ -77,16 +77,18 @@ export function createConsolidatedLauncher(deps: {
         heal: async ({ accountId, requestId, isStarted }) =>
           (await start(accountId, requestId)) === 'closed' || !isStarted,
       }),
-      itemRecovery({
-        name: 'consolidated results past their retention',
-        find: (limit) =>
-          store.asSystem((tx) => resultsToDelete(tx, { endedBeforeDays: RESULT_RETENTION_DAYS, limit })),
-        async heal({ accountId, requestId, ref }) {
-          await deps.blobs.delete(ref);
-          await store.asAccount(accountId, (tx) => markResultDeleted(tx, requestId));
-          return true;
-        },
-      }),
+      deleting(
+        itemRecovery({
+          name: 'consolidated results past their retention',
+          find: (limit) =>
+            store.asSystem((tx) => resultsToDelete(tx, { endedBeforeDays: RESULT_RETENTION_DAYS, limit })),
+          async heal({ accountId, requestId, ref }) {
+            await deps.blobs.delete(ref);
+            await store.asAccount(accountId, (tx) => markResultDeleted(tx, requestId));
+            return true;
+          },
+        }),
+      ),
     ],
     drain: () => background.drain(),
   };

@@ -4,7 +4,7 @@ import type { DocumentFormat } from '../../contract/documents.ts';
 import { BlobNotFoundError, type BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store } from '../platform/database/database.ts';
 import { ExchangeError, InvalidRequestError, NotFoundError, OverloadError } from '../platform/errors.ts';
-import { type Recovery, removalRecovery } from '../platform/recovery/recovery.ts';
+import { deleting, type Recovery, removalRecovery } from '../platform/recovery/recovery.ts';
 import {
   deleteOldRenditions,
   findRendition,
@@ -67,8 +67,10 @@ export function createDocumentRenditions({
       underWay.set(key, rendition);
       return rendition;
     },
-    recovery: removalRecovery('old renditions of documents', (limit) =>
-      store.asSystem((tx) => deleteOldRenditions(tx, limit)),
+    recovery: deleting(
+      removalRecovery('old renditions of documents', (limit) =>
+        store.asSystem((tx) => deleteOldRenditions(tx, limit)),
+      ),
     ),
     close: () => renderer.close(),
   };

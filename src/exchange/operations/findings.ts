@@ -21,6 +21,7 @@ export function findingsOf(report: OperationsReport, queues: readonly QueueRepor
     ...report.work.flatMap(ofWork),
     ...(report.suspectedWork > 0 ? [suspected(report.suspectedWork)] : []),
     ...report.sources.flatMap(ofSource),
+    ...report.pauses.map(ofPause),
     ...report.troubledDestinations.flatMap(ofDestination),
     ...report.undeliverable.map(ofUndeliverable),
     ...report.failed.map(ofFailed),
@@ -137,6 +138,13 @@ function ofSource({
     },
   ];
 }
+
+const ofPause = ({ part, since, by, reason }: OperationsReport['pauses'][number]): Finding => ({
+  kind: 'paused',
+  what: `reconcile: ${part} is paused since ${since.toISOString()} by ${by}: ${reason}`,
+  help: `npm run admin -- reconcile resume ${part}`,
+  count: 1,
+});
 
 /** Other keys are ids of accounts' connections. */
 const SOURCE_NAME = /^[a-z-]+$/;

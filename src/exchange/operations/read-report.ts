@@ -1,4 +1,5 @@
 import type { Store } from '../platform/database/database.ts';
+import { readPauses } from '../platform/recovery/pause-store.ts';
 import { reportSources } from '../source-health/report.ts';
 import { WEBHOOK_LATE_SECONDS } from './late-after.ts';
 import { DESTINATION_STATES, type DestinationState, type OperationsReport } from './report.ts';
@@ -22,6 +23,7 @@ export const readOperationsReport = (store: Pick<Store, 'asSystem'>): Promise<Op
     troubledDestinations: await readTroubledDestinations(tx, WEBHOOK_LATE_SECONDS),
     undeliverable: await readUndeliverable(tx),
     failed: await readFailed(tx),
+    pauses: await readPauses(tx),
     ...(await countOthers(tx)),
   }));
 

@@ -1,3 +1,4 @@
+import type { ReconcilePause } from '../platform/recovery/pause-store.ts';
 import type { SourceReport } from '../source-health/report.ts';
 
 /** Kinds of work that is accepted and not yet done. Also values of the metrics' label `kind`. */
@@ -85,6 +86,8 @@ export interface OperationsReport {
   failed: FailedQueries[];
   /** Messages of senders within the last day for which no patient was found. */
   unmatchedMessages: number;
+  /** Parts of reconcile that an operator has paused. */
+  pauses: ReconcilePause[];
   /** Work at which processes ended repeatedly. */
   suspectedWork: number;
 }

@@ -2,6 +2,7 @@ import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 import type { Logger } from '../../lib/logger.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store } from '../platform/database/database.ts';
+import { readPauses } from '../platform/recovery/pause-store.ts';
 import { healEach, type Recovery, type TakenUp } from '../platform/recovery/recovery.ts';
 import { createBackground } from '../platform/workflows/start-workflow.ts';
 import { deleteErasures, type Erasure, pendingErasures, postponeErasure } from './erasure-store.ts';
@@ -35,7 +36,10 @@ export function createErasures(deps: {
   }
 
   async function takeUp(limit: number, signal: AbortSignal): Promise<TakenUp> {
-    const todo = await store.asSystem((tx) => pendingErasures(tx, limit));
+    // Also those that a deletion starts itself wait while deleting is paused.
+    const todo = await store.asSystem(async (tx) =>
+      (await readPauses(tx)).some(({ part }) => part === 'deleting') ? [] : pendingErasures(tx, limit),
+    );
     const total: TakenUp = { found: 0, healed: 0, failures: [], oldestSince: todo[0]?.since };
     for (let start = 0; start < todo.length && !signal.aborted; start += BATCH) {
       const done: Erasure[] = [];
@@ -65,7 +69,7 @@ export function createErasures(deps: {
         const { failures } = await takeUp(BACKGROUND_MAX, new AbortController().signal);
         if (failures.length > 0) throw failures[0];
       }),
-    recovery: { name: 'erasures', takeUp: ({ limit, signal }) => takeUp(limit, signal) },
+    recovery: { name: 'erasures', deletes: true, takeUp: ({ limit, signal }) => takeUp(limit, signal) },
     drain: () => background.drain(),
   };
 }

@@ -17,6 +17,7 @@ export const removedBefore = (days: number): Date => new Date(Date.now() - days 
  */
 export const retentionSweep = (store: Pick<Store, 'asSystem'>, kind: RetentionKind): Recovery => ({
   name: `retention of ${kind.name}`,
+  deletes: true,
   async takeUp({ limit, signal }) {
     let found = 0;
     for (let slice = 0; slice < SLICES_PER_ROUND && !signal.aborted; slice++) {

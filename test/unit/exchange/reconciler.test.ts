@@ -4,6 +4,7 @@ import { expect, test, vi } from 'vitest';
 import { createReconcileMetrics } from '../../../src/exchange/platform/recovery/reconcile-metrics.ts';
 import { createReconciler } from '../../../src/exchange/platform/recovery/reconciler.ts';
 import {
+  deleting,
   itemRecovery,
   type Recovery,
   type TakenUp,
@@ -19,6 +20,7 @@ const kind = (name: string, taken: Partial<TakenUp> | Error): Recovery => ({
   },
 });
 const roundCount = {
+  isPaused: async () => false,
   begin: async () => ({ lookAgainBefore: new Date() }),
   end: async (counted: number) => counted + 1,
 };
@@ -211,4 +213,21 @@ test('metrics count by kind what was found, healed and failed, and show the age 
       'reconcile_oldest_seconds{kind="idle"} 0',
     ]),
   );
+});
+
+test('pausing one part stops its kinds, keeps where they were, and never stops the other part', async () => {
+  const recoveries = [
+    kind('heals', { found: 1, healed: 1 }),
+    deleting(kind('deletes', { found: 1, healed: 1 })),
+  ];
+  for (const paused of ['deleting', 'healing'] as const) {
+    const state = { ...roundCount, isPaused: async (part: string) => part === paused };
+    const reconciler = createReconciler({ roundCount: state, isImporting, recoveries, logger });
+    const cursors = { heals: 'here', deletes: 'there' };
+    const stopped = paused === 'deleting' ? 'deletes' : 'heals';
+    const result = await reconciler.round({ rounds: 0, cursors }, neverAborted());
+    expect(result.paused).toEqual([paused]);
+    expect(Object.keys(result.kinds)).toEqual([stopped === 'heals' ? 'deletes' : 'heals']);
+    expect(result.cursors).toEqual({ [stopped]: cursors[stopped] });
+  }
 });

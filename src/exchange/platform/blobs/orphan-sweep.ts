@@ -48,6 +48,7 @@ export function orphanSweep({ store, blobs, logger }: OrphanSweepDeps): Recovery
 
   return {
     name: 'blobs that no row names',
+    deletes: true,
     async takeUp({ limit, signal, cursor: part = FIRST_PART }) {
       const { refs, isLast } = await nextBlobs(part, signal);
       const cursor = isLast ? partAfter(part) : part;

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
-import type { RestoreSuspicion } from '../../../contract/reconcile-workflow.ts';
+import type { ReconcilePart, RestoreSuspicion } from '../../../contract/reconcile-workflow.ts';
 import type { Store, SystemTx } from '../database/database.ts';
+import { readPauses } from './pause-store.ts';
 
 /** Work whose workflow was seen within this time is not looked at again. */
 const LOOK_AGAIN_MS = 15 * 60_000;
@@ -14,14 +15,16 @@ export interface BegunRound {
   suspicion?: RestoreSuspicion;
 }
 
-/** Counts the rounds in PostgreSQL, and compares this with what the workflow has counted. */
+/** Counts the rounds in PostgreSQL, and compares this with what the workflow has counted. Knows the pauses. */
 export interface RoundCount {
+  isPaused(part: ReconcilePart): Promise<boolean>;
   begin(countedByWorkflow: number): Promise<BegunRound>;
   /** Returns the number that the workflow must know. */
   end(countedByWorkflow: number): Promise<number>;
 }
 
 export const createRoundCount = (store: Pick<Store, 'asSystem'>): RoundCount => ({
+  isPaused: async (part) => (await store.asSystem(readPauses)).some((paused) => paused.part === part),
   begin: (counted) => store.asSystem((tx) => beginRound(tx, counted)),
   end: (counted) => store.asSystem((tx) => endRound(tx, counted)),
 });

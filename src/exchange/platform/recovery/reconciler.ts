@@ -1,5 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { KindReconciled, Reconciled, ReconcilePosition } from '../../../contract/reconcile-workflow.ts';
+import type {
+  KindReconciled,
+  Reconciled,
+  ReconcilePart,
+  ReconcilePosition,
+} from '../../../contract/reconcile-workflow.ts';
 import { anySignal } from '../../../lib/any-signal.ts';
 import type { Logger } from '../../../lib/logger.ts';
 import { timeoutSignal } from '../../../lib/timeout-signal.ts';
@@ -98,12 +103,20 @@ export function createReconciler(deps: {
           'Temporal and PostgreSQL differ as after a restore of one of them; all open work is looked at again',
         );
       const result: Reconciled = { rounds, kinds: {}, cursors: {}, suspicion, isBehind: false };
+      const paused = new Set<ReconcilePart>();
       // All runners take their kinds from the same iterator.
       const queue = recoveries.values();
       const runner = async () => {
         for (const recovery of queue) {
           if (signal.aborted) return;
           const { name } = recovery;
+          const part = recovery.deletes === true ? 'deleting' : 'healing';
+          // Read before each kind, so that a pause does not wait for the end of a long round.
+          if (await roundCount.isPaused(part)) {
+            paused.add(part);
+            if (cursors[name] !== undefined) result.cursors[name] = cursors[name];
+            continue;
+          }
           const taken = await takeUp(recovery, { ...begun, cursor: cursors[name] }, signal);
           const done = report(name, taken);
           if (done.found + done.failed > 0) result.kinds[name] = done;
@@ -113,6 +126,7 @@ export function createReconciler(deps: {
       };
       await Promise.all(Array.from({ length: KINDS_AT_ONCE }, runner));
       signal.throwIfAborted();
+      if (paused.size > 0) result.paused = [...paused].sort();
       result.rounds = await roundCount.end(rounds);
       return result;
     },

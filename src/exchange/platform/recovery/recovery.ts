@@ -4,6 +4,8 @@ export interface Recovery {
   name: string;
   /** Gives way to imports of patients, because nothing depends on it being done at once (give-way.ts). */
   canWait?: true;
+  /** Deletes blobs or records: pausing deleting stops it, and only that. */
+  deletes?: true;
   /** Takes up a bounded slice of the work. Harmless if repeated. An item that fails must not stop the others. */
   takeUp(round: RecoveryRound): Promise<TakenUp>;
 }
@@ -35,6 +37,9 @@ export interface TakenUp {
   /** Where the next slice begins. Undefined: at the beginning. */
   cursor?: string;
 }
+
+/** The same recovery, as one that deletes blobs or records. */
+export const deleting = (recovery: Recovery): Recovery => ({ ...recovery, deletes: true });
 
 /** Since when an item has been unfinished. */
 interface Dated {

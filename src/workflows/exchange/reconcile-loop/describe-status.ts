@@ -3,7 +3,9 @@ import type { ReconcileLoopStatus } from '../../../contract/reconcile-workflow.t
 /** Markdown for the workflow's page in the Temporal UI. A list, because the UI shows tables without cell spacing. */
 export function describeStatus(status: ReconcileLoopStatus): string {
   const { isPaused, lastRoundAt, last, failure } = status;
-  const state = isPaused ? '**Paused.** Continue with the signal `resume`.' : undefined;
+  const paused = last?.paused?.join(' and ') ?? (isPaused ? 'deleting and healing' : undefined);
+  const state =
+    paused === undefined ? undefined : `**Paused: ${paused}.** Continue all with the signal \`resume\`.`;
   const round = lastRoundAt === undefined ? undefined : `Last round: ${lastRoundAt}`;
   const kinds = Object.entries(last?.kinds ?? {}).map(([kind, { found, healed, failed, oldestSeconds }]) => {
     const age = oldestSeconds === undefined ? [] : [`oldest ${oldestSeconds} s`];

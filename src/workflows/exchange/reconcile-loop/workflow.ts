@@ -5,6 +5,7 @@ import {
   defineQuery,
   defineSignal,
   isCancellation,
+  patched,
   proxyActivities,
   setCurrentDetails,
   setHandler,
@@ -14,6 +15,7 @@ import {
 import type { ReconcileActivities } from '../../../activities/exchange/reconcile.ts';
 import {
   RECONCILE_LOOP_MESSAGES as MESSAGES,
+  RECONCILE_PARTS,
   type Reconciled,
   type ReconcileLoopInput,
   type ReconcileLoopStatus,
@@ -28,6 +30,11 @@ const ROUND = {
   retry: { maximumAttempts: 2 },
   summary: 'Complete work that a crash left unfinished',
 } as const;
+const { setReconcilePaused } = proxyActivities<Pick<ReconcileActivities, 'setReconcilePaused'>>({
+  startToCloseTimeout: '30 seconds',
+  retry: { initialInterval: '1 second', maximumInterval: '30 seconds' },
+  summary: 'Write the pause, or its end, into PostgreSQL',
+});
 /** The longest wait for a background worker, if the interval is longer. */
 const WORKER_AWAITED_MS = 60_000;
 
@@ -67,6 +74,7 @@ const hasNotStarted = (error: unknown): boolean =>
  *
  * Durable because it must run as long as the system does, and never twice at once. One execution with a fixed id; workers
  * start it, and start it again if it was ended. Every round may run twice. Continues as new after 500 rounds or 12 hours.
+ * A pause is a row in PostgreSQL, which each round reads: rounds go on, and do nothing.
  */
 export async function reconcileLoop(input: ReconcileLoopInput): Promise<void> {
   const status: ReconcileLoopStatus = {
@@ -76,6 +84,16 @@ export async function reconcileLoop(input: ReconcileLoopInput): Promise<void> {
   };
   const describe = () => setCurrentDetails(describeStatus(status));
   let isDue = false;
+  /** A pause, or its end, that is not in PostgreSQL yet. */
+  let ordered: boolean | undefined;
+  const isPauseStored = patched('pause-in-postgresql');
+  if (isPauseStored && status.isPaused) ordered = true;
+  async function storeOrder(): Promise<void> {
+    if (!isPauseStored || ordered === undefined) return;
+    const isPaused = ordered;
+    ordered = undefined;
+    await setReconcilePaused(isPaused);
+  }
 
   setHandler(defineQuery<ReconcileLoopStatus>(MESSAGES.status), () => status);
   setHandler(defineSignal<[number]>(MESSAGES.roundDue), (intervalMs) => {
@@ -84,10 +102,13 @@ export async function reconcileLoop(input: ReconcileLoopInput): Promise<void> {
   });
   setHandler(defineSignal(MESSAGES.pause), () => {
     status.isPaused = true;
+    ordered = true;
+    if (isPauseStored) isDue = true;
     describe();
   });
   setHandler(defineSignal(MESSAGES.resume), () => {
     status.isPaused = false;
+    ordered = false;
     isDue = true;
     describe();
   });
@@ -95,11 +116,14 @@ export async function reconcileLoop(input: ReconcileLoopInput): Promise<void> {
   const mayGoOn = () =>
     !workflowInfo().continueAsNewSuggested && Date.now() - workflowInfo().runStartTime.getTime() < RUN_MS;
   for (let rounds = 0; rounds < ROUNDS_MAX && mayGoOn(); rounds++) {
-    await condition(() => !status.isPaused);
+    if (!isPauseStored) await condition(() => !status.isPaused);
     isDue = false;
     try {
+      await storeOrder();
       status.last = await reconcileLeftOvers(status);
       status.failure = undefined;
+      if (isPauseStored)
+        status.isPaused = ordered ?? RECONCILE_PARTS.every((part) => status.last?.paused?.includes(part));
     } catch (error) {
       if (isCancellation(error)) throw error;
       status.failure = 'The round did not end; see the log of the worker';
@@ -109,6 +133,8 @@ export async function reconcileLoop(input: ReconcileLoopInput): Promise<void> {
     const isBehind = status.failure === undefined && status.last?.isBehind === true;
     await condition(() => isDue, isBehind ? BEHIND_MS : status.intervalMs);
   }
+  await storeOrder();
   const { intervalMs, isPaused, last } = status;
-  await continueAsNew<typeof reconcileLoop>({ intervalMs, isPaused, last });
+  // A stored pause is not carried: an operator may have ended it in PostgreSQL meanwhile.
+  await continueAsNew<typeof reconcileLoop>({ intervalMs, ...(isPauseStored ? {} : { isPaused }), last });
 }
