@@ -97,7 +97,7 @@ test('a source is given up at once while the transport partner hangs in 45 messa
   const namespace = await createTestNamespace();
   const dataConverter = createDataConverter(testKeyRing());
   const [connection, native] = await Promise.all([
-    Connection.connect({ address }),
+    openConnection({ address }),
     NativeConnection.connect({ address }),
   ]);
   const client = new Client({ connection, namespace, dataConverter });
