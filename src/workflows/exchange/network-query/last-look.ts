@@ -6,7 +6,6 @@ import {
   TimeoutFailure,
 } from '@temporalio/workflow';
 import { OUR_OUTAGE_TYPES } from '../../../contract/network-query-steps.ts';
-import { minuteOf } from '../../../lib/utc-time.ts';
 
 /**
  * A last look at a source that may have its answer ready is repeated for so long while a part of the exchange is away. A source
@@ -29,8 +28,11 @@ export function ourOutage(error: unknown): string | undefined {
     const [part] = Object.entries(OUR_OUTAGE_TYPES).find(([, type]) => type === error.type) ?? [];
     const [since] = error.details ?? [];
     if (part !== undefined && typeof since === 'string')
-      return `our ${part} was away from ${minuteOf(since)} to ${minuteOf(new Date())}`;
+      return `our ${part} was away from ${minuteOf(since)} to ${minuteOf(new Date().toISOString())}`;
   }
   // A timeout has the failure of the last try as its cause.
   return error instanceof Error && error.cause !== undefined ? ourOutage(error.cause) : undefined;
 }
+
+/** `2026-11-22 09:52 UTC` */
+const minuteOf = (instant: string): string => `${instant.slice(0, 16).replace('T', ' ')} UTC`;
