@@ -59,7 +59,8 @@ function toRecord(row: Row): FebrlRecord {
   const dob = (row.date_of_birth ?? '').replace(/^(\d{4})(\d{2})(\d{2})$/, '$1-$2-$3');
   const isDate = !Number.isNaN(Date.parse(`${dob}T00:00:00Z`));
   const names = (name: string | undefined) => (name ? [name] : []);
-  const ssn = row.soc_sec_id ?? '';
+  // Seven digits; an SSN has nine.
+  const ssn = row.soc_sec_id ? `21${row.soc_sec_id.padStart(7, '0')}` : '';
   return {
     person: (row.rec_id ?? '').replace(/-(org|dup-\d+)$/, ''),
     isComplete: Boolean(row.given_name && row.surname && isDate && row.postcode),

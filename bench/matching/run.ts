@@ -61,11 +61,12 @@ const identityKeysOf = ({ demographics }: Indexed): string[] =>
   identityKeys('bench', 'bench', demographics).map((key) => key.toString('hex'));
 
 /** Every grade but "certainly-not" requires one of these in common, so no pair is missed. */
-const candidateKeys = ({ traits: { birthDate, firstNames, lastNames } }: Indexed): string[] => [
+const candidateKeys = ({ traits: { birthDate, names } }: Indexed): string[] => [
   ...(birthDate ? [birthDate] : []),
-  ...lastNames
-    .flatMap((name) => [...name, name.join('')])
-    .flatMap((last) => firstNames.map((first) => `${first} ${last}`)),
+  ...names.flatMap(({ given, family }) => [
+    `${given[0]} ${family.join('')}`,
+    ...family.map((unit) => `${given[0]} ${unit}`),
+  ]),
 ];
 
 /** Every pair of records that share a key, once. */

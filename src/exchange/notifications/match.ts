@@ -1,6 +1,6 @@
 import type { Patient } from 'fhir/r4.js';
 import { words } from '../patients/rules/name-words.ts';
-import { agreesWithPerson, describesPerson } from '../patients/rules/patient-matching.ts';
+import { agreesElsewhere, describesExactly } from '../patients/rules/patient-matching.ts';
 import type { Candidate } from './candidate-store.ts';
 import { isDay } from './message-time.ts';
 
@@ -24,7 +24,7 @@ export function zipsOf(person: Patient): string[] {
 }
 
 /**
- * Finds the patient of each account that a message is about. A new match must meet the rule for sources' answers
+ * Finds the patient of each account that a message is about. A new match must be certain without an error being assumed
  * (patients/rules/patient-matching.ts), where the ZIP code of the primary address distinguishes namesakes; among several, the
  * one at the same street. A patient already notified of the subject stays matched while name, birth date and gender agree,
  * because people move; without a description it always stays. If several patients of an account fit, none is matched, and
@@ -39,7 +39,7 @@ export function matchPatients(
   for (const accountId of new Set(candidates.map((candidate) => candidate.accountId))) {
     const ofAccount = candidates.filter((candidate) => candidate.accountId === accountId);
     const staying = ofAccount.filter(
-      (candidate) => candidate.isLinked && (person === undefined || agreesWithPerson(candidate, person)),
+      (candidate) => candidate.isLinked && (person === undefined || agreesElsewhere(candidate, person)),
     );
     const fitting = staying.length > 0 || person === undefined ? staying : fittingOf(ofAccount, person);
     const [only] = fitting;
@@ -52,7 +52,7 @@ export function matchPatients(
 
 function fittingOf(candidates: readonly Candidate[], person: Patient): Candidate[] {
   const fitting = candidates.filter((candidate) =>
-    describesPerson(
+    describesExactly(
       { ...candidate, addresses: candidate.addresses.slice(0, 1), contacts: [], personalIdentifiers: [] },
       person,
     ),

@@ -263,7 +263,7 @@ describe('Patient.link', () => {
     await start({
       'POST Patient/$match': { json: bundle([linked('p1', 'Patient/p2', 'replaced-by')]) },
       'GET Patient/p2': () => ({
-        json: { ...linked('p2', `${source.baseUrl}/Patient/p3`), address: [{ postalCode: '90210' }] },
+        json: { ...linked('p2', `${source.baseUrl}/Patient/p3`), address: undefined },
       }),
       'GET Patient/p3': { json: linked('p3', 'Patient/p1') },
       'GET Patient/p1/$everything': nothing,

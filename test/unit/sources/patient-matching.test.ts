@@ -1,7 +1,11 @@
 import type { Patient } from 'fhir/r4.js';
 import { describe, expect, test } from 'vitest';
 import type { Demographics } from '../../../src/exchange/patients/rules/demographics.ts';
-import { agreesWithPerson, describesPerson } from '../../../src/exchange/patients/rules/patient-matching.ts';
+import {
+  agreesElsewhere,
+  agreesWithPerson,
+  describesPerson,
+} from '../../../src/exchange/patients/rules/patient-matching.ts';
 import { ada, adaAtSource } from './fake-source.ts';
 
 const theirs = adaAtSource as Patient;
@@ -15,8 +19,10 @@ describe('names', () => {
     [['Maeve'], 'O’Brien', ['Maeve'], "O'BRIEN"],
     [['Maeve'], 'OBrien', ['Maeve'], "O'Brien"],
     [['Jean-Luc'], 'Picard', ['Jean Luc'], 'Picard'],
-    [['Mary'], 'Smith', ['Mary Ann'], 'Smith-Jones'],
-    [['Mary', 'Ann'], 'Smith', ['Ann'], 'Smith'],
+    [['Rosalind'], 'Smith', ['Rosalind Ann'], 'Smith-Jones'],
+    [['Robert', 'Bob'], 'Smith', ['Bob'], 'Smith'],
+    [['Ana'], 'De La Cruz', ['Ana'], 'Delacruz'],
+    [['Jan'], 'Berg', ['Jan'], 'van der Berg'],
     [['Søren'], 'Weiß', ['Soren'], 'WEISS'],
     [['Nguyễn'], 'Văn', ['Nguyen'], 'Van'],
     [['Aaron697'], 'Dicki44', ['Aaron697'], 'Dicki44'],
@@ -29,6 +35,13 @@ describe('names', () => {
     [[{ given: ['Adam'], family: 'Lovelace' }]],
     [[{ given: ['Ada'], family: 'Love' }]],
     [[{ given: ['King', 'Ada'], family: 'Lovelace' }]],
+    // Parts of two names.
+    [
+      [
+        { given: ['Ada'], family: 'King' },
+        { given: ['Eve'], family: 'Lovelace' },
+      ],
+    ],
     [[{ given: ['Ada'] }]],
     [[{ family: 'Lovelace' }]],
     [[{ family: '', given: [''] }]],
@@ -108,11 +121,25 @@ describe('what tells namesakes apart', () => {
   });
 });
 
-describe('a linked Patient', () => {
-  test('may live elsewhere, but has our name, birth date and gender', () => {
-    expect(agreesWithPerson(ada, patient({ address: elsewhere }))).toBe(true);
-    expect(agreesWithPerson(ada, patient({ birthDate: '1985-12-11' }))).toBe(false);
-    expect(agreesWithPerson(ada, patient({ gender: 'male' }))).toBe(false);
-    expect(agreesWithPerson(ada, patient({ name: [{ family: 'King', given: ['Ada'] }] }))).toBe(false);
+describe('a Patient that comes with a statement about who it is', () => {
+  test('has our name, birth date and gender, and shares an address, phone or e-mail if it has one', () => {
+    const bare = patient({ address: [], telecom: undefined });
+    expect(agreesWithPerson(ada, bare)).toBe(true);
+    expect(agreesWithPerson(ada, patient({ address: elsewhere }))).toBe(false);
+    const moved = patient({ address: elsewhere, telecom: [{ system: 'phone', value: '617-555-0100' }] });
+    expect(agreesWithPerson(ada, moved)).toBe(true);
+    expect(agreesWithPerson(ada, { ...bare, birthDate: '1985-12-11' })).toBe(false);
+    expect(agreesWithPerson(ada, { ...bare, gender: 'male' })).toBe(false);
+    expect(agreesWithPerson(ada, { ...bare, name: [{ family: 'King', given: ['Ada'] }] })).toBe(false);
+  });
+
+  test('needs an address if many people share the birth date', () => {
+    const vague = { ...ada, dob: '1985-01-01' };
+    expect(agreesWithPerson(vague, patient({ address: [], birthDate: '1985-01-01' }))).toBe(false);
+  });
+
+  test('may live elsewhere where an earlier match is kept', () => {
+    expect(agreesElsewhere(ada, patient({ address: elsewhere }))).toBe(true);
+    expect(agreesElsewhere(ada, patient({ gender: 'male' }))).toBe(false);
   });
 });

@@ -1,13 +1,21 @@
+import { compareFamily, compareGiven, isMistyped, type NameLikeness } from './compare-names.ts';
+import type { PersonName } from './person-names.ts';
 import type { PersonTraits } from './person-traits.ts';
-import { isDateMistyped, isOneEditApart } from './typing-errors.ts';
+import { isFirstOfYear } from './stand-ins.ts';
+import { isDateMistyped, isNextDay } from './typing-errors.ts';
 
-/** Which traits of two persons agree. `similar`: equal but for one typing error. */
+/** Which traits of two persons agree. */
 export interface Comparison {
-  firstName: Likeness;
-  lastName: Likeness;
+  /** Of the pair of names that agree best. */
+  firstName: NameLikeness;
+  lastName: NameLikeness;
+  /** The last names differ by one typing error only. */
+  isLastNameMistyped: boolean;
   /** First and last name are exchanged. */
   isNameExchanged: boolean;
-  birthDate: Likeness;
+  birthDate: 'same' | 'near' | 'similar' | 'different';
+  /** The first day of a year, as many people have it whose birthday is unknown. */
+  isVagueBirth: boolean;
   /** `unknown` if either person's is. */
   gender: 'same' | 'different' | 'unknown';
   zip: boolean;
@@ -17,64 +25,116 @@ export interface Comparison {
   email: boolean;
   ssn: boolean;
   licence: boolean;
+  /** What both have and no value of which is in common, of what a person has one of. */
+  contradicts: ReadonlyArray<'ssn' | 'driversLicense' | 'suffix'>;
 }
 
-type Likeness = 'same' | 'similar' | 'different';
-
+/** The order of the two never matters. */
 export function comparePersons(ours: PersonTraits, theirs: PersonTraits): Comparison {
-  const joined = (names: PersonTraits['lastNames']) => names.map((name) => name.join(''));
+  const ssn = share(ours.ssns, theirs.ssns);
+  const licence = share(ours.licences, theirs.licences);
+  const names = bestNames(ours.names, theirs.names);
   return {
-    firstName: likeness(
-      ours.firstNames.some((name) => theirs.firstNames.includes(name)),
-      isAnySimilar(ours.firstNames, theirs.firstNames),
-    ),
-    lastName: likeness(
-      ours.lastNames.some((ourName) => theirs.lastNames.some((name) => isSameLastName(ourName, name))),
-      isAnySimilar(joined(ours.lastNames), joined(theirs.lastNames)),
-    ),
-    isNameExchanged:
-      joined(ours.lastNames).some((name) => theirs.firstNames.includes(name)) &&
-      joined(theirs.lastNames).some((name) => ours.firstNames.includes(name)),
-    birthDate: likeness(
-      ours.birthDate !== undefined && ours.birthDate === theirs.birthDate,
-      isDateMistyped(ours.birthDate ?? '', theirs.birthDate ?? ''),
-    ),
+    ...names.likeness,
+    birthDate: compareDates(ours.birthDate, theirs.birthDate),
+    isVagueBirth: isFirstOfYear(ours.birthDate ?? '') || isFirstOfYear(theirs.birthDate ?? ''),
     gender: compareGenders(ours.gender, theirs.gender),
     zip: share(ours.zips, theirs.zips),
     street: share(ours.streets, theirs.streets),
     phone: share(ours.phones, theirs.phones),
     email: share(ours.emails, theirs.emails),
-    ssn: share(ours.ssns, theirs.ssns),
-    licence: share(ours.licences, theirs.licences),
+    ssn,
+    licence,
+    contradicts: [
+      ...contradictedIdentifiers(ours, theirs),
+      ...(names.isOtherGeneration ? (['suffix'] as const) : []),
+    ],
   };
 }
 
-/** Last names are the same if equal, or if one contains all words of the other ("Garcia" and "Garcia-Lopez"). */
-function isSameLastName(left: readonly string[], right: readonly string[]): boolean {
-  return left.join('') === right.join('') || isPart(left, right) || isPart(right, left);
+/**
+ * The identifiers that speak for two people: both have one, and no value is in common. Licences of different states do not,
+ * because people move.
+ */
+export function contradictedIdentifiers(
+  ours: Pick<PersonTraits, 'ssns' | 'licences'>,
+  theirs: Pick<PersonTraits, 'ssns' | 'licences'>,
+): Array<'ssn' | 'driversLicense'> {
+  const isOtherSsn = ours.ssns.size > 0 && theirs.ssns.size > 0 && !share(ours.ssns, theirs.ssns);
+  const states = [...theirs.licences.values()];
+  const isOtherLicence =
+    !share(ours.licences, theirs.licences) &&
+    [...ours.licences.values()].some((our) =>
+      states.some((their) => our === '' || their === '' || our === their),
+    );
+  return [
+    ...(isOtherSsn ? (['ssn'] as const) : []),
+    ...(isOtherLicence ? (['driversLicense'] as const) : []),
+  ];
 }
 
-const isPart = (part: readonly string[], whole: readonly string[]): boolean =>
-  part.every((word) => whole.includes(word));
+const RANK: Record<NameLikeness, number> = { same: 4, part: 3, similar: 2, unknown: 1, different: 0 };
 
-/** Short names differ by one letter all too often ("Jon", "Jan"), so they have no similar ones. */
-const SIMILAR_FROM_LETTERS = 4;
+type NamesLikeness = Pick<Comparison, 'firstName' | 'lastName' | 'isLastNameMistyped' | 'isNameExchanged'>;
 
-const isAnySimilar = (left: readonly string[], right: readonly string[]): boolean =>
-  left.some((ours) =>
-    right.some(
-      (theirs) =>
-        Math.max(ours.length, theirs.length) >= SIMILAR_FROM_LETTERS && isOneEditApart(ours, theirs),
-    ),
-  );
+/** Compares each name with each, whole names only, and returns what the best pair has in common. */
+function bestNames(
+  ours: readonly PersonName[],
+  theirs: readonly PersonName[],
+): { likeness: NamesLikeness; isOtherGeneration: boolean } {
+  let best: { likeness: NamesLikeness; isOtherGeneration: boolean } = {
+    likeness: {
+      firstName: 'different',
+      lastName: 'different',
+      isLastNameMistyped: false,
+      isNameExchanged: false,
+    },
+    isOtherGeneration: false,
+  };
+  let bestRank = -1;
+  for (const left of ours) {
+    for (const right of theirs) {
+      const likeness = compareNames(left, right);
+      const isOtherGeneration =
+        left.generation !== undefined &&
+        right.generation !== undefined &&
+        left.generation !== right.generation;
+      const rank =
+        10 * Math.min(RANK[likeness.firstName], RANK[likeness.lastName]) +
+        RANK[likeness.firstName] +
+        RANK[likeness.lastName] +
+        (likeness.isNameExchanged ? 0.5 : 0) +
+        (isOtherGeneration ? 0 : 0.2) +
+        (likeness.isLastNameMistyped ? 0.1 : 0);
+      if (rank > bestRank) [best, bestRank] = [{ likeness, isOtherGeneration }, rank];
+    }
+  }
+  return best;
+}
 
-const likeness = (isSame: boolean, isSimilar: boolean): Likeness =>
-  isSame ? 'same' : isSimilar ? 'similar' : 'different';
+const compareNames = (left: PersonName, right: PersonName): NamesLikeness => ({
+  firstName: compareGiven(left, right),
+  lastName: compareFamily(left, right),
+  isLastNameMistyped: isMistyped(left, right),
+  isNameExchanged:
+    left.family.join('') === right.given.join('') && right.family.join('') === left.given.join(''),
+});
+
+/** `near`: one error within one year. `similar`: another error, such as a digit of the year, by which a parent differs as well. */
+function compareDates(ours = '', theirs = ''): Comparison['birthDate'] {
+  if (ours === '' || theirs === '') return 'different';
+  if (ours === theirs) return 'same';
+  if (!isDateMistyped(ours, theirs) && !isNextDay(ours, theirs)) return 'different';
+  return ours.slice(0, 4) === theirs.slice(0, 4) ? 'near' : 'similar';
+}
 
 const compareGenders = (left: PersonTraits['gender'], right: PersonTraits['gender']): Comparison['gender'] =>
   left === undefined || right === undefined ? 'unknown' : left === right ? 'same' : 'different';
 
-function share(left: ReadonlySet<string>, right: ReadonlySet<string>): boolean {
-  for (const value of left) if (right.has(value)) return true;
+function share(
+  left: ReadonlySet<string> | ReadonlyMap<string, string>,
+  right: ReadonlySet<string> | ReadonlyMap<string, string>,
+): boolean {
+  for (const value of left.keys()) if (right.has(value)) return true;
   return false;
 }

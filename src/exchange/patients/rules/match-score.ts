@@ -1,13 +1,14 @@
+import type { NameLikeness } from './compare-names.ts';
 import type { Comparison } from './compare-persons.ts';
 
 /** Increase with every change of what the rules below return; docs/matching.md describes this version. */
-export const MATCH_RULES_VERSION = 1;
+export const MATCH_RULES_VERSION = 2;
 
 /** The "match output quality score" of HL7's Interoperable Digital Identity and Patient Matching 2.0.0, Patient Matching. */
 export const QUALITY_SCORES = { best: 0.99, superior: 0.8, 'very-good': 0.7, good: 0.6 } as const;
 export type MatchQuality = keyof typeof QUALITY_SCORES;
 
-/** The score of two persons whose traits agree only if a typing error or a changed last name is assumed. */
+/** The score of two persons whose traits agree only if an error, a nickname or a changed last name is assumed. */
 export const POSSIBLE_SCORE = 0.5;
 
 /** Codes of FHIR's extension `match-grade`. */
@@ -21,31 +22,51 @@ export interface PersonMatch {
 }
 
 /**
- * How sure it is that two descriptions are of one person.
+ * How sure it is that two descriptions are of one person. Nothing is `certain` that contradicts: another SSN, licence or
+ * generation, another gender, a further given name that differs.
  *
- * - `certain`: name, date of birth and one of zip, phone, SSN or driver's licence are the same, and the genders do not
- *   contradict each other.
- * - `probable`: name and date of birth are the same, but nothing of these is, or the genders contradict each other.
- * - `possible`: one person, if a typing error or a changed last name is assumed, and something else speaks for it.
+ * - `certain`: name and date of birth are the same, and so is a zip, street, phone, e-mail, SSN or driver's licence; or one of
+ *   last name and date of birth is mistyped, and something of the household or an identifier makes up for it.
+ * - `probable`: name and date of birth are the same, but nothing of these is, or something contradicts.
+ * - `possible`: one person, if errors, a nickname, another custom of names or a changed last name is assumed.
  */
 export function gradeMatch(compared: Comparison): PersonMatch {
   const quality = qualityOf(compared);
-  if (quality !== undefined) {
-    return { grade: isCertain(compared) ? 'certain' : 'probable', score: QUALITY_SCORES[quality], quality };
-  }
+  const isCertain = isCertainMatch(compared);
+  if (quality !== undefined)
+    return { grade: isCertain ? 'certain' : 'probable', score: QUALITY_SCORES[quality], quality };
+  if (isCertain) return { grade: 'certain', score: QUALITY_SCORES['very-good'] };
   return isPossible(compared)
     ? { grade: 'possible', score: POSSIBLE_SCORE }
     : { grade: 'certainly-not', score: 0 };
 }
 
-/** Whether name and date of birth are the same, and the genders do not contradict each other. */
+/** Whether name and date of birth are the same, and nothing contradicts. */
 export function agreesInIdentity(compared: Comparison): boolean {
-  return isSameName(compared) && compared.birthDate === 'same' && compared.gender !== 'different';
+  return isSameName(compared) && compared.birthDate === 'same' && !isContradicted(compared);
 }
 
-function isCertain(compared: Comparison): boolean {
-  const { zip, phone, ssn, licence } = compared;
-  return agreesInIdentity(compared) && (zip || phone || ssn || licence);
+export const isContradicted = ({ gender, contradicts }: Comparison): boolean =>
+  gender === 'different' || contradicts.length > 0;
+
+/** What a household shares, and what one person has alone. A zip is shared by a town. */
+const evidenceOf = ({ street, phone, email, ssn, licence }: Comparison) => {
+  const household = Number(street) + Number(phone) + Number(email);
+  return { household, hasIdentifier: ssn || licence };
+};
+
+function isCertainMatch(compared: Comparison): boolean {
+  const { firstName, lastName, birthDate, isVagueBirth, zip, isLastNameMistyped } = compared;
+  const { household, hasIdentifier } = evidenceOf(compared);
+  if (isContradicted(compared)) return false;
+  if (firstName !== 'same')
+    return firstName === 'part' && lastName === 'same' && birthDate === 'same' && hasIdentifier;
+  if (lastName === 'same' && birthDate === 'same')
+    return hasIdentifier || household > 0 || (zip && !isVagueBirth);
+  if (isVagueBirth && !hasIdentifier) return false;
+  const hasEvidence = hasIdentifier || household > 0;
+  if (lastName === 'same') return birthDate === 'near' && hasEvidence;
+  return birthDate === 'same' && isLastNameMistyped && hasEvidence;
 }
 
 /** The highest level of the guide that holds. An unknown gender counts as agreeing. */
@@ -59,23 +80,26 @@ function qualityOf(compared: Comparison): MatchQuality | undefined {
 }
 
 function isPossible(compared: Comparison): boolean {
-  const { firstName, lastName, birthDate, gender, zip, street, phone, email, ssn, licence } = compared;
-  const hasIdentifier = ssn || licence;
-  const hasAnchor = hasIdentifier || street || phone || email;
-  const hasSameBirth = birthDate === 'same';
-  if (isSameName(compared)) return hasIdentifier || (birthDate === 'similar' && (hasAnchor || zip));
-  if (!hasSameBirth) return false;
-  if (isSimilarName(compared)) return hasAnchor || zip;
+  const { firstName, lastName, birthDate, gender, zip, isNameExchanged } = compared;
+  const { household, hasIdentifier } = evidenceOf(compared);
+  const hasAnchor = hasIdentifier || household > 0;
+  const isNamed = isNameExchanged || (isLike(firstName) && isLike(lastName));
+  if (birthDate === 'different') return isNamed && hasIdentifier;
+  if (isNamed) return hasAnchor || (zip && (birthDate === 'same' || gender !== 'different'));
+  if (birthDate !== 'same') return false;
+  // A newborn without a name, and the child who has one; the mother is known by last name, home or phone.
+  if (firstName === 'unknown') return isLike(lastName) ? hasAnchor || zip : household > 0;
+  if (lastName === 'unknown') return isLike(firstName) && hasAnchor;
   // A last name that changed, by marriage for example. Twins share everything but first name and identifiers.
-  if (firstName === 'same') return hasAnchor && gender !== 'different';
+  if (isLike(firstName)) return (hasAnchor || zip) && gender !== 'different';
   return lastName === 'same' && hasIdentifier;
 }
 
 const isSameName = ({ firstName, lastName }: Comparison): boolean =>
   firstName === 'same' && lastName === 'same';
 
-const isSimilarName = ({ firstName, lastName, isNameExchanged }: Comparison): boolean =>
-  isNameExchanged || (firstName !== 'different' && lastName !== 'different');
+const isLike = (likeness: NameLikeness): boolean =>
+  likeness === 'same' || likeness === 'part' || likeness === 'similar';
 
 /** The members of a patient (docs/interface.md) that are the same. */
 export function agreeingTraits(compared: Comparison): string[] {

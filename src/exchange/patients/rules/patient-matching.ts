@@ -14,10 +14,27 @@ export function describesPerson(ours: Demographics, theirs: Patient): boolean {
 }
 
 /**
- * A weaker rule for a Patient that an accepted one names in `Patient.link`. The source itself states that they are the same
- * person, so a different address is accepted, but not a different name, date of birth or gender.
+ * A weaker rule for a Patient that comes with a statement about who it is: a link of an accepted Patient, a document of the
+ * patient, a login. Names, date of birth and gender agree, and nothing contradicts. If it has a zip, a phone or an e-mail
+ * address, one of these is in common; a description that has none needs nothing else, unless many people share its date of
+ * birth. (docs/matching.md)
  */
 export function agreesWithPerson(ours: Demographics, theirs: Patient): boolean {
+  const compared = compare(ours, theirs);
+  if (gradeMatch(compared).grade === 'certain') return true;
+  const { address = [], telecom = [] } = theirs;
+  const isPlaced = address.some(({ postalCode }) => postalCode) || telecom.some(({ value }) => value);
+  return agreesInIdentity(compared) && !isPlaced && !compared.isVagueBirth;
+}
+
+/** Stricter than `describesPerson`: no error is assumed, not in the last name and not in the date of birth. */
+export function describesExactly(ours: Demographics, theirs: Patient): boolean {
+  const compared = compare(ours, theirs);
+  return agreesInIdentity(compared) && gradeMatch(compared).grade === 'certain';
+}
+
+/** Whether names, date of birth and gender agree and nothing contradicts, whatever the address: people move. */
+export function agreesElsewhere(ours: Demographics, theirs: Patient): boolean {
   return agreesInIdentity(compare(ours, theirs));
 }
 

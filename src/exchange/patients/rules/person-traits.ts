@@ -1,14 +1,22 @@
-import type { HumanName, Patient } from 'fhir/r4.js';
+import type { Patient } from 'fhir/r4.js';
 import type { Demographics, Gender } from './demographics.ts';
 import { plainLetters, words } from './name-words.ts';
+import { areNicknames } from './nicknames.ts';
+import { namesOf, type PersonName, personName } from './person-names.ts';
+import {
+  isUsableBirthDate,
+  isUsableEmail,
+  isUsableLicence,
+  isUsablePhone,
+  isUsableSsn,
+  isUsableZip,
+} from './stand-ins.ts';
 
-/** What matching reads of a person, in a form in which equal values are equal texts. */
+/** What matching reads of a person, in a form in which equal values are equal texts. Values that stand in for one are left out. */
 export interface PersonTraits {
-  /** The first word of each first name. */
-  firstNames: readonly string[];
-  /** The words of each last name. */
-  lastNames: ReadonlyArray<readonly string[]>;
-  /** YYYY-MM-DD; a partial date matches nothing. */
+  /** Whole names; parts of different ones are never combined. */
+  names: readonly PersonName[];
+  /** YYYY-MM-DD; a partial or made-up date matches nothing. */
   birthDate?: string;
   /** Undefined if unknown. */
   gender?: 'male' | 'female' | 'other';
@@ -20,8 +28,8 @@ export interface PersonTraits {
   phones: ReadonlySet<string>;
   emails: ReadonlySet<string>;
   ssns: ReadonlySet<string>;
-  /** Driver's licences; the state is ignored, because most systems do not name it in a comparable form. */
-  licences: ReadonlySet<string>;
+  /** Driver's licences, with their state or ''. Most systems do not name it in a comparable form. */
+  licences: ReadonlyMap<string, string>;
 }
 
 const GENDER: Record<Gender, PersonTraits['gender']> = {
@@ -32,29 +40,41 @@ const GENDER: Record<Gender, PersonTraits['gender']> = {
 };
 
 export function traitsOf(person: Demographics): PersonTraits {
-  const identifiers = (type: string) =>
-    person.personalIdentifiers.flatMap((each) => (each.type === type ? [plainValue(each.value)] : []));
+  const { firstNames, lastNames, dob, personalIdentifiers, addresses, contacts } = person;
+  const identifiers = (kind: string) => personalIdentifiers.filter(({ type }) => type === kind);
   return {
-    firstNames: firstWords(person.firstNames),
-    lastNames: wordLists(person.lastNames),
-    birthDate: person.dob,
+    names: ourNames(firstNames, lastNames),
+    birthDate: usableDate(dob),
     gender: GENDER[person.gender],
-    zips: texts(person.addresses.map(({ zip }) => zip.slice(0, 5))),
+    zips: texts(
+      addresses.map(({ zip }) => zip.slice(0, 5)),
+      isUsableZip,
+    ),
     streets: texts(
-      person.addresses.flatMap(({ addressLine1, addressLine2, city, state, zip }) =>
+      addresses.flatMap(({ addressLine1, addressLine2, city, state, zip }) =>
         streetsOf([addressLine1, addressLine2], { city, state, zip }),
       ),
     ),
-    phones: texts(person.contacts.map(({ phone }) => phone)),
-    emails: texts(person.contacts.map(({ email }) => email?.toLowerCase())),
-    ssns: texts(identifiers('ssn')),
-    licences: texts(identifiers('driversLicense')),
+    phones: texts(
+      contacts.map(({ phone }) => phone),
+      isUsablePhone,
+    ),
+    emails: texts(
+      contacts.map(({ email }) => email?.toLowerCase()),
+      isUsableEmail,
+    ),
+    ssns: texts(
+      identifiers('ssn').map(({ value }) => plainValue(value)),
+      isUsableSsn,
+    ),
+    licences: licencesOf(
+      identifiers('driversLicense').map(({ value, state = '' }) => [plainValue(value), state]),
+    ),
   };
 }
 
 /** The traits of a Patient of another system. Masked identifiers ("***-**-1234") are ignored. */
 export function traitsOfPatient(patient: Patient): PersonTraits {
-  const names = patient.name ?? [];
   const addresses = patient.address ?? [];
   const telecom = patient.telecom ?? [];
   const identifiers = (kind: 'ssn' | 'licence') =>
@@ -63,39 +83,54 @@ export function traitsOfPatient(patient: Patient): PersonTraits {
       return identifierKind(system, codes) === kind && !value.includes('*') ? [plainValue(value)] : [];
     });
   return {
-    firstNames: firstWords(names.map(firstNameOf)),
-    lastNames: wordLists(names.map(lastNameOf)),
-    birthDate: patient.birthDate,
+    names: namesOf(patient.name ?? []),
+    birthDate: usableDate(patient.birthDate),
     gender: patient.gender === 'unknown' ? undefined : patient.gender,
-    zips: texts(addresses.map(({ postalCode }) => postalCode?.trim().slice(0, 5))),
+    zips: texts(
+      addresses.map(({ postalCode }) => postalCode?.trim().slice(0, 5)),
+      isUsableZip,
+    ),
     streets: texts(
       addresses.flatMap(({ line = [], city, state, postalCode }) =>
         streetsOf(line, { city, state, zip: postalCode?.trim() }),
       ),
     ),
-    phones: texts(telecom.map(({ system, value }) => (isPhone(system) ? lastTenDigits(value) : undefined))),
+    phones: texts(
+      telecom.map(({ system, value }) => (isPhone(system) ? lastTenDigits(value) : undefined)),
+      isUsablePhone,
+    ),
     emails: texts(
       telecom.map(({ system, value }) => (system === 'email' ? value?.trim().toLowerCase() : undefined)),
+      isUsableEmail,
     ),
-    ssns: texts(identifiers('ssn')),
-    licences: texts(identifiers('licence')),
+    ssns: texts(identifiers('ssn'), isUsableSsn),
+    licences: licencesOf(identifiers('licence').map((value) => [value, ''])),
   };
 }
 
-const firstNameOf = ({ given, family, text }: HumanName): string | undefined =>
-  given?.[0] ?? (family === undefined ? text : undefined);
+/**
+ * A patient's names: all first names are one sequence, and so are all last names. A nickname that the caller gives beside the
+ * first name ("Robert, Bob") is a name of its own.
+ */
+function ourNames(firstNames: readonly string[], lastNames: readonly string[]): PersonName[] {
+  const [given, family] = [firstNames.flatMap(words), lastNames.flatMap(words)];
+  const [first = '', ...rest] = given;
+  const called = rest.filter((word) => areNicknames(first, word));
+  const formal = given.filter((word) => !called.includes(word));
+  return [formal, ...called.map((word) => [word])].map((each) => personName(each, family));
+}
 
-const lastNameOf = ({ given, family, text }: HumanName): string | undefined =>
-  family === undefined && given === undefined ? text : family;
+const usableDate = (date: string | undefined): string | undefined =>
+  date !== undefined && /^\d{4}-\d{2}-\d{2}$/.test(date) && isUsableBirthDate(date) ? date : undefined;
 
-const firstWords = (names: ReadonlyArray<string | undefined>): string[] =>
-  names.flatMap((name) => words(name)[0] ?? []);
+const licencesOf = (licences: ReadonlyArray<readonly [string, string]>): ReadonlyMap<string, string> =>
+  new Map(licences.filter(([value]) => isUsableLicence(value)));
 
-const wordLists = (names: ReadonlyArray<string | undefined>): string[][] =>
-  names.map(words).filter((list) => list.length > 0);
-
-const texts = (values: ReadonlyArray<string | undefined>): ReadonlySet<string> =>
-  new Set(values.filter((value): value is string => value !== undefined && value !== ''));
+const texts = (
+  values: ReadonlyArray<string | undefined>,
+  isUsable: (value: string) => boolean = (value) => value !== '',
+): ReadonlySet<string> =>
+  new Set(values.filter((value): value is string => value !== undefined && isUsable(value)));
 
 interface Place {
   city?: string;
@@ -103,16 +138,31 @@ interface Place {
   zip?: string;
 }
 
-/** An address line identifies a place only together with its zip, or its city and state. */
+/**
+ * An address line identifies a place only together with its zip, or its city and state. A flat of the same house counts as the
+ * same street, so that it does not matter who leaves the number of the flat out.
+ */
 function streetsOf(lines: ReadonlyArray<string | undefined>, { city, state, zip }: Place): string[] {
-  const line = words(lines.filter(Boolean).join(' ')).join(' ');
-  if (line === '') return [];
+  const all = words(lines.filter(Boolean).join(' ')).map((word) => STREET_WORDS[word] ?? word);
+  const unit = all.indexOf(UNIT);
+  const line = (unit > 0 ? all.slice(0, unit) : all).join(' ');
+  if (!/\d/.test(line) || !/[^\d\s]/.test(line)) return [];
   const town = words(city).join(' ');
   return [
-    ...(zip ? [`${line}|${zip.slice(0, 5)}`] : []),
+    ...(isUsableZip(zip?.slice(0, 5) ?? '') ? [`${line}|${zip?.slice(0, 5)}`] : []),
     ...(town !== '' && state ? [`${line}|${town}|${plainLetters(state.trim())}`] : []),
   ];
 }
+
+const UNIT = 'unit';
+/** The abbreviations of the postal service that are written out most often. */
+const STREET_WORDS: Readonly<Record<string, string>> = Object.fromEntries(
+  `street st|str st|avenue ave|av ave|road rd|drive dr|lane ln|place pl|court ct|circle cir|boulevard blvd|parkway pkwy|terrace
+   ter|highway hwy|square sq|trail trl|crossing xing|junction jct|north n|south s|east e|west w|apartment unit|apt unit|suite
+   unit|ste unit|floor unit|fl unit|room unit|rm unit|no unit`
+    .split('|')
+    .map((pair) => pair.trim().split(/\s+/)),
+);
 
 function isPhone(system: string | undefined): boolean {
   return system === undefined || system === 'phone' || system === 'sms';

@@ -20,6 +20,10 @@ export function isDateMistyped(left: string, right: string): boolean {
   return isOneEditApart(digits, others) || right === `${year}-${day}-${month}`;
 }
 
+/** Whether two full dates are neighbours: the day of the other time zone, or of before and after midnight. */
+export const isNextDay = (left: string, right: string): boolean =>
+  Math.abs(Date.parse(left) - Date.parse(right)) === 86_400_000;
+
 const FULL_DATE = /^\d{4}-\d{2}-\d{2}$/;
 
 /**
@@ -58,3 +62,25 @@ function isDay(number: number): boolean {
 }
 
 const SHORT_MONTHS: ReadonlySet<number> = new Set([4, 6, 9, 11]);
+
+/** The number of typing errors between two texts: letters added, left out or replaced, and neighbours exchanged. */
+export function editsApart(left: string, right: string): number {
+  let [before, last] = [[] as number[], Array.from({ length: right.length + 1 }, (_, index) => index)];
+  for (let row = 1; row <= left.length; row += 1) {
+    const next = [row];
+    for (let column = 1; column <= right.length; column += 1) {
+      const isSame = left[row - 1] === right[column - 1];
+      const isExchanged = left[row - 1] === right[column - 2] && left[row - 2] === right[column - 1];
+      next.push(
+        Math.min(
+          (next[column - 1] ?? 0) + 1,
+          (last[column] ?? 0) + 1,
+          (last[column - 1] ?? 0) + (isSame ? 0 : 1),
+          isExchanged ? (before[column - 2] ?? 0) + 1 : Number.POSITIVE_INFINITY,
+        ),
+      );
+    }
+    [before, last] = [last, next];
+  }
+  return last[right.length] ?? 0;
+}

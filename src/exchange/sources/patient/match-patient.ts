@@ -1,5 +1,5 @@
 import type { Demographics } from '../../patients/rules/demographics.ts';
-import { agreesWithPerson, describesPerson } from '../../patients/rules/patient-matching.ts';
+import { agreesElsewhere, describesPerson } from '../../patients/rules/patient-matching.ts';
 import { isMissingOperation, type Support } from '../capabilities.ts';
 import { bundleOf } from '../collect/bundle.ts';
 import { SourceFailure } from '../connector.ts';
@@ -122,7 +122,7 @@ function trustedPatients(
 ): ReadPatient[] {
   const patients = readPatients(bundleOf(config.source, MATCH, answer));
   const trusted = patients.filter((patient) => describesPerson(person, patient));
-  if (trusted.length === 0 && claimedPatients(answer).some((patient) => !agreesWithPerson(person, patient))) {
+  if (trusted.length === 0 && claimedPatients(answer).some((patient) => !agreesElsewhere(person, patient))) {
     const remedy =
       'nothing was collected; compare our description of the patient with the source, then query it again';
     throw new SourceFailure(
