@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { idSchema, recordSourceSchema } from './primitives.ts';
 
-export const UNITING_KEYS = ['content', 'identifier'] as const;
+export const UNITING_KEYS = ['content', 'identifier', 'statement'] as const;
 export type UnitingKey = (typeof UNITING_KEYS)[number];
 
 export const recordOriginsSchema = z
@@ -21,9 +21,17 @@ export const recordOriginsSchema = z
             .string()
             .optional()
             .meta({ description: 'When the resource was last updated at the source.' }),
+          statedOn: z
+            .string()
+            .optional()
+            .meta({ description: 'The time of the document that it was converted from.' }),
           leads: z.boolean().meta({
             description:
               'Whether this delivery takes precedence; the others only add elements that it does not have.',
+          }),
+          superseded: z.boolean().meta({
+            description:
+              'Whether it is an earlier version of the statement, of which nothing counts any more.',
           }),
           split: z.boolean().meta({
             description: 'Whether a caller split it from the other deliveries; `join` undoes that.',

@@ -72,7 +72,7 @@ export async function createRecordEnvironment() {
       );
       return patientId;
     },
-    /** Keeps deliveries of one source as a page does; returns the name of the page. */
+    /** Keeps deliveries of one source as a page does, or as the conversion of a document does; returns the name of the page. */
     async deliver(
       patientId: string,
       source: SourceType,
@@ -99,7 +99,12 @@ export async function createRecordEnvironment() {
         await insertSourcePatientIds(tx, patientId, source, [...patientIds]);
         await upsertResources(
           tx,
-          { patientId, source, documentId },
+          {
+            patientId,
+            source,
+            documentId,
+            ...(deliveries[0]?.isConverted === true && { convertedFrom: documentId }),
+          },
           deliveries.map(({ resourceType, sourceId, sha256, content }) => ({
             resourceType,
             sourceId,

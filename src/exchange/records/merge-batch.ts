@@ -19,7 +19,7 @@ import { resourceChanges } from './rules/resource-changes.ts';
 import { readSourcePatientIds } from './source-patient-store.ts';
 
 /** Increase when a change in `rules/` changes which deliveries are grouped: every record is then merged again. */
-export const MERGE_RULES = 5;
+export const MERGE_RULES = 6;
 
 /**
  * Merges these deliveries into a patient's record. The caller holds the record's lock in the same transaction.
@@ -62,7 +62,8 @@ export async function mergeBatch(
       known === undefined ||
       known.resourceId !== origin.resourceId ||
       known.familyId !== origin.familyId ||
-      known.leads !== origin.leads
+      known.leads !== origin.leads ||
+      known.superseded !== origin.superseded
     );
   });
   await upsertOrigins(tx, patientId, written);
@@ -114,6 +115,7 @@ function asOrigin(facts: DeliveryFacts): KnownOrigin {
     resourceId: null,
     familyId: null,
     leads: false,
+    superseded: false,
     dateFrom: facts.days?.from ?? null,
     dateTo: facts.days?.to ?? null,
   };
@@ -121,13 +123,25 @@ function asOrigin(facts: DeliveryFacts): KnownOrigin {
 
 /** Assigns each delivery the id of its group and family, and whether it leads its group. */
 function regroup(patientId: string, origins: readonly KnownOrigin[]): KnownOrigin[] {
-  const grouped = groupByKeys(patientId, origins).flatMap(({ id, familyId, members }) =>
-    members.map((member, index) => ({ ...member, resourceId: id, familyId, leads: index === 0 })),
+  const grouped = groupByKeys(patientId, origins).flatMap(({ id, familyId, members, standing }) =>
+    members.map((member, index) => ({
+      ...member,
+      resourceId: id,
+      familyId,
+      leads: index === 0,
+      superseded: index >= standing,
+    })),
   );
   const excluded = origins.filter(({ keys }) => keys.length === 0);
   return [
     ...grouped,
-    ...excluded.map((origin) => ({ ...origin, resourceId: null, familyId: null, leads: false })),
+    ...excluded.map((origin) => ({
+      ...origin,
+      resourceId: null,
+      familyId: null,
+      leads: false,
+      superseded: false,
+    })),
   ];
 }
 

@@ -139,13 +139,14 @@ export interface KnownOrigin extends Omit<DeliveryFacts, 'days' | 'source'>, Del
   resourceId: string | null;
   familyId: string | null;
   leads: boolean;
+  superseded: boolean;
   dateFrom: string | null;
   dateTo: string | null;
 }
 
 const ORIGIN_COLUMNS = sql`o.source, o.resource_type as "resourceType", o.source_id as "sourceId",
   encode(o.sha256, 'hex') as sha256, o.resource_id as "resourceId", o.family_id as "familyId", o.rules, o.aside as exclusion, o.keys, o.told as assertions,
-  o.rank, o.leads,
+  o.rank, o.leads, o.superseded,
   o.medication_id as "medicationId", o.sort_date as "sortDate", o.date_from as "dateFrom", o.date_to as "dateTo",
   o.search`;
 
@@ -159,9 +160,9 @@ export async function upsertOrigins(
     sql`${textArray(origins.map((origin) => of(origin) ?? null))}::text[]`;
   await sql`
     insert into record_origin (account_id, patient_id, source, resource_type, source_id, sha256, rules, resource_id,
-      family_id, aside, keys, told, rank, leads, medication_id, sort_date, date_from, date_to, search)
+      family_id, aside, keys, told, rank, leads, superseded, medication_id, sort_date, date_from, date_to, search)
     select ${tx.accountId}, ${patientId}, n.source, n.resource_type, n.source_id, n.sha256, n.rules, n.resource_id::uuid,
-      n.family_id::uuid, n.aside, n.keys::text[], n.told::jsonb, n.rank, n.leads, n.medication_id, n.sort_date,
+      n.family_id::uuid, n.aside, n.keys::text[], n.told::jsonb, n.rank, n.leads, n.superseded, n.medication_id, n.sort_date,
       n.date_from::date, n.date_to::date, n.search::text[]
     from unnest(${texts(({ source }) => source)}, ${texts(({ resourceType }) => resourceType)},
       ${texts(({ sourceId }) => sourceId)},
@@ -170,14 +171,15 @@ export async function upsertOrigins(
       ${texts(({ resourceId }) => resourceId)}, ${texts(({ familyId }) => familyId)},
       ${texts(({ exclusion }) => exclusion)}, ${textLists(origins.map(({ keys }) => keys))}::text[],
       ${texts(({ assertions }) => JSON.stringify(assertions))}, ${texts(({ rank }) => rank)},
-      ${booleanArray(origins.map(({ leads }) => leads))}::boolean[], ${texts(({ medicationId }) => medicationId)},
+      ${booleanArray(origins.map(({ leads }) => leads))}::boolean[],
+      ${booleanArray(origins.map(({ superseded }) => superseded))}::boolean[], ${texts(({ medicationId }) => medicationId)},
       ${texts(({ sortDate }) => sortDate)}, ${texts(({ dateFrom }) => dateFrom)}, ${texts(({ dateTo }) => dateTo)},
       ${textLists(origins.map(({ search }) => search))}::text[]) as n(source, resource_type, source_id, sha256, rules,
-        resource_id, family_id, aside, keys, told, rank, leads, medication_id, sort_date, date_from, date_to, search)
+        resource_id, family_id, aside, keys, told, rank, leads, superseded, medication_id, sort_date, date_from, date_to, search)
     on conflict (patient_id, source, resource_type, source_id) do update set
       sha256 = excluded.sha256, rules = excluded.rules, resource_id = excluded.resource_id,
       family_id = excluded.family_id, aside = excluded.aside, keys = excluded.keys, told = excluded.told,
-      rank = excluded.rank, leads = excluded.leads, medication_id = excluded.medication_id,
+      rank = excluded.rank, leads = excluded.leads, superseded = excluded.superseded, medication_id = excluded.medication_id,
       sort_date = excluded.sort_date, date_from = excluded.date_from, date_to = excluded.date_to,
       search = excluded.search`.execute(tx.db);
 }

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { RecordSource } from '../../contract/primitives.ts';
 import type { AccountTx } from '../platform/database/database.ts';
+import { STATED_ON_PATH } from './rules/stated-on.ts';
 
 export interface StoredOrigin {
   resourceType: string;
@@ -12,6 +13,8 @@ export interface StoredOrigin {
   versionId: string | null;
   lastUpdated: string | null;
   leads: boolean;
+  superseded: boolean;
+  statedOn: string | null;
   keys: string[];
   /** A caller split it from the others it was united with. */
   split: boolean;
@@ -27,12 +30,13 @@ export async function readResourceOrigins(
     select o.resource_type as "resourceType", o.source, o.source_id as "sourceId", d.file_name as "fileName",
       p.converted_from is not null as "isConverted", p.collected_at as "collectedAt",
       p.content #>> '{meta,versionId}' as "versionId", p.content #>> '{meta,lastUpdated}' as "lastUpdated",
-      o.leads, o.keys, exists (select from record_split s where s.patient_id = o.patient_id and s.source = o.source
+      jsonb_path_query_first(p.content, ${STATED_ON_PATH}::jsonpath) #>> '{}' as "statedOn",
+      o.leads, o.superseded, o.keys, exists (select from record_split s where s.patient_id = o.patient_id and s.source = o.source
         and s.resource_type = o.resource_type and s.source_id = o.source_id) as split
     from record_origin o
     join patient_resource p using (patient_id, source, resource_type, source_id)
     join document d on d.id = p.document_id
     where o.patient_id = ${patientId} and o.resource_id = ${resourceId}
-    order by o.rank desc`.execute(tx.db);
+    order by o.superseded, o.rank desc`.execute(tx.db);
   return rows;
 }

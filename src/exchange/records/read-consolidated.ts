@@ -16,9 +16,11 @@ import {
 import { type HeldDocument, withOurAddresses } from './rules/attachment-addresses.ts';
 import { foldGroup } from './rules/fold.ts';
 import { foldPatient } from './rules/fold-patient.ts';
+import type { Json } from './rules/json.ts';
 import type { Member } from './rules/member.ts';
 import { parseLocalReference, referencesIn } from './rules/references.ts';
 import type { Resolve } from './rules/rewrite-references.ts';
+import { statedOn } from './rules/stated-on.ts';
 import { readSourcePatientIds } from './source-patient-store.ts';
 
 /** Restricts what is read; an empty filter reads everything. `docs/merge.md` lists which date counts for which type. */
@@ -41,6 +43,10 @@ export interface Origin {
   collectedAt: Date;
   /** Whether it was converted from a C-CDA document. */
   isConverted: boolean;
+  /** FHIR dateTime of that document. */
+  statedOn?: string;
+  /** What it stated, if a newer version has superseded it: nothing of it is in the resource. */
+  superseded?: Json;
 }
 
 export interface ConsolidatedResource {
@@ -108,6 +114,7 @@ export async function readResources(
   const resources: ConsolidatedResource[] = [];
   for (const { id, resourceType } of wanted.slice(0, read)) {
     const own = byResource.get(id) ?? [];
+    const standing = own.filter(({ isSuperseded }) => !isSuperseded);
     if (id === patientId) resources.push(await consolidatedPatient(tx, patientId, own, resolve));
     // Empty when a concurrent merge has just changed the resource's id; a later page contains it.
     else if (own.length > 0)
@@ -116,7 +123,7 @@ export async function readResources(
           id,
           resourceType,
           own,
-          withOurAddresses(foldGroup(id, own, patientId, resolve), held(own)),
+          withOurAddresses(foldGroup(id, standing, patientId, resolve), held(standing)),
         ),
       );
   }
@@ -172,13 +179,17 @@ function consolidated(
   members: readonly RecordMember[],
   content: object,
 ): ConsolidatedResource {
-  const origins = members.map(({ source, sourceId, fileName, collectedAt, isConverted }) => ({
-    source,
-    sourceId,
-    fileName,
-    collectedAt,
-    isConverted,
-  }));
+  const origins = members.map(
+    ({ source, sourceId, fileName, collectedAt, isConverted, isSuperseded, content: stated }) => ({
+      source,
+      sourceId,
+      fileName,
+      collectedAt,
+      isConverted,
+      statedOn: statedOn(stated),
+      superseded: isSuperseded ? stated : undefined,
+    }),
+  );
   return { id, resourceType, content: content as FhirResource, origins };
 }
 

@@ -80,6 +80,7 @@ export interface RecordMember {
   fileName: string;
   collectedAt: Date;
   isConverted: boolean;
+  isSuperseded: boolean;
   content: Record<string, unknown>;
 }
 
@@ -89,7 +90,8 @@ const READ_BYTES_MAX = 8_000_000;
 const STORED_AS_TEXT_MAX = 2_000;
 
 /**
- * The deliveries of these consolidated resources, in order of rank: the leading one of each comes first. Stops with the
+ * The deliveries of these consolidated resources, in order of rank: the leading one of each comes first,
+ * those that a newer version has superseded last. Stops with the
  * resource that makes them too large to hold more at once, and always reads one. The Patient does not count.
  *
  * @returns with `read`, the number of the resources whose deliveries were read
@@ -102,7 +104,7 @@ export async function readMembers(
   const { rows } = await sql<RecordMember & { place: number; through: number }>`
     select * from (
       select o.resource_id as "resourceId", p.source, p.source_id as "sourceId", d.file_name as "fileName",
-        p.collected_at as "collectedAt", p.converted_from is not null as "isConverted", p.content, o.rank,
+        p.collected_at as "collectedAt", p.converted_from is not null as "isConverted", p.content, o.rank, o.superseded as "isSuperseded",
         wanted.place::integer, (sum(bytes) over (order by wanted.place))::float8 as through,
         (sum(bytes) over (partition by wanted.place))::float8 as own
       from unnest(${[...resourceIds]}::uuid[]) with ordinality as wanted(id, place)
@@ -117,7 +119,7 @@ export async function readMembers(
         when pg_column_size(p.content) <= ${STORED_AS_TEXT_MAX} then pg_column_size(p.content)
         else octet_length(p.content::text) end as bytes) size) sized
     where through - own < ${READ_BYTES_MAX}
-    order by rank desc`.execute(tx.db);
+    order by "isSuperseded", rank desc`.execute(tx.db);
   const last = rows.find(({ through }) => through >= READ_BYTES_MAX);
   return { members: rows, read: last?.place ?? resourceIds.length };
 }

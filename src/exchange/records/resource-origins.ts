@@ -10,6 +10,7 @@ const KEYS: Readonly<Record<string, { key: UnitingKey; reason: string }>> = {
     key: 'identifier',
     reason: 'A business identifier and the details that must agree with it are the same.',
   },
+  s: { key: 'statement', reason: 'They are versions of one statement of the source.' },
   p: { key: 'identifier', reason: 'The source knows the patient by this id.' },
 };
 
@@ -27,19 +28,33 @@ export async function resourceOrigins(
   if (stored.length === 0 && resourceId !== patientId) throw new NotFoundError('Resource');
   const owners = new Map<string, number>();
   for (const key of stored.flatMap(({ keys }) => keys)) owners.set(key, (owners.get(key) ?? 0) + 1);
+  const hasVersions = stored.some(({ superseded }) => superseded);
   return {
     resourceType: stored[0]?.resourceType ?? 'Patient',
     id: resourceId,
     origins: stored.map((origin) => {
-      const { keys, collectedAt, versionId, lastUpdated, isConverted, resourceType: _type, ...rest } = origin;
+      const {
+        keys,
+        collectedAt,
+        versionId,
+        lastUpdated,
+        statedOn,
+        isConverted,
+        resourceType: _type,
+        ...rest
+      } = origin;
       const shared = keys.filter((key) => (owners.get(key) ?? 0) > 1).map((key) => key.charAt(0));
+
       return {
         ...rest,
         fromDocument: isConverted,
         collectedAt: collectedAt.toISOString(),
         ...(versionId === null ? {} : { versionId }),
         ...(lastUpdated === null ? {} : { lastUpdated }),
-        unitedBy: [...new Set(shared)].flatMap((kind) => KEYS[kind] ?? []),
+        ...(statedOn === null ? {} : { statedOn }),
+        unitedBy: [...new Set(shared)].flatMap((kind) =>
+          kind === 's' && !hasVersions ? [] : (KEYS[kind] ?? []),
+        ),
       };
     }),
   };

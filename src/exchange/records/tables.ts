@@ -38,6 +38,8 @@ interface RecordOriginTable {
   told: ColumnType<Record<string, string>, string, string>;
   rank: string;
   leads: boolean;
+  /** A newer version of its statement leads; nothing of it counts. */
+  superseded: Generated<boolean>;
   medication_id: string | null;
   sort_date: string;
   /** YYYY-MM-DD */

@@ -1,5 +1,6 @@
 import { type Ccda, convertCcdaToFhir } from '@medplum/ccda';
-import { isJson, type Json } from '../rules/json.ts';
+import { isJson, type Json, objectsOf } from '../rules/json.ts';
+import { documentTime, withStatedOn } from '../rules/stated-on.ts';
 import { asStated } from './as-stated.ts';
 import { dropNarratives, emptySections } from './empty-sections.ts';
 import { takeLeftOut } from './left-out.ts';
@@ -56,6 +57,7 @@ export function convertCcda(bytes: Uint8Array, names: CcdaNames): CcdaConversion
   }
   const document = ccda as unknown as Json;
   const day = dayOfDocument(document);
+  const at = documentTime(objectsOf(document.effectiveTime)[0]?.['@_value']);
   prepareSections(document);
   const empty = emptySections(document, day);
   nameByNarrative(document);
@@ -77,7 +79,7 @@ export function convertCcda(bytes: Uint8Array, names: CcdaNames): CcdaConversion
       [...bundle, ...relatives, ...denied.resources, ...empty],
       names.unit,
       names.patientId,
-    ),
+    ).map((resource) => withStatedOn(resource, at)),
     skippedSections: skippedSections + denied.skippedSections,
     leftOutEntries: leftOut + denied.leftOut,
   };

@@ -2,17 +2,16 @@ import { meaningOf, meaningsOf, valueIn, valueMeaning } from './codes.ts';
 import { comparable } from './comparable.ts';
 import { day, moment } from './dates.ts';
 import { FILLED } from './filled-elements.ts';
-import { classOf } from './fingerprints.ts';
+import { classOf, isEnteredInError } from './fingerprints.ts';
 import { hashOf } from './ids.ts';
 import { canonicalJson, comparableText, isJson, type Json, objectsOf, textOf } from './json.ts';
 import { isWithinPrecision, measureOf } from './measures.ts';
-import { MEDICATION_TYPES } from './resource-types.ts';
 
 /**
  * What a delivery states that must not be lost when it is united with others, by name. A name that starts with `+` may be
  * missing from the leading delivery, because folding adds it (`filled-elements.ts`). For an element with parts, `*element`
  * is the whole element and `+element/part` a part that must be preserved; the parts are only added together. A name that
- * starts with `=` holds a hash of the whole resource.
+ * starts with `=` holds a hash of the whole resource; one that starts with `@` says which version it is, and never contradicts.
  */
 export type Assertions = Readonly<Record<string, string>>;
 
@@ -216,7 +215,9 @@ const BY_TYPE: Readonly<Record<string, (resource: Json) => Record<string, string
 export function assertionsIn(resource: Json, writtenBy: string | undefined): Assertions {
   const type = textOf(resource.resourceType) ?? '';
   const assertions = {
-    status: statusOf(resource, writtenBy !== undefined),
+    status: resource.status === 'unknown' ? '' : (textOf(resource.status) ?? ''),
+    '@retracted': isEnteredInError(resource) ? 'yes' : '',
+    '@issued': resource.identifier === undefined ? '' : (moment(resource.issued) ?? ''),
     not: resource.doNotPerform === true ? 'to be performed' : '',
     state: meaningsOf([resource.clinicalStatus, resource.verificationStatus]).join(),
     lifecycle: textOf(resource.lifecycleStatus) ?? '',
@@ -241,14 +242,8 @@ const COPIED: ReadonlySet<string> = new Set([
   'Practitioner',
 ]);
 
-/** The status; empty if unknown. In C-CDA, "completed" of a prescription describes the entry, not the therapy. */
-function statusOf({ resourceType, status }: Json, isNative: boolean): string {
-  const isEntryOnly = !isNative && status === 'completed' && MEDICATION_TYPES.has(textOf(resourceType) ?? '');
-  return status === 'unknown' || isEntryOnly ? '' : (textOf(status) ?? '');
-}
-
 /** Statuses that precede a status in the life of one resource; any other two different statuses contradict each other. */
-const EARLIER: Readonly<Record<string, readonly string[]>> = {
+export const EARLIER: Readonly<Record<string, readonly string[]>> = {
   final: ['registered', 'preliminary'],
   amended: ['registered', 'preliminary', 'final'],
   corrected: ['registered', 'preliminary', 'final'],
@@ -261,6 +256,7 @@ const EARLIER: Readonly<Record<string, readonly string[]>> = {
 export function canTakeIn(leading: Assertions, other: Assertions): boolean {
   return Object.entries(other).every(([name, text]) => {
     const known = leading[name];
+    if (name.startsWith('@')) return true;
     if (known === undefined) return isAdded(name, leading);
     if (name.startsWith('*')) return true;
     return agrees(name, known, text) || (name === 'status' && EARLIER[known]?.includes(text) === true);

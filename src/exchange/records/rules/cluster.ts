@@ -11,6 +11,8 @@ export type Groupable = Pick<
 export class Cluster<F extends Groupable> {
   readonly leader: F;
   readonly members: F[];
+  /** Earlier versions, of which nothing counts any more. */
+  readonly superseded: F[] = [];
   /** Prefixed with the resource type, so that different types never share a key. */
   readonly keys: Set<string>;
   /** The assertions of all members, by name. */
@@ -31,7 +33,12 @@ export class Cluster<F extends Groupable> {
   accepts(other: Cluster<F>): boolean {
     for (const [name, texts] of other.assertions) {
       // `canTakeIn` compares the status with the leader's only; elements with parts are taken from the leader as a whole.
-      if (name === 'status' || (name.startsWith('*') && name in this.leader.assertions)) continue;
+      if (
+        name === 'status' ||
+        name.startsWith('@') ||
+        (name.startsWith('*') && name in this.leader.assertions)
+      )
+        continue;
       for (const text of texts)
         for (const known of this.assertions.get(name) ?? []) if (!agrees(name, known, text)) return false;
     }
@@ -47,6 +54,12 @@ export class Cluster<F extends Groupable> {
       else for (const text of texts) known.add(text);
     }
     if (other.name < this.name) this.name = other.name;
+  }
+
+  /** Adds an earlier version of its statement. */
+  supersede(older: F): void {
+    this.superseded.push(older);
+    for (const key of older.keys) this.keys.add(`${older.resourceType} ${key}`);
   }
 
   /** The first of its members' names in text order; it does not depend on which member leads. */

@@ -1,11 +1,12 @@
 import { type Assertions, assertionsIn } from './assertions.ts';
-import { clinicalTime, type Days } from './dates.ts';
+import { clinicalTime, type Days, moment } from './dates.ts';
 import { derivedUuid } from './ids.ts';
 import { isJson, type Json, objectsOf, textOf } from './json.ts';
 import { parseLocalReference, subjectIds } from './references.ts';
 import { CLINICAL_TYPES, MEDICATION_TYPES, MINIMUM, SUPPORTING_TYPES } from './resource-types.ts';
 import { ownKey, samenessKeys } from './sameness.ts';
 import { searchEntries } from './search-index.ts';
+import { statedOn } from './stated-on.ts';
 
 /** A resource as delivered by one source. */
 export interface Delivery {
@@ -98,7 +99,7 @@ function readFacts(delivery: Delivery, whom: DeliveryContext): DeliveryFacts {
         ? ['p:']
         : delivery.isSplit === true
           ? [ownKey(resourceType, { source, sourceId })]
-          : samenessKeys({ source, sourceId }, content, { medication: whom.medication });
+          : samenessKeys(delivery, content, { medication: whom.medication });
   return {
     source,
     resourceType,
@@ -149,12 +150,14 @@ export function medicationIdOf(content: Json): string | undefined {
 
 /**
  * Ranks resources written by the source above those converted from documents; then the newer (`meta.lastUpdated`, then
- * `meta.versionId`), then the larger. Hash and identity come last, so that no two deliveries have the same rank.
+ * `meta.versionId`; the time of the document), then the larger. Hash and identity come last, so that no two deliveries have the same rank.
  */
 function rankOf({ source, sourceId, isConverted, content, sha256 }: Delivery): string {
   const { id: _id, meta: _meta, text: _text, ...rest } = content;
   const size = JSON.stringify(rest).length;
-  const revision = revisionOf(content).padEnd(REVISION_LENGTH);
+  const revision = (isConverted ? (moment(statedOn(content)) ?? '') : revisionOf(content)).padEnd(
+    REVISION_LENGTH,
+  );
   return [isConverted ? 0 : 1, revision, String(size).padStart(9, '0'), sha256, source, sourceId].join(' ');
 }
 

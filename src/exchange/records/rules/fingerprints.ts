@@ -202,9 +202,12 @@ const FINGERPRINTS: Readonly<Record<string, Fingerprint>> = {
  */
 export function fingerprintOf(resource: Json, related: Related): readonly unknown[] | undefined {
   // A retracted statement must not be united with one that stands.
-  if (isEnteredInError(resource)) return undefined;
-  return FINGERPRINTS[textOf(resource.resourceType) ?? '']?.(resource, related);
+  return isEnteredInError(resource) ? undefined : contentOf(resource, related);
 }
+
+/** The same, also of a retracted statement. */
+export const contentOf = (resource: Json, related: Related): readonly unknown[] | undefined =>
+  FINGERPRINTS[textOf(resource.resourceType) ?? '']?.(resource, related);
 
 export function isEnteredInError(resource: Json): boolean {
   return (

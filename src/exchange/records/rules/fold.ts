@@ -51,7 +51,7 @@ function unite(
   folded.identifier = [...identifiers.values()];
 }
 
-/** `meta`: the leader's lastUpdated and profiles, all members' labels, and the leader's file name as source. */
+/** `meta`: the leader's lastUpdated, profiles and time of its document, all members' labels, and the leader's file name as source. */
 function metaOf(members: readonly Member[]): Json {
   const leading = members[0]?.content.meta;
   const { lastUpdated, profile } = isJson(leading) ? leading : {};
@@ -59,6 +59,9 @@ function metaOf(members: readonly Member[]): Json {
     ...(lastUpdated === undefined ? {} : { lastUpdated }),
     ...(profile === undefined ? {} : { profile }),
     ...labelsOf(members),
+    ...(members[0]?.isConverted === true &&
+      isJson(leading) &&
+      leading.extension !== undefined && { extension: leading.extension }),
     source: members[0]?.fileName,
   };
 }

@@ -1,5 +1,6 @@
 import { Cluster, type Groupable } from './cluster.ts';
 import { consolidatedId } from './delivery-facts.ts';
+import { supersededBy } from './supersession.ts';
 
 /** The deliveries of one thing. */
 export interface Group<F> {
@@ -9,14 +10,17 @@ export interface Group<F> {
   resourceType: string;
   /** The keys of all members, sorted. */
   keys: string[];
-  /** The leading one first. */
+  /** The leading one first, and those that a newer version has superseded last. */
   members: F[];
+  /** How many of them stand. */
+  standing: number;
 }
 
 /**
  * Unites deliveries that share a key, provided that no assertion of any of them is lost. Keys form chains (A and B share an
  * identifier, B and C their content), and so does closeness of numbers. Therefore each delivery, in order of rank, joins
- * the groups with which it shares a key and whose members all agree with it. The result depends only on the set of
+ * the groups with which it shares a key and whose members all agree with it; an earlier version of a statement joins the group of the
+ * newest one, where it no longer counts. The result depends only on the set of
  * deliveries, not on their order.
  */
 export function groupByKeys<F extends Groupable>(patientId: string, deliveries: readonly F[]): Group<F>[] {
@@ -24,13 +28,18 @@ export function groupByKeys<F extends Groupable>(patientId: string, deliveries: 
   const clusters = new Set<Cluster<F>>();
   const register = (cluster: Cluster<F>, keys: Iterable<string>): void => {
     for (const key of keys) {
+      // Versions of one statement are not the same by that.
+      if (key.includes(' s:')) continue;
       const sharing = byKey.get(key);
       if (sharing === undefined) byKey.set(key, new Set([cluster]));
       else sharing.add(cluster);
     }
   };
-  for (const delivery of [...deliveries].sort(byRank)) {
-    if (delivery.keys.length === 0) continue;
+  const sorted = deliveries.filter(({ keys }) => keys.length > 0).sort(byRank);
+  const superseded = supersededBy(sorted);
+  const homes = new Map<F, Cluster<F>>();
+  for (const delivery of sorted) {
+    if (superseded.has(delivery)) continue;
     const own = new Cluster(delivery);
     const near = new Set<Cluster<F>>();
     for (const key of own.keys) for (const other of byKey.get(key) ?? []) near.add(other);
@@ -50,7 +59,14 @@ export function groupByKeys<F extends Groupable>(patientId: string, deliveries: 
       register(own, own.keys);
     }
   }
+  for (const cluster of clusters) for (const member of cluster.members) homes.set(member, cluster);
+  for (const [older, newer] of superseded) homes.get(standing(newer, superseded))?.supersede(older);
   return named(patientId, [...clusters]);
+}
+
+function standing<F>(delivery: F, superseded: ReadonlyMap<F, F>): F {
+  const newer = superseded.get(delivery);
+  return newer === undefined ? delivery : standing(newer, superseded);
 }
 
 const byRank = (left: { rank: string }, right: { rank: string }): number =>
@@ -77,7 +93,8 @@ function named<F extends Groupable>(patientId: string, clusters: readonly Cluste
       familyId: family === name ? id : consolidatedId(patientId, resourceType, [withoutType(family)]),
       resourceType,
       keys: keys.map(withoutType),
-      members: cluster.members.sort(byRank),
+      members: [...cluster.members.sort(byRank), ...cluster.superseded.sort(byRank)],
+      standing: cluster.members.length,
     };
   });
 }

@@ -146,3 +146,29 @@ export const AGREEING_WITH_IDENTIFIER: Readonly<Record<string, AgreeingParts>> =
     at(resource, 'collection.collectedDateTime', 'collection.collectedPeriod', 'receivedTime'),
   ],
 };
+
+/**
+ * What an identifier identifies while the statement under it changes, by type: of what is kept in lists only the thing itself, of what
+ * happened also the time, because some sources number kinds of results. Undefined where a part is missing.
+ */
+export const STATED: Readonly<Record<string, AgreeingParts>> = {
+  AllergyIntolerance: ({ code }) => [meaningOf(code)],
+  Condition: ({ code }) => [meaningOf(code)],
+  DiagnosticReport: (resource) => [
+    meaningOf(resource.code),
+    firstMoment(resource, ['effectiveDateTime', 'effectivePeriod', 'issued']),
+  ],
+  Encounter: (resource) => [firstMoment(resource, ['period'])],
+  Immunization: ({ vaccineCode, occurrenceDateTime }) => [meaningOf(vaccineCode), day(occurrenceDateTime)],
+  MedicationRequest: (resource, related) => [medicationOf(resource, related)],
+  MedicationStatement: (resource, related) => [medicationOf(resource, related)],
+  Observation: (resource) => [
+    meaningOf(resource.code),
+    firstMoment(resource, ['effectiveDateTime', 'effectivePeriod', 'effectiveInstant', 'issued']),
+    meaningOf(resource.bodySite) ?? '',
+  ],
+  Procedure: (resource) => [
+    meaningOf(resource.code),
+    firstMoment(resource, ['performedDateTime', 'performedPeriod']),
+  ],
+};

@@ -16,6 +16,8 @@ export interface MergedRecord {
   /** The Patient first, then by type and id. */
   resources: Json[];
   excluded: DeliveryFacts[];
+  /** Earlier versions of statements; nothing of them counts. */
+  superseded: DeliveryFacts[];
 }
 
 /**
@@ -52,7 +54,7 @@ export function mergeDeliveries(
       ? person.patientId
       : idOf.get(nameOf(source, type, id));
   const members = (group: Group<{ delivery: Delivered }> | undefined): Member[] =>
-    group?.members.map(({ delivery }) => delivery) ?? [];
+    group?.members.slice(0, group.standing).map(({ delivery }) => delivery) ?? [];
   const patient = foldPatient(person, members(groups.find(({ id }) => id === person.patientId)), resolve);
   const others = groups
     .filter(({ id }) => id !== person.patientId)
@@ -61,6 +63,7 @@ export function mergeDeliveries(
   return {
     resources: [patient, ...others],
     excluded: facts.filter(({ exclusion }) => exclusion !== undefined),
+    superseded: groups.flatMap((group) => group.members.slice(group.standing)),
   };
 }
 

@@ -9,6 +9,7 @@ export interface ProvenanceOrigin {
   fileName: string;
   collectedAt: Date;
   isConverted: boolean;
+  superseded?: Json;
 }
 
 /** System of the identifiers that are file names of documents (`meta.source`). */
@@ -51,7 +52,8 @@ export function provenanceOf(
       },
     })),
     entity: origins.map((origin) => ({
-      role: origin.isConverted ? 'derivation' : 'source',
+      // Of an earlier version, the resource is the revision.
+      role: origin.superseded !== undefined ? 'revision' : origin.isConverted ? 'derivation' : 'source',
       what: {
         type: origin.isConverted ? 'DocumentReference' : resourceType,
         identifier: { system: DOCUMENT_SYSTEM, value: origin.fileName },

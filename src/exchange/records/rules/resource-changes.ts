@@ -6,6 +6,7 @@ export interface MergedDelivery {
   sha256: string;
   resourceId: string | null;
   leads: boolean;
+  superseded: boolean;
 }
 
 export interface ResourceChange {
@@ -43,11 +44,11 @@ interface Contents extends ResourceChange {
 
 function contentsOf(deliveries: readonly MergedDelivery[]): Map<string, Contents> {
   const lines = new Map<string, { resourceType: string; lines: string[] }>();
-  for (const { source, resourceType, sourceId, sha256, resourceId, leads } of deliveries) {
+  for (const { source, resourceType, sourceId, sha256, resourceId, leads, superseded } of deliveries) {
     if (resourceId === null) continue;
     const own = lines.get(resourceId) ?? { resourceType, lines: [] };
     lines.set(resourceId, own);
-    own.lines.push([source, sourceId, sha256, leads].join(' '));
+    own.lines.push([source, sourceId, sha256, leads, superseded].join(' '));
   }
   return new Map(
     [...lines].map(([resourceId, own]) => [

@@ -1,0 +1,160 @@
+import { agrees, canTakeIn, EARLIER } from './assertions.ts';
+import type { Groupable } from './cluster.ts';
+
+/** Lists that a source keeps up to date: its newest document has the state of each entry. */
+const KEPT_LISTS: ReadonlySet<string> = new Set([
+  'AllergyIntolerance',
+  'Condition',
+  'MedicationRequest',
+  'MedicationStatement',
+]);
+const REPORTED: ReadonlySet<string> = new Set(['DiagnosticReport', 'Observation']);
+
+interface Link<F> {
+  /** By an identifier, otherwise by the content that distinguishes it. */
+  isById: boolean;
+  deliveries: Set<F>;
+}
+
+/**
+ * The deliveries whose statement a newer version has changed, each with that version. Two deliveries are versions of one statement if
+ * they share a `s:` key (`sameness.ts`): an identifier and what it identifies, or the content of an entry that a source retracts or
+ * keeps in a list. One that a standing version agrees with is not superseded, and neither is one of which two could be the newer
+ * version, or that could be the older version of two. The result depends only on the set of deliveries.
+ *
+ * @param deliveries in order of rank, the highest first
+ */
+export function supersededBy<F extends Groupable>(deliveries: readonly F[]): ReadonlyMap<F, F> {
+  const result = new Map<F, F>();
+  const linksOf = linksBetween(deliveries);
+  const decided = new Set<F>();
+  const newestOf = (delivery: F): F => {
+    decide(delivery);
+    const newer = result.get(delivery);
+    return newer === undefined ? delivery : newestOf(newer);
+  };
+  const decide = (older: F): void => {
+    if (decided.has(older)) return;
+    decided.add(older);
+    const rivals = new Set<F>();
+    for (const { isById, deliveries: linked } of linksOf(older)) {
+      const own = [...linked].filter((each) => corrects(each, older, isById));
+      // One document that has the statement twice does not say which of them has changed.
+      const isTwice = own.length > 0 && [...linked].some((each) => isOtherInDocument(each, older));
+      if (!isTwice) for (const each of own) rivals.add(each);
+      const isConfirmed = [...linked].some(
+        (each) =>
+          each.rank > older.rank &&
+          isSameSource(each, older) &&
+          !isRetraction(each) &&
+          !contradicts(each, older) &&
+          canTakeIn(each.assertions, older.assertions) &&
+          newestOf(each) === each,
+      );
+      if (isConfirmed) return;
+    }
+    const newest = [...new Set([...rivals].map(newestOf))].sort((left, right) =>
+      left.rank < right.rank ? 1 : -1,
+    );
+    const [first] = newest.filter(isRetraction).concat(newest);
+    if (first === undefined) return;
+    const isClear =
+      isRetraction(first) ||
+      newest.every((each) => each === first || !isSameVersion(each, first) || agree(each, first));
+    if (isClear && newestOf(first) !== older) result.set(older, newestOf(first));
+  };
+  for (const delivery of deliveries) decide(delivery);
+  return result;
+}
+
+/** The links of each delivery to others; nothing for a record in which no delivery can be another version of one. */
+function linksBetween<F extends Groupable>(deliveries: readonly F[]): (delivery: F) => Link<F>[] {
+  const links = new Map<string, Link<F>>();
+  if (!deliveries.some(({ keys }) => keys.some((key) => key.startsWith('s:')))) return () => [];
+  const nameOf = ({ resourceType }: F, key: string): string | undefined =>
+    key.startsWith('c:')
+      ? `${resourceType} s:${key}`
+      : key.startsWith('s:')
+        ? `${resourceType} ${key}`
+        : undefined;
+  for (const delivery of deliveries)
+    for (const key of delivery.keys) {
+      const name = nameOf(delivery, key);
+      if (name === undefined) continue;
+      const link = links.get(name) ?? { isById: !name.includes(' s:c:'), deliveries: new Set<F>() };
+      links.set(name, link);
+      link.deliveries.add(delivery);
+    }
+  return (delivery) =>
+    [...new Set(delivery.keys.flatMap((key) => nameOf(delivery, key) ?? []))]
+      .flatMap((name) => links.get(name) ?? [])
+      .filter(({ deliveries: linked }) => linked.size > 1);
+}
+
+/** Whether the first delivery is a newer version of the second, and contradicts it. */
+function corrects(newer: Groupable, older: Groupable, isById: boolean): boolean {
+  if (newer === older || isRetraction(older)) return false;
+  const [one, other] = [versionOf(newer), versionOf(older)];
+  const isOne = isSameSource(newer, older);
+  if (isRetraction(newer)) {
+    if (!isOne || !one.isNative || other.isNative) return false;
+    return isById || (!isLater(other.at, one.at) && canTakeIn(newer.assertions, withoutStatus(older)));
+  }
+  if (!contradicts(newer, older)) return false;
+  if (one.isNative && other.isNative)
+    return isById && REPORTED.has(newer.resourceType) && isCorrection(newer, older);
+  const isLinked =
+    isById || (KEPT_LISTS.has(newer.resourceType) && !(isNumbered(newer) && isNumbered(older)));
+  if (!isOne || !isLinked || other.isNative) return false;
+  // What a source answers is its present state, unless it has not changed since an earlier time than the document's.
+  return one.isNative ? !isLater(other.at, one.at) : isLater(one.at, other.at);
+}
+
+/** Whether two versions differ in what both state, or in what their keys say: their time, value, or that it is negated. */
+function contradicts(newer: Groupable, older: Groupable): boolean {
+  const isOther = Object.entries(older.assertions).some(([name, text]) => {
+    const known = newer.assertions[name];
+    if (known === undefined || /^[@*=]/.test(name) || agrees(name, known, text)) return false;
+    return !(name === 'status' && EARLIER[known]?.includes(text));
+  });
+  return isOther || !newer.keys.some((key) => !key.startsWith('s:') && older.keys.includes(key));
+}
+
+/** Of two results under one number: one that is marked as corrected, or that the same source issued later. */
+function isCorrection(newer: Groupable, older: Groupable): boolean {
+  const [status = '', former = ''] = [newer.assertions.status, older.assertions.status];
+  const [issued = '', before = ''] = [newer.assertions['@issued'], older.assertions['@issued']];
+  const isOne = isSameSource(newer, older);
+  if (isOne && isLater(before, issued)) return false;
+  if (EARLIER[status]?.includes(former)) return status !== 'final' || isOne;
+  return isOne && status === former && isLater(issued, before);
+}
+
+/** What a delivery is a version of: the rank begins with whether its source wrote it and with when (`delivery-facts.ts`). */
+function versionOf({ rank, sourceId }: Groupable): { isNative: boolean; at: string; document: string } {
+  const isNative = rank.startsWith('1');
+  const document = isNative ? '' : sourceId.slice(0, sourceId.lastIndexOf('.'));
+  return { isNative, at: rank.slice(2, 26).trim(), document };
+}
+
+const isRetraction = ({ assertions }: Groupable): boolean => assertions['@retracted'] !== undefined;
+const isSameSource = (left: Groupable, right: Groupable): boolean => left.source === right.source;
+const isNumbered = ({ keys }: Groupable): boolean => keys.some((key) => key.startsWith('i:'));
+const agree = (left: Groupable, right: Groupable): boolean =>
+  canTakeIn(left.assertions, right.assertions) || canTakeIn(right.assertions, left.assertions);
+/** Whether two deliveries are of one state of a source: of one document, or of what it answers. */
+const isSameVersion = (left: Groupable, right: Groupable): boolean =>
+  isSameSource(left, right) && versionOf(left).document === versionOf(right).document;
+const isOtherInDocument = (left: Groupable, right: Groupable): boolean =>
+  left !== right && !versionOf(left).isNative && isSameVersion(left, right) && !agree(left, right);
+
+const withoutStatus = ({ assertions }: Groupable): Groupable['assertions'] => {
+  const { status: _status, state: _state, lifecycle: _lifecycle, ...rest } = assertions;
+  return rest;
+};
+
+/** Whether a time is later than another one, compared with the lesser precision. */
+function isLater(time: string, than: string): boolean {
+  const length = Math.min(time.length, than.length, 19);
+  return length > 0 && time.slice(0, length) > than.slice(0, length);
+}

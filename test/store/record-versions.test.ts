@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { resourceOrigins } from '../../src/exchange/records/resource-origins.ts';
+import type { Delivered } from '../../src/exchange/records/rules/merge.ts';
+import { provenanceOf } from '../../src/exchange/records/rules/provenance.ts';
+import { withStatedOn } from '../../src/exchange/records/rules/stated-on.ts';
+import { entryOf } from '../../src/exchange/records/summary/entry.ts';
+import { delivery } from '../support/deliveries.ts';
+import { createRecordEnvironment, type RecordEnvironment } from '../support/record-environment.ts';
+
+let environment: RecordEnvironment;
+beforeAll(async () => {
+  environment = await createRecordEnvironment();
+});
+afterAll(() => environment.close());
+
+const stated = (day: string, status: string): Delivered => ({
+  ...delivery(
+    'hie',
+    withStatedOn(
+      {
+        resourceType: 'MedicationRequest',
+        id: `ccda.${day.replaceAll('-', '')}.1`,
+        subject: { reference: 'Patient/p' },
+        identifier: [{ system: 'urn:oid:1.2.3', value: '7' }],
+        status,
+        intent: 'order',
+        medicationCodeableConcept: { text: 'Lisinopril' },
+      },
+      day,
+    ),
+  ),
+  isConverted: true,
+});
+const older = stated('2023-05-01', 'active');
+const newer = stated('2024-03-01', 'stopped');
+
+test.each([
+  ['the older first', [older, newer]],
+  ['the newer first', [newer, older]],
+])(
+  'of two documents, merged one after the other, %s, the newer one counts, and the older one stays among the origins',
+  async (_, order) => {
+    const { accountId, store, records } = environment;
+    const patientId = await environment.addPatient({
+      firstNames: ['A'],
+      lastNames: ['B'],
+      dob: '1980-01-01',
+      gender: 'F',
+      addresses: [],
+      personalIdentifiers: [],
+      contacts: [],
+    });
+    for (const each of order) {
+      await environment.deliver(patientId, 'hie', [each], ['p']);
+      await records.merge(accountId, patientId);
+    }
+    const all = await environment.read(patientId, { types: ['MedicationRequest'] });
+    expect(all).toMatchObject([
+      {
+        content: { status: 'stopped' },
+        origins: [{ statedOn: '2024-03-01' }, { superseded: { status: 'active' } }],
+      },
+    ]);
+    const [resource] = all;
+    if (resource === undefined) throw new Error('the resource is gone');
+    expect(entryOf(resource).origin).toBe(
+      'HIE (document of 1 Mar 2024); before: active (HIE (document of 1 May 2023))',
+    );
+    expect(provenanceOf(resource, patientId)).toMatchObject({
+      entity: [{ role: 'revision' }, { role: 'derivation' }],
+    });
+    const { origins } = await store.asAccount(accountId, (tx) => resourceOrigins(tx, patientId, resource.id));
+    expect(origins).toMatchObject([
+      {
+        leads: true,
+        superseded: false,
+        statedOn: '2024-03-01',
+        unitedBy: [{ key: 'identifier' }, { key: 'statement' }],
+      },
+      { leads: false, superseded: true, statedOn: '2023-05-01' },
+    ]);
+  },
+);

@@ -1,0 +1,464 @@
+import { fc, test as property } from '@fast-check/vitest';
+import { describe, expect, test } from 'vitest';
+import { isJson, type Json, objectsOf } from '../../../src/exchange/records/rules/json.ts';
+import { type Delivered, mergeDeliveries } from '../../../src/exchange/records/rules/merge.ts';
+import { withStatedOn } from '../../../src/exchange/records/rules/stated-on.ts';
+import { directions } from '../../../src/exchange/records/summary/directions.ts';
+import { valueIn } from '../../../src/exchange/records/summary/observation-value.ts';
+import { delivery, patientIdsOf, personOf, samples } from '../../support/deliveries.ts';
+
+// What several sources, or several documents of one source, say of one person, and what the record must then say: neither may two
+// facts become one, nor may an earlier state of one stand beside its present state.
+
+const [sample] = samples;
+if (sample === undefined) throw new Error('the samples are gone');
+const ids = patientIdsOf(sample);
+const subjectAt = (source: string) => ({ reference: `Patient/${[...(ids.get(source) ?? [])][0]}` });
+
+type Fact = (source: string) => Json;
+const fact =
+  (resourceType: string, ...parts: object[]): Fact =>
+  (source) =>
+    Object.assign(
+      {
+        resourceType,
+        [resourceType === 'AllergyIntolerance' || resourceType === 'Immunization' ? 'patient' : 'subject']:
+          subjectAt(source),
+      },
+      ...parts,
+    );
+
+/** As the source answers it; `updated` is its `meta.lastUpdated`. */
+const fhir = (source: string, id: string, of: Fact, updated?: string): Delivered =>
+  delivery(source, { ...of(source), id, ...(updated && { meta: { lastUpdated: updated } }) });
+/** As a document of a day states it. */
+const inDocument = (source: string, day: string, of: Fact, number = 1): Delivered => {
+  const unit = day.replaceAll(/\D/g, '');
+  const resource = { ...of(source), id: `ccda.${unit}.${number}` };
+  return { ...delivery(source, withStatedOn(resource, day), `${unit}.xml`), isConverted: true };
+};
+
+const LOINC = 'http://loinc.org';
+const SNOMED = 'http://snomed.info/sct';
+const RXNORM = 'http://www.nlm.nih.gov/research/umls/rxnorm';
+const coded = (system: string, code: string) => ({ coding: [{ system, code }] });
+const numbered = (value: string, system = 'urn:oid:1.2.3') => ({ identifier: [{ system, value }] });
+const TERMS = 'http://terminology.hl7.org/CodeSystem';
+
+const LISINOPRIL = { medicationCodeableConcept: coded(RXNORM, '314076') };
+const dose = (value: number, unit = 'mg') => ({
+  dosageInstruction: [{ doseAndRate: [{ doseQuantity: { value, unit } }] }],
+});
+const order = (...parts: object[]) =>
+  fact(
+    'MedicationRequest',
+    { status: 'active', intent: 'order', authoredOn: '2022-01-01' },
+    LISINOPRIL,
+    ...parts,
+  );
+const problem = (state: string, ...parts: object[]) =>
+  fact(
+    'Condition',
+    {
+      clinicalStatus: coded(`${TERMS}/condition-clinical`, state),
+      code: coded(SNOMED, '44054006'),
+      onsetDateTime: '2020-02-03',
+    },
+    ...parts,
+  );
+const allergy = (state: string, ...parts: object[]) =>
+  fact(
+    'AllergyIntolerance',
+    { clinicalStatus: coded(`${TERMS}/allergyintolerance-clinical`, state), code: coded(RXNORM, '7980') },
+    ...parts,
+  );
+const result = (value: number, ...parts: object[]) =>
+  fact(
+    'Observation',
+    {
+      status: 'final',
+      code: coded(LOINC, '2345-7'),
+      effectiveDateTime: '2024-05-01T10:00:00Z',
+      valueQuantity: { value, unit: 'mg/dL' },
+    },
+    ...parts,
+  );
+const verified = (type: string, code: string) => ({ verificationStatus: coded(`${TERMS}/${type}`, code) });
+const inError = verified('condition-ver-status', 'entered-in-error');
+
+/** What a reader sees of a resource: its status, value and directions. */
+function shown(resource: Json): string {
+  const { clinicalStatus, verificationStatus, status, dosageInstruction, dosage } = resource;
+  const codes = [clinicalStatus, verificationStatus].flatMap((concept) =>
+    objectsOf(isJson(concept) ? concept.coding : undefined).map(({ code }) => code),
+  );
+  const value = valueIn(resource);
+  return [
+    ...(codes.length > 0 ? codes : [status]),
+    value && `${value.value} ${value.unit}`,
+    directions(dosageInstruction ?? dosage),
+  ]
+    .filter(Boolean)
+    .join(' ')
+    .trim();
+}
+const recordOf = (deliveries: readonly Delivered[]) =>
+  (mergeDeliveries(personOf(sample), deliveries, ids).resources.slice(1) as Json[]).map(shown).sort();
+
+type Case = readonly [name: string, deliveries: Delivered[], record: string[]];
+const CASES: readonly Case[] = [
+  [
+    'an active drug of an old document, stopped in the new one',
+    [
+      inDocument('hie', '2023-05-01', order(numbered('7'))),
+      inDocument('hie', '2024-03-01', order(numbered('7'), { status: 'stopped' })),
+    ],
+    ['stopped'],
+  ],
+  [
+    'a stopped drug of an old document that goes on in the new one',
+    [
+      inDocument('hie', '2023-05-01', order(numbered('7'), { status: 'stopped' })),
+      inDocument('hie', '2024-03-01', order(numbered('7'))),
+    ],
+    ['active'],
+  ],
+  [
+    'another dose in the new document',
+    [
+      inDocument('hie', '2023-05-01', order(numbered('7'), dose(10))),
+      inDocument('hie', '2024-03-01', order(numbered('7'), dose(20))),
+    ],
+    ['active 20 mg'],
+  ],
+  [
+    'a drug that the new document dates otherwise',
+    [
+      inDocument('hie', '2023-05-01', order(numbered('7'))),
+      inDocument('hie', '2024-03-01', order(numbered('7'), { authoredOn: '2023-01-01' })),
+    ],
+    ['active'],
+  ],
+  [
+    'the same in three documents, changed in the last one',
+    [
+      inDocument('hie', '2022-05-01', order(numbered('7'))),
+      inDocument('hie', '2023-05-01', order(numbered('7'))),
+      inDocument('hie', '2024-03-01', order(numbered('7'), { status: 'stopped' })),
+    ],
+    ['stopped'],
+  ],
+  [
+    'documents without numbers: the same drug and start, stopped in the new one',
+    [inDocument('hie', '2023-05-01', order()), inDocument('hie', '2024-03-01', order({ status: 'stopped' }))],
+    ['stopped'],
+  ],
+  [
+    'two entries with numbers of their own stay two',
+    [
+      inDocument('hie', '2023-05-01', order(numbered('7'))),
+      inDocument('hie', '2024-03-01', order(numbered('8'), { status: 'stopped' })),
+    ],
+    ['active', 'stopped'],
+  ],
+  [
+    'documents of two sources stay two',
+    [
+      inDocument('hie', '2023-05-01', order(numbered('7'))),
+      inDocument('lab', '2024-03-01', order(numbered('7'), { status: 'stopped' })),
+    ],
+    ['active', 'stopped'],
+  ],
+  [
+    'two documents of one day: it is not known which is newer',
+    [
+      inDocument('hie', '2024-03-01', order(numbered('7'))),
+      inDocument('hie', '2024-03-01T10:00:00Z', order(numbered('7'), { status: 'stopped' })),
+    ],
+    ['active', 'stopped'],
+  ],
+  [
+    'a number that one document gives to two entries',
+    [
+      inDocument('hie', '2023-05-01', order(numbered('7'), dose(10))),
+      inDocument('hie', '2023-05-01', order(numbered('7'), dose(20)), 2),
+      inDocument('hie', '2024-03-01', order(numbered('7'), dose(40))),
+    ],
+    ['active 10 mg', 'active 20 mg', 'active 40 mg'],
+  ],
+  [
+    'a number that the new document gives to two entries',
+    [
+      inDocument('hie', '2023-05-01', order(numbered('7'), dose(10))),
+      inDocument('hie', '2024-03-01', order(numbered('7'), dose(20))),
+      inDocument('hie', '2024-03-01', order(numbered('7'), dose(40)), 2),
+    ],
+    ['active 10 mg', 'active 20 mg', 'active 40 mg'],
+  ],
+  [
+    'one number on two drugs',
+    [
+      inDocument('hie', '2023-05-01', order(numbered('7'))),
+      inDocument(
+        'hie',
+        '2024-03-01',
+        order(numbered('7'), { status: 'stopped', medicationCodeableConcept: coded(RXNORM, '1') }),
+      ),
+    ],
+    ['active', 'stopped'],
+  ],
+  [
+    'a drug that the source has stopped, and its older document',
+    [
+      fhir('hie', 'm', order(numbered('7'), { status: 'stopped' }), '2024-01-01T00:00:00Z'),
+      inDocument('hie', '2023-05-01', order(numbered('7'))),
+    ],
+    ['stopped'],
+  ],
+  [
+    'the same without numbers: drug and time agree',
+    [
+      fhir('hie', 'm', order({ status: 'stopped' }), '2024-01-01T00:00:00Z'),
+      inDocument('hie', '2023-05-01', order()),
+    ],
+    ['stopped'],
+  ],
+  [
+    'a document newer than the last change at its source: in doubt two',
+    [
+      fhir('hie', 'm', order(numbered('7')), '2022-01-01T00:00:00Z'),
+      inDocument('hie', '2023-05-01', order(numbered('7'), { status: 'stopped' })),
+    ],
+    ['active', 'stopped'],
+  ],
+  [
+    'two orders of one day, and the older document with the second one',
+    [
+      fhir('hie', 'm', order(dose(10))),
+      fhir('hie', 'n', order(dose(20))),
+      inDocument('hie', '2023-05-01', order(dose(20))),
+    ],
+    ['active 10 mg', 'active 20 mg'],
+  ],
+  [
+    'two orders of one day, and a document with a third dose: it is not known which of them it was',
+    [
+      fhir('hie', 'm', order(dose(10))),
+      fhir('hie', 'n', order(dose(20))),
+      inDocument('hie', '2023-05-01', order(dose(40))),
+    ],
+    ['active 10 mg', 'active 20 mg', 'active 40 mg'],
+  ],
+  [
+    'a problem resolved in the new document',
+    [
+      inDocument('hie', '2023-05-01', problem('active', numbered('7'))),
+      inDocument(
+        'hie',
+        '2024-03-01',
+        problem('resolved', numbered('7'), { abatementDateTime: '2024-02-01' }),
+      ),
+    ],
+    ['resolved'],
+  ],
+  [
+    'a problem that another source has resolved stays two',
+    [fhir('hie', 'p', problem('active')), fhir('lab', 'p', problem('resolved'))],
+    ['active', 'resolved'],
+  ],
+  [
+    'a problem with another onset in the new document',
+    [
+      inDocument('hie', '2023-05-01', problem('active', numbered('7'))),
+      inDocument('hie', '2024-03-01', problem('active', numbered('7'), { onsetDateTime: '2019-01-01' })),
+    ],
+    ['active'],
+  ],
+  [
+    'an allergy refuted in the new document',
+    [
+      inDocument('hie', '2023-05-01', allergy('active', numbered('7'))),
+      inDocument(
+        'hie',
+        '2024-03-01',
+        fact(
+          'AllergyIntolerance',
+          { code: coded(RXNORM, '7980') },
+          numbered('7'),
+          verified('allergyintolerance-verification', 'refuted'),
+        ),
+      ),
+    ],
+    ['refuted'],
+  ],
+  [
+    'an allergy that another source has refuted stays two',
+    [
+      fhir('hie', 'a', allergy('active')),
+      fhir(
+        'lab',
+        'a',
+        fact(
+          'AllergyIntolerance',
+          { code: coded(RXNORM, '7980') },
+          verified('allergyintolerance-verification', 'refuted'),
+        ),
+      ),
+    ],
+    ['active', 'refuted'],
+  ],
+  [
+    'an allergy with more reactions in the new document',
+    [
+      inDocument('hie', '2023-05-01', allergy('active', numbered('7'), { criticality: 'low' })),
+      inDocument('hie', '2024-03-01', allergy('active', numbered('7'), { criticality: 'high' })),
+    ],
+    ['active'],
+  ],
+  [
+    'a result corrected in the new document under its number',
+    [
+      inDocument('hie', '2023-05-01', result(95, numbered('9'))),
+      inDocument('hie', '2024-06-01', result(59, numbered('9'))),
+    ],
+    ['final 59 mg/dL'],
+  ],
+  [
+    'a result that its source marks as corrected under the same number',
+    [
+      fhir('lab', 'r1', result(95, numbered('9'))),
+      fhir('lab', 'r2', result(59, numbered('9'), { status: 'corrected' })),
+    ],
+    ['corrected 59 mg/dL'],
+  ],
+  [
+    'a corrected result, and the first value at another source under the same number',
+    [
+      fhir('hie', 'r1', result(4.1, numbered('9')), '2025-01-01T00:00:00Z'),
+      fhir('lab', 'r2', result(4.5, numbered('9'), { status: 'corrected' }), '2024-05-02T00:00:00Z'),
+    ],
+    ['corrected 4.5 mg/dL'],
+  ],
+  [
+    'a result issued again with another value under the same number',
+    [
+      fhir('lab', 'r1', result(4.1, numbered('9'), { issued: '2024-05-01T11:00:00Z' })),
+      fhir('lab', 'r2', result(4.5, numbered('9'), { issued: '2024-05-01T15:00:00Z' })),
+    ],
+    ['final 4.5 mg/dL'],
+  ],
+  [
+    'a final result after a preliminary one with another value',
+    [
+      fhir('lab', 'r1', result(4.1, numbered('9'), { status: 'preliminary' })),
+      fhir('lab', 'r2', result(4.5, numbered('9'))),
+    ],
+    ['final 4.5 mg/dL'],
+  ],
+  [
+    'two results under one number, of which nothing says that one is the correction',
+    [fhir('lab', 'r1', result(4.1, numbered('9'))), fhir('lab', 'r2', result(4.5, numbered('9')))],
+    ['final 4.1 mg/dL', 'final 4.5 mg/dL'],
+  ],
+  [
+    'a corrected result of another time under the same number',
+    [
+      fhir('lab', 'r1', result(95, numbered('9'))),
+      fhir(
+        'lab',
+        'r2',
+        result(59, numbered('9'), { status: 'corrected', effectiveDateTime: '2024-05-02T10:00:00Z' }),
+      ),
+    ],
+    ['corrected 59 mg/dL', 'final 95 mg/dL'],
+  ],
+  [
+    'a corrected result without a number',
+    [fhir('lab', 'r1', result(95)), fhir('lab', 'r2', result(59, { status: 'corrected' }))],
+    ['corrected 59 mg/dL', 'final 95 mg/dL'],
+  ],
+  [
+    'results of one order whose number they carry',
+    ['95', '59'].map((value, index) =>
+      fhir(
+        'lab',
+        `r${index}`,
+        result(Number(value), {
+          status: index === 0 ? 'final' : 'corrected',
+          identifier: [{ type: { coding: [{ code: 'PLAC' }] }, system: 'urn:o', value: '1' }],
+        }),
+      ),
+    ),
+    ['corrected 59 mg/dL', 'final 95 mg/dL'],
+  ],
+  [
+    'entered in error at the source, while its document still has it, by number',
+    [
+      fhir('hie', 'p', problem('active', numbered('7'), inError)),
+      inDocument('hie', '2024-03-01', problem('active', numbered('7'))),
+    ],
+    ['active entered-in-error'],
+  ],
+  [
+    'entered in error at the source, while its document still has it, by content',
+    [fhir('hie', 'p', problem('active', inError)), inDocument('hie', '2024-03-01', problem('active'))],
+    ['active entered-in-error'],
+  ],
+  [
+    'a result entered in error at the source, while its document still has it',
+    [
+      fhir('hie', 'r', result(95, { status: 'entered-in-error' })),
+      inDocument('hie', '2024-06-01', result(95)),
+    ],
+    ['entered-in-error 95 mg/dL'],
+  ],
+  [
+    'a result entered in error at the source, while its document has another value',
+    [
+      fhir('hie', 'r', result(95, { status: 'entered-in-error' })),
+      inDocument('hie', '2024-06-01', result(59)),
+    ],
+    ['entered-in-error 95 mg/dL', 'final 59 mg/dL'],
+  ],
+  [
+    'entered in error and entered anew at the source: its document has the valid one',
+    [
+      fhir('hie', 'p', problem('active', inError)),
+      fhir('hie', 'q', problem('active')),
+      inDocument('hie', '2024-03-01', problem('active')),
+    ],
+    ['active', 'active entered-in-error'],
+  ],
+  [
+    'entered in error at one source, while the document of another has it',
+    [
+      fhir('hie', 'p', problem('active', numbered('7'), inError)),
+      inDocument('lab', '2024-03-01', problem('active', numbered('7'))),
+    ],
+    ['active', 'active entered-in-error'],
+  ],
+];
+
+describe('of several statements the record says', () => {
+  test.each(CASES)('%s', (_, deliveries, record) => {
+    expect(recordOf(deliveries)).toEqual(record);
+    expect(recordOf([...deliveries].reverse())).toEqual(record);
+  });
+});
+
+describe('versions of statements', () => {
+  const all = CASES.flatMap(([, deliveries]) => deliveries);
+  const unique = [
+    ...new Map(all.map((each) => [`${each.source} ${each.resourceType}/${each.sourceId}`, each])).values(),
+  ];
+  property.prop(
+    [fc.subarray(unique, { maxLength: 9 }), fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true }))],
+    { numRuns: 300 },
+  )('in any mixture and order give one record, in which each delivery is once', (some, random) => {
+    const shuffled = some
+      .map((each) => ({ each, at: random.next().value as number }))
+      .sort((left, right) => left.at - right.at)
+      .map(({ each }) => each);
+    expect(recordOf(shuffled)).toEqual(recordOf(some));
+  });
+});
