@@ -4,15 +4,11 @@ import { openRecordReader } from '../../src/exchange/records/summary/record-read
 import { renderHtml } from '../../src/exchange/records/summary/render-html.ts';
 import { summarise } from '../../src/exchange/records/summary/summarise.ts';
 import { accessibilityFaults } from '../support/axe.ts';
-import {
-  createEmbedEnvironment,
-  type EmbedEnvironment,
-  hasChromium,
-  launchChromium,
-} from '../support/embed-page.ts';
+import { describeInChromium, launchChromium } from '../support/chromium.ts';
+import { createEmbedEnvironment, type EmbedEnvironment } from '../support/embed-page.ts';
 import { newPerson } from '../support/gateway.ts';
 
-describe.skipIf(!hasChromium)('what is read in a browser', () => {
+describeInChromium('what is read in a browser', () => {
   let environment: EmbedEnvironment;
   let patientId: string;
   let browser: Browser;

@@ -2,12 +2,8 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { request } from 'undici';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { findApiKeys, revokeApiKey } from '../../src/exchange/accounts/api-key-store.ts';
-import {
-  createEmbedEnvironment,
-  type EmbedEnvironment,
-  hasChromium,
-  launchChromium,
-} from '../support/embed-page.ts';
+import { describeInChromium, launchChromium } from '../support/chromium.ts';
+import { createEmbedEnvironment, type EmbedEnvironment } from '../support/embed-page.ts';
 import { createTestGateway, newPerson } from '../support/gateway.ts';
 
 let environment: EmbedEnvironment;
@@ -95,7 +91,7 @@ describe('a stream of events', () => {
   });
 });
 
-describe.skipIf(!hasChromium)('the embedded page in a browser', () => {
+describeInChromium('the embedded page in a browser', () => {
   let browser: Browser;
   let context: BrowserContext;
   let page: Page;

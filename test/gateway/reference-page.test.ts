@@ -1,10 +1,10 @@
 import type { Browser, Locator, Page } from 'playwright-core';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Endpoint, errorStatusesOf } from '../../src/contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../src/contract/endpoints.ts';
 import { EXAMPLES } from '../../src/exchange/platform/http/openapi/examples.ts';
 import { accessibilityFaults } from '../support/axe.ts';
-import { hasChromium, launchChromium } from '../support/embed-page.ts';
+import { describeInChromium, launchChromium } from '../support/chromium.ts';
 import { createTestGateway, type TestGateway } from '../support/gateway.ts';
 
 let gateway: TestGateway;
@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-describe.skipIf(!hasChromium)('the API reference in a browser', () => {
+describeInChromium('the API reference in a browser', () => {
   let browser: Browser;
   let page: Page;
   const consoleErrors: string[] = [];

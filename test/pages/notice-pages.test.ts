@@ -1,10 +1,10 @@
 import Fastify from 'fastify';
 import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sendNotice, sendNoticePage } from '../../src/lib/pages/notice-page.ts';
 import { identityPage } from '../../src/simulator/partners/identity-page.ts';
 import { accessibilityFaults } from '../support/axe.ts';
-import { hasChromium, launchChromium } from '../support/embed-page.ts';
+import { describeInChromium, launchChromium } from '../support/chromium.ts';
 
 const ASKED = {
   kind: 'session',
@@ -13,7 +13,7 @@ const ASKED = {
   expiresAt: '2026-11-23T10:00:00.000Z',
 } as const;
 
-describe.skipIf(!hasChromium)('pages of individual access', () => {
+describeInChromium('pages of individual access', () => {
   const app = Fastify();
   app.get('/notice', (_, reply) => sendNotice(reply, 'Thank you', 'One <step> is open & waits.'));
   app.get('/asked', (_, reply) => sendNoticePage(reply, 'Identity partner', identityPage(ASKED)));

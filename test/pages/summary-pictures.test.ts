@@ -1,10 +1,10 @@
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, test } from 'vitest';
+import { afterAll, beforeAll, test } from 'vitest';
 import { fittedTables } from '../../src/exchange/records/summary/fitted-tables.ts';
 import { renderHtml } from '../../src/exchange/records/summary/render-html.ts';
 import { renderPdf } from '../../src/exchange/records/summary/render-pdf.ts';
+import { describeInChromium, launchChromium } from '../support/chromium.ts';
 import { samples } from '../support/deliveries.ts';
-import { hasChromium, launchChromium } from '../support/embed-page.ts';
 import { embeddedPage, expectPicture, type PictureOptions, pdfPage, pictureOf } from '../support/pictures.ts';
 import { gather, partsOf, sampleReader } from '../support/summary-reader.ts';
 
@@ -13,10 +13,7 @@ const DESKTOP = { width: 1000, height: 760 };
 const PRINTED = { ...DESKTOP, isPrint: true };
 const PHONE = { width: 390, height: 900 };
 
-if (!hasChromium)
-  console.warn('There is no Chromium on this machine: the pictures of pages are not compared.');
-
-describe.skipIf(!hasChromium).each(PATIENTS)('the record of %s looks as it was approved:', (key) => {
+describeInChromium.each(PATIENTS)('the record of %s looks as it was approved:', (key) => {
   let browser: Browser;
   let html = '';
   let pdf = Buffer.alloc(0);

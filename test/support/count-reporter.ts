@@ -12,10 +12,18 @@ export class CountReporter implements Reporter {
     const broken = modules.filter(
       (module, index) => module.state() === 'failed' && !tests[index]?.includes('failed'),
     );
-    const skipped = count('skipped');
     const failed = count('failed') + broken.length + unhandled.length;
     const line = `${count('passed')} passed, ${failed} failed`;
-    process.stdout.write(`${skipped > 0 ? `${skipped} skipped\n` : ''}${line}\n`);
+    for (const text of [...modules.flatMap(skippedIn), line]) process.stdout.write(`${text}\n`);
     if (process.env.TEST_COUNTS !== undefined) appendFileSync(process.env.TEST_COUNTS, `${line}\n`);
   }
+}
+
+/** What a file left out: how many tests, and the reason where a test gave one. */
+function skippedIn(module: TestModule): string[] {
+  const results = [...module.children.allTests()].map((test) => test.result());
+  const skipped = results.filter(({ state }) => state === 'skipped');
+  const notes = new Set(skipped.flatMap((result) => ('note' in result && result.note ? [result.note] : [])));
+  const why = notes.size === 0 ? '' : ` (${[...notes].join('; ')})`;
+  return skipped.length === 0 ? [] : [`${skipped.length} skipped in ${module.relativeModuleId}${why}`];
 }

@@ -1,7 +1,5 @@
-import { existsSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type Browser, chromium } from 'playwright-core';
 import { v7 as uuidv7 } from 'uuid';
 import type { SourceType } from '../../src/contract/primitives.ts';
 import { settleQuery } from '../../src/exchange/network-query/query-store.ts';
@@ -11,15 +9,6 @@ import { insertSourcePatientIds } from '../../src/exchange/records/source-patien
 import { loadCcda, loadSamplePatients } from '../../src/simulator/samples.ts';
 import { deliveriesOf, patientIdsOf, samples } from './deliveries.ts';
 import { createTestGateway } from './gateway.ts';
-
-const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
-  existsSync,
-);
-/** Tests in a browser are left out where there is none. */
-export const hasChromium = CHROMIUM !== undefined;
-
-export const launchChromium = (): Promise<Browser> =>
-  chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
 
 /**
  * A gateway that listens, and a page of somebody's application that embeds what its query says: as `localhost` it may, as

@@ -1,15 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
-import { chromium } from 'playwright-core';
 import { afterEach, expect, test } from 'vitest';
+import { hasChromium, launchChromium } from '../support/chromium.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
-const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
-  existsSync,
-);
-
 const running = new Set<ChildProcess>();
 afterEach(() => {
   for (const child of running) child.kill('SIGKILL');
@@ -58,11 +53,11 @@ test('the demo does what it promises, can be looked at in the Temporal UI, and l
 
   const page = printed.match(/http:\S+network-query\S+/g)?.at(-1) ?? '';
   const [link = ''] = /http:\S+\/open\/\S+/.exec(printed) ?? [];
-  const shown = CHROMIUM === undefined ? undefined : await textOf(link, page, 'askSource');
+  const shown = hasChromium ? await textOf(link, page, 'askSource') : undefined;
   demo.child.kill('SIGINT');
   expect(await demo.ended).toBe(0);
 
-  if (shown === undefined) context.skip('no Chromium here to look at the Temporal UI');
+  if (shown === undefined) context.skip('there is no Chromium on PATH to look at the Temporal UI');
   // Decoded by the codec server, for the browser only: the raw history holds none of these words.
   expect(shown).toContain('askSource • hie, attempt 1');
   expect(shown).toContain('hie: wait before attempt 2');
@@ -79,18 +74,7 @@ test('the demo says so, and fails, when something is not as it must be', async (
 
 /** What the page says once it shows `awaited`, to the operator who opened the link. */
 async function textOf(link: string, url: string, awaited: string): Promise<string> {
-  const browser = await chromium.launch({
-    executablePath: CHROMIUM,
-    args: [
-      '--no-sandbox',
-      '--disable-gpu',
-      '--disable-quic',
-      '--no-first-run',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
-    ],
-  });
+  const browser = await launchChromium();
   try {
     const page = await browser.newPage({ viewport: { width: 1400, height: 1400 } });
     page.setDefaultTimeout(120_000);

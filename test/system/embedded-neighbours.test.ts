@@ -6,7 +6,7 @@ import pg from 'pg';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { readConnection } from '../../src/embedded/connection-file.ts';
-import { hasChromium, launchChromium } from '../support/embed-page.ts';
+import { describeInChromium, launchChromium } from '../support/chromium.ts';
 import { startTestStack, type TestStack } from '../support/stack.ts';
 
 /** How the UI shows a payload that it cannot have decoded: its bytes in base64. */
@@ -140,7 +140,7 @@ describe('the embedded stack keeps its neighbours out', { timeout: 120_000 }, ()
     }
   });
 
-  describe.skipIf(!hasChromium)('in a browser', () => {
+  describeInChromium('in a browser', () => {
     /** The page of a workflow, when it shows `text`, as seen after `first` was opened. */
     async function pageOfWorkflow(first: string, text: RegExp): Promise<string> {
       const browser = await launchChromium();
