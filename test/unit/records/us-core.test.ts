@@ -5,8 +5,9 @@ import { mergeDeliveries } from '../../../src/exchange/records/rules/merge.ts';
 import { provenanceOf } from '../../../src/exchange/records/rules/provenance.ts';
 import { referencesIn } from '../../../src/exchange/records/rules/references.ts';
 import { ConformanceCount } from '../../../src/exchange/records/rules/us-core/conformance-report.ts';
-import { ELEMENT_WORDS, TYPE_WORDS } from '../../../src/exchange/records/rules/us-core/defect-words.ts';
-import { ALL_PROFILES, examined, inUsCore } from '../../../src/exchange/records/rules/us-core/us-core.ts';
+import words from '../../../src/exchange/records/rules/us-core/defect-words.json' with { type: 'json' };
+import { ALL_PROFILES } from '../../../src/exchange/records/rules/us-core/profiles.ts';
+import { examined, inUsCore } from '../../../src/exchange/records/rules/us-core/us-core.ts';
 import { deliveriesOf, patientIdsOf, personOf, samples } from '../../support/deliveries.ts';
 
 const BASE = 'http://hl7.org/fhir/us/core/StructureDefinition/';
@@ -212,10 +213,10 @@ test('a generated Provenance claims US Core, and its agents are found inside it'
 
 test('every requirement has words, so that each defect can be reported in plain words', () => {
   const unnamed = ALL_PROFILES.flatMap(({ requires }) => requires.map(({ element }) => element)).filter(
-    (element) => ELEMENT_WORDS[element] === undefined,
+    (element) => !Object.hasOwn(words.elements, element),
   );
   expect(unnamed).toEqual([]);
-  expect(ALL_PROFILES.filter(({ type }) => TYPE_WORDS[type] === undefined)).toEqual([]);
+  expect(ALL_PROFILES.filter(({ type }) => !Object.hasOwn(words.types, type))).toEqual([]);
 });
 
 test('a report counts what conforms, what was left out and by whom', () => {

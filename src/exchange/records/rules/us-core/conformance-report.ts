@@ -1,7 +1,7 @@
 import type { RecordSource } from '../../../../contract/primitives.ts';
 import type { RecordConformance } from '../../../../contract/record-conformance.ts';
 import type { Json } from '../json.ts';
-import { ELEMENT_WORDS, TYPE_WORDS } from './defect-words.ts';
+import words from './defect-words.json' with { type: 'json' };
 import { type Defect, examined } from './us-core.ts';
 
 interface Counted extends Defect {
@@ -76,6 +76,11 @@ const increment = (counts: Map<string, number>, name: string): void => {
 
 const sorted = (counts: ReadonlyMap<string, number>): [string, number][] =>
   [...counts].sort(([left], [right]) => (left < right ? -1 : 1));
+
+/** What a source left out or wrote otherwise, by the element of a requirement, as the end of "… without". */
+const ELEMENT_WORDS: Readonly<Record<string, string>> = words.elements;
+/** Types in plain words, one and several: "3 prescriptions". */
+const TYPE_WORDS: Readonly<Record<string, readonly string[]>> = words.types;
 
 /** "101 prescriptions without who ordered it; the record says that it is unknown." */
 function inWords({ resourceType, profile, element, resources, isStated }: Omit<Counted, 'sources'>): string {

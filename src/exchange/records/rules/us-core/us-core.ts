@@ -1,16 +1,9 @@
 import { isJson, type Json } from '../json.ts';
-import { CLINICAL_PROFILES } from './clinical-profiles.ts';
-import { OBSERVATION_PROFILES } from './observation-profiles.ts';
 import { type Profile, type Requirement, US_CORE_VERSIONS, type UsCoreVersion } from './profile.ts';
-import { SUPPORTING_PROFILES } from './supporting-profiles.ts';
+import { ALL_PROFILES } from './profiles.ts';
 
 const BASE = 'http://hl7.org/fhir/us/core/StructureDefinition/';
 
-export const ALL_PROFILES: readonly Profile[] = [
-  ...CLINICAL_PROFILES,
-  ...OBSERVATION_PROFILES,
-  ...SUPPORTING_PROFILES,
-];
 const BY_TYPE = new Map<string, Profile[]>();
 for (const profile of ALL_PROFILES)
   BY_TYPE.set(profile.type, [...(BY_TYPE.get(profile.type) ?? []), profile]);
