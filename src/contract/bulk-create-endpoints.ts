@@ -5,7 +5,6 @@ import { endpoint } from './endpoint.ts';
 import { byRequestId, idempotency, pageMetaSchema } from './endpoint-parts.ts';
 import { pageQuery } from './paging.ts';
 
-const reference = 'Operations around E1–E14';
 /** Columns by which the list of bulk creates can be sorted; without `sort`, newest first. */
 export const BULK_CREATE_SORT = ['createdAt', 'requestId'] as const;
 
@@ -15,14 +14,7 @@ const booleanParameter = z.union([
 ]);
 
 export const bulkCreateEndpoints = {
-  startBulkCreate: endpoint({
-    method: 'POST',
-    path: '/medical/v1/patient/bulk',
-    reference: 'E5',
-    tag: 'bulk create',
-    summary: 'Bulk patient create',
-    description:
-      'Returns an upload URL for the CSV. PUT the file to it once, within 10 minutes, with `Content-Type: text/csv` and your `x-api-key`. Each row creates a patient or updates the patient it matches; when all rows are processed, a network query is started for each of these patients. A request body is ignored.',
+  startBulkCreate: endpoint('POST /medical/v1/patient/bulk', {
     query: z.object({
       facilityId: z.string().min(1, { error: 'is empty' }).max(TEXT_LENGTH_MAX).optional().meta({
         description:
@@ -37,62 +29,30 @@ export const bulkCreateEndpoints = {
     responses: { 200: bulkPatientCreateSchema },
     errors: [404],
   }),
-  getBulkCreate: endpoint({
-    method: 'GET',
-    path: '/medical/v1/patient/bulk/:requestId',
-    reference,
-    tag: 'bulk create',
-    summary: 'Bulk create status',
-    description: 'Row counts while the request is processed; a link to the result CSV once it is completed.',
+  getBulkCreate: endpoint('GET /medical/v1/patient/bulk/:requestId', {
     params: byRequestId,
     responses: { 200: bulkCreateStatusResponseSchema },
     errors: [404],
   }),
-  listBulkCreates: endpoint({
-    method: 'GET',
-    path: '/medical/v1/patient/bulk',
-    reference,
-    tag: 'bulk create',
-    summary: 'List bulk creates',
-    description: 'Newest first. The list contains no links to results; get them with "Bulk create status".',
+  listBulkCreates: endpoint('GET /medical/v1/patient/bulk', {
     query: pageQuery({}, { sort: BULK_CREATE_SORT }),
     responses: {
       200: z.object({ bulkCreates: z.array(bulkCreateStatusResponseSchema), meta: pageMetaSchema }),
     },
   }),
-  pauseBulkCreate: endpoint({
-    method: 'POST',
-    path: '/medical/v1/patient/bulk/:requestId/pause',
-    reference,
-    tag: 'bulk create',
-    summary: 'Pause a bulk create',
-    description:
-      'Rows already processed remain. 409 if no file has been uploaded yet, or if the request is already paused or has ended.',
+  pauseBulkCreate: endpoint('POST /medical/v1/patient/bulk/:requestId/pause', {
     params: byRequestId,
     headers: idempotency,
     responses: { 200: bulkCreateStatusResponseSchema },
     errors: [404],
   }),
-  resumeBulkCreate: endpoint({
-    method: 'POST',
-    path: '/medical/v1/patient/bulk/:requestId/resume',
-    reference,
-    tag: 'bulk create',
-    summary: 'Resume a bulk create',
-    description: 'Continues after the last row processed. 409 if the request is not paused.',
+  resumeBulkCreate: endpoint('POST /medical/v1/patient/bulk/:requestId/resume', {
     params: byRequestId,
     headers: idempotency,
     responses: { 200: bulkCreateStatusResponseSchema },
     errors: [404],
   }),
-  cancelBulkCreate: endpoint({
-    method: 'POST',
-    path: '/medical/v1/patient/bulk/:requestId/cancel',
-    reference,
-    tag: 'bulk create',
-    summary: 'Cancel a bulk create',
-    description:
-      'The request ends as `failed` with the reason "cancelled". Patients already written remain, and no queries are started. 409 if the request has ended.',
+  cancelBulkCreate: endpoint('POST /medical/v1/patient/bulk/:requestId/cancel', {
     params: byRequestId,
     headers: idempotency,
     responses: { 200: bulkCreateStatusResponseSchema },

@@ -14,55 +14,28 @@ import { pageQuery } from './paging.ts';
 import { patientSchema } from './patients.ts';
 
 export const cohortEndpoints = {
-  addPatientToCohorts: endpoint({
-    method: 'POST',
-    path: '/medical/v1/patient/:id/cohort',
-    reference: 'E6',
-    tag: 'cohort',
-    summary: 'Add patient to cohorts',
+  addPatientToCohorts: endpoint('POST /medical/v1/patient/:id/cohort', {
     params: byId,
     headers: idempotency,
     body: addPatientToCohortsBodySchema,
     responses: { 200: z.object({ cohorts: z.array(cohortSchema) }) },
     errors: [404],
   }),
-  listCohorts: endpoint({
-    method: 'GET',
-    path: '/medical/v1/cohort',
-    reference: 'E7',
-    tag: 'cohort',
-    summary: 'List cohorts',
+  listCohorts: endpoint('GET /medical/v1/cohort', {
     responses: { 200: z.object({ cohorts: z.array(cohortSchema) }) },
   }),
-  createCohort: endpoint({
-    method: 'POST',
-    path: '/medical/v1/cohort',
-    reference: 'Operations around E1–E14',
-    tag: 'cohort',
-    summary: 'Create cohort',
+  createCohort: endpoint('POST /medical/v1/cohort', {
     headers: idempotency,
     body: createCohortBodySchema,
     ignoresUnknownWhenPublished: true,
     responses: { 201: cohortSchema },
   }),
-  getCohort: endpoint({
-    method: 'GET',
-    path: '/medical/v1/cohort/:id',
-    reference: 'Operations around E1–E14',
-    tag: 'cohort',
-    summary: 'Get cohort',
+  getCohort: endpoint('GET /medical/v1/cohort/:id', {
     params: byId,
     responses: { 200: cohortSchema },
     errors: [404],
   }),
-  updateCohort: endpoint({
-    method: 'PATCH',
-    path: '/medical/v1/cohort/:id',
-    reference: 'Operations around E1–E14',
-    tag: 'cohort',
-    summary: 'Update cohort',
-    description:
-      'Changes only the members in the body; `settings` are merged recursively. PUT does the same. Changing `purposeOfUse` to `treatment` removes patients without a treatment relationship from the cohort.',
+  updateCohort: endpoint('PATCH /medical/v1/cohort/:id', {
     params: byId,
     headers: ifMatch,
     body: updateCohortBodySchema,
@@ -70,62 +43,33 @@ export const cohortEndpoints = {
     responses: { 200: cohortSchema },
     errors: [404, 412],
   }),
-  deleteCohort: endpoint({
-    method: 'DELETE',
-    path: '/medical/v1/cohort/:id',
-    reference: 'E8',
-    tag: 'cohort',
-    summary: 'Delete cohort',
-    description: '400 if the cohort still has patients; remove them first.',
+  deleteCohort: endpoint('DELETE /medical/v1/cohort/:id', {
     params: byId,
     headers: ifMatch,
     body: eTagBody,
     responses: { 204: null },
     errors: [404, 412],
   }),
-  listCohortPatients: endpoint({
-    method: 'GET',
-    path: '/medical/v1/cohort/:id/patient',
-    reference: 'E9',
-    tag: 'cohort',
-    summary: 'List patients in cohort',
+  listCohortPatients: endpoint('GET /medical/v1/cohort/:id/patient', {
     params: byId,
     query: pageQuery({}, { sort: COHORT_PATIENT_SORT, countMax: 100 }),
     responses: { 200: z.object({ patients: z.array(patientSchema), meta: pageMetaSchema }) },
     errors: [404],
   }),
-  addPatientsToCohort: endpoint({
-    method: 'POST',
-    path: '/medical/v1/cohort/:id/patient',
-    reference: 'Operations around E1–E14',
-    tag: 'cohort',
-    summary: 'Add patients to cohort',
-    description:
-      'Adds the patients in `patientIds`, all or none of them, or with `allPatients` every patient of the account. Patients already in the cohort are skipped.',
+  addPatientsToCohort: endpoint('POST /medical/v1/cohort/:id/patient', {
     params: byId,
     headers: idempotency,
     body: cohortPatientsBodySchema,
     responses: { 200: addedPatientsSchema },
     errors: [404],
   }),
-  removePatientsFromCohort: endpoint({
-    method: 'DELETE',
-    path: '/medical/v1/cohort/:id/patient',
-    reference: 'E10',
-    tag: 'cohort',
-    summary: 'Remove patients from cohort',
-    description: 'Ids of patients who are not in the cohort are ignored; `message` states how many.',
+  removePatientsFromCohort: endpoint('DELETE /medical/v1/cohort/:id/patient', {
     params: byId,
     body: cohortPatientsBodySchema,
     responses: { 200: z.object({ message: z.string(), cohort: cohortSchema }) },
     errors: [404],
   }),
-  getPatientCohorts: endpoint({
-    method: 'GET',
-    path: '/medical/v1/patient/:id/cohort',
-    reference: 'Operations around E1–E14',
-    tag: 'cohort',
-    summary: 'List cohorts of a patient',
+  getPatientCohorts: endpoint('GET /medical/v1/patient/:id/cohort', {
     params: byId,
     responses: { 200: z.object({ cohorts: z.array(cohortSchema) }) },
     errors: [404],

@@ -14,17 +14,8 @@ import { idSchema } from './primitives.ts';
 import { recordConformanceSchema } from './record-conformance.ts';
 import { recordOriginsSchema, splitDeliverySchema } from './record-origins.ts';
 
-const reference = 'Operations around E1–E14';
-
 export const consolidatedEndpoints = {
-  startConsolidatedQuery: endpoint({
-    method: 'POST',
-    path: '/medical/v1/patient/:id/consolidated/query',
-    reference,
-    tag: 'consolidated data',
-    summary: 'Start consolidated query',
-    description:
-      "Assembles the patient's consolidated record as FHIR or as a medical record summary (html, pdf), and sends a link to it with the webhook `medical.consolidated-data`. If a query with the same parameters is in progress, returns that query. It reads only data already collected and queries no source.",
+  startConsolidatedQuery: endpoint('POST /medical/v1/patient/:id/consolidated/query', {
     params: byId,
     query: recordQuery({ conversionType: z.enum(CONVERSION_TYPES).default('json') }),
     headers: idempotency,
@@ -32,13 +23,7 @@ export const consolidatedEndpoints = {
     responses: { 200: consolidatedQuerySchema },
     errors: [404],
   }),
-  listConsolidatedQueries: endpoint({
-    method: 'GET',
-    path: '/medical/v1/patient/:id/consolidated/query',
-    reference: 'E13',
-    tag: 'consolidated data',
-    summary: 'Get consolidated data query status',
-    description: 'The queries in progress, newest first.',
+  listConsolidatedQueries: endpoint('GET /medical/v1/patient/:id/consolidated/query', {
     params: byId,
     responses: {
       200: z.object({
@@ -51,40 +36,19 @@ export const consolidatedEndpoints = {
     },
     errors: [404],
   }),
-  getConsolidatedQuery: endpoint({
-    method: 'GET',
-    path: '/medical/v1/patient/:id/consolidated/query/:requestId',
-    reference,
-    tag: 'consolidated data',
-    summary: 'Get one consolidated query',
-    description:
-      'The status of the query and, once it is completed, a link to its result, like the one in the webhook `medical.consolidated-data`. Results are kept for one week.',
+  getConsolidatedQuery: endpoint('GET /medical/v1/patient/:id/consolidated/query/:requestId', {
     params: z.object({ id: idSchema, requestId: idSchema }),
     responses: { 200: oneConsolidatedQuerySchema },
     errors: [404],
   }),
-  getConsolidated: endpoint({
-    method: 'GET',
-    path: '/medical/v1/patient/:id/consolidated',
-    reference,
-    tag: 'consolidated data',
-    summary: 'Get consolidated data',
-    description:
-      "The patient's current consolidated record as a FHIR searchset Bundle, streamed. Each resource is followed by a Provenance that states its origins.",
+  getConsolidated: endpoint('GET /medical/v1/patient/:id/consolidated', {
     params: byId,
     query: recordQuery({}),
     mediaType: 'application/fhir+json',
     responses: { 200: fhirBundleSchema },
     errors: [404],
   }),
-  countConsolidated: endpoint({
-    method: 'GET',
-    path: '/medical/v1/patient/:id/consolidated/count',
-    reference,
-    tag: 'consolidated data',
-    summary: 'Count consolidated data',
-    description:
-      'The number of resources of each type that "Get consolidated data" would return, not counting Provenance.',
+  countConsolidated: endpoint('GET /medical/v1/patient/:id/consolidated/count', {
     params: byId,
     query: recordQuery({}),
     responses: {
@@ -100,52 +64,24 @@ export const consolidatedEndpoints = {
     },
     errors: [404],
   }),
-  getRecordOrigins: endpoint({
-    method: 'GET',
-    path: '/medical/v1/patient/:id/record/:resourceId/origins',
-    reference,
-    tag: 'consolidated data',
-    summary: 'Get the origins of a consolidated resource',
-    description:
-      'Every delivery that a resource of the consolidated record was merged from: its source, its version at the source, which delivery takes precedence, and by which keys it was matched with the others. `resourceId` is the id that "Get consolidated data" returns.',
+  getRecordOrigins: endpoint('GET /medical/v1/patient/:id/record/:resourceId/origins', {
     params: z.object({ id: idSchema, resourceId: idSchema }),
     responses: { 200: recordOriginsSchema },
     errors: [404],
   }),
-  getRecordConformance: endpoint({
-    method: 'GET',
-    path: '/medical/v1/patient/:id/record/conformance',
-    reference,
-    tag: 'consolidated data',
-    summary: 'Get the conformance of a record',
-    description:
-      "How the patient's consolidated record conforms to US Core: which profiles its resources claim, and what the sources left out or wrote in a form that a profile does not allow, by type, profile and element.",
+  getRecordConformance: endpoint('GET /medical/v1/patient/:id/record/conformance', {
     params: byId,
     responses: { 200: recordConformanceSchema },
     errors: [404],
   }),
-  splitRecordResource: endpoint({
-    method: 'POST',
-    path: '/medical/v1/patient/:id/record/:resourceId/split',
-    reference,
-    tag: 'consolidated data',
-    summary: 'Split a delivery from a consolidated resource',
-    description:
-      'For deliveries that were united although they are two facts: the delivery becomes a resource of its own and stays one, also when its source delivers it again. Answers the origins of that resource. 409 for a Patient, and for a resource with one delivery.',
+  splitRecordResource: endpoint('POST /medical/v1/patient/:id/record/:resourceId/split', {
     params: z.object({ id: idSchema, resourceId: idSchema }),
     headers: idempotency,
     body: splitDeliverySchema,
     responses: { 200: recordOriginsSchema },
     errors: [404],
   }),
-  joinRecordResource: endpoint({
-    method: 'POST',
-    path: '/medical/v1/patient/:id/record/:resourceId/join',
-    reference,
-    tag: 'consolidated data',
-    summary: 'Undo a split',
-    description:
-      'The resource that a split made is united again with what it agrees with. Answers the origins of the resource that it is part of now. 409 for a resource that no split made.',
+  joinRecordResource: endpoint('POST /medical/v1/patient/:id/record/:resourceId/join', {
     params: z.object({ id: idSchema, resourceId: idSchema }),
     headers: idempotency,
     responses: { 200: recordOriginsSchema },

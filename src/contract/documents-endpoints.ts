@@ -11,17 +11,8 @@ import { idempotency } from './endpoint-parts.ts';
 import { itemCount } from './paging.ts';
 import { idSchema } from './primitives.ts';
 
-const reference = 'Operations around E1–E14';
-
 export const documentEndpoints = {
-  listDocuments: endpoint({
-    method: 'GET',
-    path: '/medical/v1/document',
-    reference,
-    tag: 'document',
-    summary: 'List documents',
-    description:
-      "A patient's documents, newest first: those collected from the sources, each in its latest version, and attachments of messages. The source responses that resources were extracted from (`meta.source`) are not listed; E14 returns them as well. `dateFrom` and `dateTo` apply to the document's own date.",
+  listDocuments: endpoint('GET /medical/v1/document', {
     query: z
       .object({
         patientId: idSchema,
@@ -41,14 +32,7 @@ export const documentEndpoints = {
     },
     errors: [404],
   }),
-  getDocumentUrl: endpoint({
-    method: 'GET',
-    path: '/medical/v1/document/download-url',
-    reference: 'E14',
-    tag: 'document',
-    summary: 'Get document URL',
-    description:
-      'A link to a document, or to the source response that `meta.source` of a resource names, valid for 60 seconds. C-CDA documents can be converted; for other XML, and for C-CDA that cannot be converted, the response is 422 with the reason. 410 if the source has withdrawn the document.',
+  getDocumentUrl: endpoint('GET /medical/v1/document/download-url', {
     query: z.object({
       fileName: z.string().min(1).max(255).meta({
         pattern: '^[^\\u0000]*$',
@@ -63,14 +47,7 @@ export const documentEndpoints = {
     responses: { 200: z.object({ url: z.string() }) },
     errors: [404, 410, 422],
   }),
-  startBulkDocumentUrls: endpoint({
-    method: 'POST',
-    path: '/medical/v1/document/download-url/bulk',
-    reference,
-    tag: 'document',
-    summary: 'Bulk get document URLs',
-    description:
-      'Sends links to all documents of a patient with the webhook `medical.document-bulk-download-urls`. They are valid for one hour from when the webhook is sent.',
+  startBulkDocumentUrls: endpoint('POST /medical/v1/document/download-url/bulk', {
     query: z.object({ patientId: idSchema }),
     headers: idempotency,
     responses: {

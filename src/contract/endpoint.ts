@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { ErrorStatus } from './errors.ts';
+import texts from './operations.json' with { type: 'json' };
 import type { Scope } from './scope.ts';
 
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -66,8 +67,19 @@ export function errorStatusesOf({
   );
 }
 
-/** Keeps the literal types of an endpoint. */
-export const endpoint = <const E extends Endpoint>(definition: E): E => definition;
+/** Method and path of an operation, under which `operations.json` has its texts: `GET /medical/v1/facility`. */
+type Route = keyof typeof texts;
+type Texts = Pick<Endpoint, 'tag' | 'reference' | 'summary' | 'description'>;
+type Addressed<R> = R extends `${infer M extends HttpMethod} ${infer P}` ? { method: M; path: P } : never;
+
+/** An operation from its route, its shapes and errors, and the texts of the route. Keeps the literal types. */
+export function endpoint<R extends Route, const E extends Omit<Endpoint, keyof Texts | 'method' | 'path'>>(
+  route: R,
+  shapes: E,
+): E & Addressed<R> & Texts {
+  const [method, path] = route.split(' ');
+  return { ...({ method, path } as Addressed<R>), ...(texts[route] as Texts), ...shapes };
+}
 
 type Input<T> = T extends z.ZodType ? z.input<T> : undefined;
 type Output<T> = T extends z.ZodType ? z.output<T> : undefined;

@@ -17,13 +17,7 @@ import { idSchema, instantSchema, sourceTypeSchema } from './primitives.ts';
 export const NETWORK_QUERY_SORT = ['startedAt', 'requestId'] as const;
 
 export const networkQueryEndpoints = {
-  startNetworkQuery: endpoint({
-    method: 'POST',
-    path: '/medical/v1/network/query',
-    reference: 'E2',
-    tag: 'network query',
-    summary: 'Start network query',
-    description: 'Returns 2XX even if some sources could not be started; check `errors`.',
+  startNetworkQuery: endpoint('POST /medical/v1/network/query', {
     query: z.object({ patientId: idSchema, purposeOfUse: purposeOfUseSchema.default('treatment') }),
     headers: idempotency.extend({
       'x-aal2-session': z.string().max(500).optional(),
@@ -36,22 +30,12 @@ export const networkQueryEndpoints = {
     responses: { 200: networkQueryStatusSchema },
     errors: [404],
   }),
-  getNetworkQuery: endpoint({
-    method: 'GET',
-    path: '/medical/v1/network/query/:requestId',
-    reference: 'E3',
-    tag: 'network query',
-    summary: 'Get network query status',
+  getNetworkQuery: endpoint('GET /medical/v1/network/query/:requestId', {
     params: byRequestId,
     responses: { 200: networkQueryStatusSchema },
     errors: [404],
   }),
-  listNetworkQueries: endpoint({
-    method: 'GET',
-    path: '/medical/v1/network/query',
-    reference: 'Operations around E1–E14',
-    tag: 'network query',
-    summary: 'List network queries',
+  listNetworkQueries: endpoint('GET /medical/v1/network/query', {
     query: pageQuery(
       {
         patientId: idSchema.optional(),
@@ -63,48 +47,24 @@ export const networkQueryEndpoints = {
     ),
     responses: { 200: z.object({ queries: z.array(listedNetworkQuerySchema), meta: pageMetaSchema }) },
   }),
-  getNetworkQueryTimeline: endpoint({
-    method: 'GET',
-    path: '/medical/v1/network/query/:requestId/timeline',
-    reference: 'Operations around E1–E14',
-    tag: 'network query',
-    summary: 'Timeline of a network query',
+  getNetworkQueryTimeline: endpoint('GET /medical/v1/network/query/:requestId/timeline', {
     params: byRequestId,
     responses: { 200: z.object({ requestId: idSchema, timeline: z.array(timelineEntrySchema) }) },
     errors: [404],
   }),
-  retrySource: endpoint({
-    method: 'POST',
-    path: '/medical/v1/network/query/:requestId/source/:type/retry',
-    reference: 'Operations around E1–E14',
-    tag: 'network query',
-    summary: 'Retry one source',
-    description:
-      'Queries one source again, during the query or after it ended as partial or failed. 409 if the source is still running or has completed.',
+  retrySource: endpoint('POST /medical/v1/network/query/:requestId/source/:type/retry', {
     params: byRequestId.extend({ type: sourceTypeSchema }),
     headers: idempotency,
     responses: { 200: networkQueryStatusSchema },
     errors: [404],
   }),
-  giveUpSource: endpoint({
-    method: 'POST',
-    path: '/medical/v1/network/query/:requestId/source/:type/cancel',
-    reference: 'Operations around E1–E14',
-    tag: 'network query',
-    summary: 'Give up one source',
-    description: 'Ends the source as failed; the other sources continue. 409 if the source is not running.',
+  giveUpSource: endpoint('POST /medical/v1/network/query/:requestId/source/:type/cancel', {
     params: byRequestId.extend({ type: sourceTypeSchema }),
     headers: idempotency,
     responses: { 200: networkQueryStatusSchema },
     errors: [404],
   }),
-  cancelNetworkQuery: endpoint({
-    method: 'POST',
-    path: '/medical/v1/network/query/:requestId/cancel',
-    reference: 'Operations around E1–E14',
-    tag: 'network query',
-    summary: 'Cancel a network query',
-    description: 'Sources still running end as failed. 409 if the query has ended.',
+  cancelNetworkQuery: endpoint('POST /medical/v1/network/query/:requestId/cancel', {
     params: byRequestId,
     headers: idempotency,
     responses: { 200: networkQueryStatusSchema },

@@ -5,17 +5,8 @@ import { NOTIFICATION_SORT, NOTIFICATION_TYPES, notificationSchema } from './not
 import { pageQuery } from './paging.ts';
 import { idSchema } from './primitives.ts';
 
-const reference = 'Webhooks out: patient.admit, .transfer, .discharge, .pharmacy, .laboratory';
-
 export const notificationEndpoints = {
-  listNotifications: endpoint({
-    method: 'GET',
-    path: '/medical/v1/notification',
-    reference,
-    tag: 'notification',
-    summary: 'List notifications',
-    description:
-      'Notifications about the account’s patients, newest first, including those that the source withdrew later.',
+  listNotifications: endpoint('GET /medical/v1/notification', {
     query: pageQuery(
       {
         patientId: idSchema.optional(),
@@ -26,23 +17,12 @@ export const notificationEndpoints = {
     ),
     responses: { 200: z.object({ notifications: z.array(notificationSchema), meta: pageMetaSchema }) },
   }),
-  getNotification: endpoint({
-    method: 'GET',
-    path: '/medical/v1/notification/:id',
-    reference,
-    tag: 'notification',
-    summary: 'Get notification',
+  getNotification: endpoint('GET /medical/v1/notification/:id', {
     params: byId,
     responses: { 200: notificationSchema },
     errors: [404],
   }),
-  cancelFollowUp: endpoint({
-    method: 'POST',
-    path: '/medical/v1/notification/:id/follow-up/cancel',
-    reference,
-    tag: 'notification',
-    summary: 'End the follow-up of a discharge',
-    description: 'Stops the repeated hie queries for this discharge. 409 if the follow-up has already ended.',
+  cancelFollowUp: endpoint('POST /medical/v1/notification/:id/follow-up/cancel', {
     params: byId,
     headers: idempotency,
     responses: { 200: notificationSchema },

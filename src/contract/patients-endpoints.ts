@@ -29,37 +29,19 @@ const searchWords = z
   });
 
 export const patientEndpoints = {
-  createPatient: endpoint({
-    method: 'POST',
-    path: '/medical/v1/patient',
-    reference: 'E4',
-    tag: 'patient',
-    summary: 'Create patient',
-    description:
-      'Returns 201 for a new patient. Returns 200 if the demographics match an existing patient, which is then updated.',
+  createPatient: endpoint('POST /medical/v1/patient', {
     query: z.object({ facilityId: idSchema }),
     headers: idempotency,
     body: createPatientBodySchema,
     responses: { 201: patientSchema, 200: patientSchema },
     errors: [404],
   }),
-  getPatient: endpoint({
-    method: 'GET',
-    path: '/medical/v1/patient/:id',
-    reference: 'Operations around E1–E14',
-    tag: 'patient',
-    summary: 'Get patient',
+  getPatient: endpoint('GET /medical/v1/patient/:id', {
     params: byId,
     responses: { 200: patientSchema },
     errors: [404],
   }),
-  updatePatient: endpoint({
-    method: 'PUT',
-    path: '/medical/v1/patient/:id',
-    reference: 'Operations around E1–E14',
-    tag: 'patient',
-    summary: 'Update patient',
-    description: 'Replaces the demographics. The first address is the primary address.',
+  updatePatient: endpoint('PUT /medical/v1/patient/:id', {
     params: byId,
     query: z.object({ facilityId: idSchema.optional() }),
     headers: ifMatch,
@@ -67,26 +49,14 @@ export const patientEndpoints = {
     responses: { 200: patientSchema },
     errors: [404, 409, 412],
   }),
-  deletePatient: endpoint({
-    method: 'DELETE',
-    path: '/medical/v1/patient/:id',
-    reference: 'Operations around E1–E14',
-    tag: 'patient',
-    summary: 'Delete patient',
-    description:
-      'Permanently deletes the patient and all collected data. Operations in progress for the patient are cancelled, and no further webhook about the patient is sent. Audit entries are kept. A patient under legal hold is not deleted (409).',
+  deletePatient: endpoint('DELETE /medical/v1/patient/:id', {
     params: byId,
     headers: ifMatch,
     body: eTagBody,
     responses: { 204: null },
     errors: [404, 409, 412],
   }),
-  listPatients: endpoint({
-    method: 'GET',
-    path: '/medical/v1/patient',
-    reference: 'Operations around E1–E14',
-    tag: 'patient',
-    summary: 'List patients',
+  listPatients: endpoint('GET /medical/v1/patient', {
     query: pageQuery(
       {
         facilityId: idSchema.optional(),
@@ -101,38 +71,21 @@ export const patientEndpoints = {
     ),
     responses: { 200: z.object({ patients: z.array(patientSchema), meta: pageMetaSchema }) },
   }),
-  matchPatient: endpoint({
-    method: 'POST',
-    path: '/medical/v1/patient/match',
-    reference: 'Operations around E1–E14',
-    tag: 'patient',
+  matchPatient: endpoint('POST /medical/v1/patient/match', {
     scope: 'read',
-    summary: 'Match patient',
-    description:
-      'Finds the patient that "Create patient" would match: same names, date of birth, gender and one zip in common. Creates and changes nothing. 404 if there is no match.',
     headers: idempotency,
     body: matchPatientBodySchema,
     responses: { 200: patientSchema },
     errors: [404],
   }),
-  getPatientByExternalId: endpoint({
-    method: 'GET',
-    path: '/medical/v1/patient/external-id',
-    reference: 'Operations around E1–E14',
-    tag: 'patient',
-    summary: 'Get the newest patient with an external id',
+  getPatientByExternalId: endpoint('GET /medical/v1/patient/external-id', {
     query: z.object({
       externalId: z.string().trim().min(1, { error: 'externalId is required' }).max(200).meta(NOT_BLANK),
     }),
     responses: { 200: patientSchema },
     errors: [404],
   }),
-  setHieOptOut: endpoint({
-    method: 'PUT',
-    path: '/medical/v1/patient/:id/hie-opt-out',
-    reference: 'Operations around E1–E14',
-    tag: 'patient',
-    summary: 'Opt a patient out of the networks, or back in',
+  setHieOptOut: endpoint('PUT /medical/v1/patient/:id/hie-opt-out', {
     params: byId,
     query: z.object({ hieOptOut: flag('hieOptOut') }),
     headers: ifMatch,
@@ -140,13 +93,7 @@ export const patientEndpoints = {
     responses: { 200: z.object({ id: idSchema, hieOptOut: z.boolean(), message: z.string() }) },
     errors: [404, 412],
   }),
-  setTreatmentRelationship: endpoint({
-    method: 'PUT',
-    path: '/medical/v1/patient/:id/treatment-relationship',
-    reference: 'Operations around E1–E14',
-    tag: 'patient',
-    summary: 'Set whether there is a treatment relationship',
-    description: '`false` removes the patient from every cohort whose `purposeOfUse` is `treatment`.',
+  setTreatmentRelationship: endpoint('PUT /medical/v1/patient/:id/treatment-relationship', {
     params: byId,
     query: z.object({ treatmentRelationship: flag('treatmentRelationship') }),
     headers: ifMatch,
