@@ -1,11 +1,8 @@
 import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
-import { GATEWAY_VARIABLES } from './config/gateway-variables.ts';
-import { ORCHESTRATOR_VARIABLES } from './config/orchestrator-variables.ts';
-import { SHARED_VARIABLES } from './config/shared-variables.ts';
-import { SOURCE_VARIABLES } from './config/source-variables.ts';
-import { TOOL_VARIABLES } from './config/tool-variables.ts';
-import { WORKER_VARIABLES } from './config/worker-variables.ts';
+import descriptions from './config/descriptions.json' with { type: 'json' };
+import { describeSourceVariable, SOURCE_VARIABLES } from './config/source-variables.ts';
+import { PROCESS_VARIABLES } from './config/variables.ts';
 
 /**
  * The only module that reads the environment. Variables are declared in `config/`; each process names those it needs:
@@ -14,19 +11,22 @@ import { WORKER_VARIABLES } from './config/worker-variables.ts';
  *
  * Any variable can be read from a file instead: `DATABASE_URL_FILE=/run/secrets/database-url`.
  */
-export const VARIABLES = {
-  ...SHARED_VARIABLES,
-  ...GATEWAY_VARIABLES,
-  ...WORKER_VARIABLES,
-  ...SOURCE_VARIABLES,
-  ...ORCHESTRATOR_VARIABLES,
-  ...TOOL_VARIABLES,
-} as const satisfies Record<string, z.ZodType>;
+export const VARIABLES = { ...PROCESS_VARIABLES, ...SOURCE_VARIABLES } as const satisfies Record<
+  string,
+  z.ZodType
+>;
 
 export { sourceVariableNames } from './config/source-variables.ts';
 
 export type VariableName = keyof typeof VARIABLES;
 export type Config<N extends VariableName> = { [K in N]: z.output<(typeof VARIABLES)[K]> };
+
+const DESCRIPTIONS: Readonly<Record<keyof typeof PROCESS_VARIABLES, string>> = descriptions.variables;
+
+/** What a variable is for, as the message about a missing or invalid one says. */
+const descriptionOf = (name: VariableName): string =>
+  isOfSource(name) ? describeSourceVariable(name) : DESCRIPTIONS[name];
+const isOfSource = (name: VariableName): name is keyof typeof SOURCE_VARIABLES => name in SOURCE_VARIABLES;
 
 /** Invalid configuration. The message lists every variable to correct; it never contains a value. */
 export class ConfigError extends Error {
@@ -44,7 +44,7 @@ export function readConfig<const N extends VariableName>(
     const parsed = VARIABLES[name].safeParse(value);
     if (parsed.success) return [name, parsed.data];
     const problem = value === undefined ? 'is missing' : describe(parsed.error);
-    problems.push(`${name}: ${problem} (${VARIABLES[name].description ?? ''})`);
+    problems.push(`${name}: ${problem} (${descriptionOf(name)})`);
     return [name, undefined];
   });
   if (problems.length > 0)

@@ -5,10 +5,11 @@ import { isTimeZone } from '../lib/time-zone.ts';
 export const port = z.coerce.number().int().min(0).max(65_535);
 export const flag = z.enum(['true', 'false']).transform((value) => value === 'true');
 export const httpUrl = z.url({ protocol: /^https?$/ }).transform((value) => value.replace(/\/+$/, ''));
-export const origins = z
-  .string()
-  .transform((value) => value.split(/\s+/).filter(Boolean))
-  .pipe(z.array(httpUrl.transform((url) => new URL(url).origin)));
+const wordsOf = (value: string): string[] => value.split(/\s+/).filter(Boolean);
+/** Values separated by spaces. */
+const listOf = <T extends z.ZodType<unknown, string>>(item: T) =>
+  z.string().transform(wordsOf).pipe(z.array(item));
+export const origins = listOf(httpUrl.transform((url) => new URL(url).origin));
 export const secret = z.string().min(16, { error: 'must have at least 16 characters' });
 
 /** The driver reads the modes in between differently from libpq, and some of them accept any certificate. */
@@ -37,7 +38,7 @@ const sender = z
 const PROXY_RANGES = ['loopback', 'linklocal', 'uniquelocal'];
 export const proxies = z
   .string()
-  .transform((value) => value.split(/\s+/).filter(Boolean))
+  .transform(wordsOf)
   .refine((all) => all.every(isProxy), {
     error: `each must be an address, a range such as 10.0.0.0/8, or one of: ${PROXY_RANGES.join(', ')}`,
   });
@@ -48,37 +49,23 @@ function isProxy(text: string): boolean {
   return isIP(address) !== 0 && Number(bits ?? 0) <= (isIP(address) === 4 ? 32 : 128);
 }
 
-export const secrets = z
-  .string()
-  .transform((value) => value.split(/\s+/).filter(Boolean))
-  .pipe(z.array(secret).min(1));
-export const senders = z
-  .string()
-  .transform((value) => value.split(/\s+/).filter(Boolean))
-  .pipe(z.array(sender));
+export const secrets = z.string().transform(wordsOf).pipe(z.array(secret).min(1));
+export const senders = listOf(sender);
 
-export const mllpSenders = z
-  .string()
-  .transform((value) => value.split(/\s+/).filter(Boolean))
-  .pipe(
-    z.array(
-      z
-        .string()
-        .regex(/^[\w.-]+=(certificate:[\w.-]+|[^|]+\|[^|]+)$/, {
-          error: 'each must have the form name=certificate:name-in-the-certificate or name=MSH-3|MSH-4',
-        })
-        .transform((text) => {
-          const [, sender = '', certificate, application, facility] =
-            /^([^=]+)=(?:certificate:(.+)|([^|]+)\|(.+))$/.exec(text) ?? [];
-          return certificate === undefined
-            ? { sender, application: spaced(application), facility: spaced(facility) }
-            : { sender, certificate };
-        }),
-    ),
-  );
+export const mllpSenders = listOf(
+  z
+    .string()
+    .regex(/^[\w.-]+=(certificate:[\w.-]+|[^|]+\|[^|]+)$/, {
+      error: 'each must have the form name=certificate:name-in-the-certificate or name=MSH-3|MSH-4',
+    })
+    .transform((text) => {
+      const [, sender = '', certificate, application, facility] =
+        /^([^=]+)=(?:certificate:(.+)|([^|]+)\|(.+))$/.exec(text) ?? [];
+      return certificate === undefined
+        ? { sender, application: spaced(application), facility: spaced(facility) }
+        : { sender, certificate };
+    }),
+);
 /** `+` stands for a space, because spaces separate the senders. */
 const spaced = (text = ''): string => text.replaceAll('+', ' ');
-export const baseUrls = z
-  .string()
-  .transform((value) => value.split(/\s+/).filter(Boolean))
-  .pipe(z.array(httpUrl));
+export const baseUrls = listOf(httpUrl);

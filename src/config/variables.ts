@@ -1,0 +1,128 @@
+import { z } from 'zod';
+import {
+  databaseUrl,
+  flag,
+  httpUrl,
+  mllpSenders,
+  origins,
+  port,
+  proxies,
+  secret,
+  secrets,
+  senders,
+} from './value-types.ts';
+
+/** All variables but those of the sources. `descriptions.json` says what each is for. */
+export const PROCESS_VARIABLES = {
+  // Of the gateway, and of what it offers to callers, partners and senders.
+  GATEWAY_HOST: z.string().default('127.0.0.1'),
+  GATEWAY_PORT: port.default(0),
+  GATEWAY_DRAIN_SECONDS: z.coerce.number().min(0).max(10).default(0),
+  TRUSTED_PROXIES: proxies.default([]),
+  ACCOUNT_CONNECTIONS_MAX: z.coerce.number().int().min(1).default(8),
+  SHARED_CONNECTIONS_MAX: z.coerce.number().int().min(1).default(2),
+  ACCOUNT_REQUESTS_MAX: z.coerce.number().int().min(1).default(200),
+  PUBLIC_BASE_URL: httpUrl,
+  ALLOW_LOOPBACK_WEBHOOKS: flag.default(false),
+  WEBHOOK_TRUSTED_ORIGINS: origins.default([]),
+  NOTIFICATION_SENDERS: senders.default([]),
+  MLLP_HOST: z.string().default('127.0.0.1'),
+  MLLP_PORT: port.optional(),
+  MLLP_SENDERS: mllpSenders.default([]),
+  MLLP_TLS_CERT: z.string().optional(),
+  MLLP_TLS_KEY: z.string().optional(),
+  MLLP_TLS_CLIENT_CA: z.string().optional(),
+  IDENTITY_PARTNER_BASE_URL: httpUrl.optional(),
+  IDENTITY_PARTNER_SECRET: z.string().optional(),
+  MESSAGE_PARTNER_BASE_URL: httpUrl.optional(),
+  MESSAGE_PARTNER_SECRET: z.string().optional(),
+
+  // Of the orchestrator, the starter and the webhook receiver.
+  EXCHANGE_BASE_URL: httpUrl,
+  EXCHANGE_API_KEY: z.string().optional(),
+  EXCHANGE_ACCOUNT_ID: z.uuid().optional(),
+  EXCHANGE_IDEMPOTENCY: flag.default(true),
+  ORCHESTRATOR_FILES: z.url(),
+
+  API_KEY: z.string().optional(),
+
+  RECEIVER_HOST: z.string().default('127.0.0.1'),
+  RECEIVER_PORT: port.default(0),
+  RECEIVER_LOG: z.string().optional(),
+  WEBHOOK_KEY: z.string().optional(),
+  INTAKE_KEY: z.string().optional(),
+
+  // Of workers.
+  RECONCILE_INTERVAL_SECONDS: z.coerce.number().int().min(1).default(60),
+
+  WORKER_QUEUES: z.string().default('all'),
+  WORKER_VERSIONING: z.enum(['off', 'on', 'alone']).default('off'),
+  BUILD_ID: z
+    .string()
+    .regex(/^[\w.-]{1,64}$/, { error: 'may have 64 letters, digits, dots, dashes and underscores' })
+    .optional(),
+  WORKER_HOST: z.string().default('127.0.0.1'),
+  WORKER_PORT: port.default(0),
+  WORKER_TEMPORAL_METRICS: z
+    .string()
+    .regex(/^\S+:\d{1,5}$/, { error: 'must have the form host:port' })
+    .optional(),
+
+  // Of seeding, the codec server and the simulator.
+  SEED_API_KEY: z.string(),
+  SEED_WEBHOOK_URL: httpUrl.optional(),
+
+  CODEC_HOST: z.string().default('127.0.0.1'),
+  CODEC_PORT: port.default(0),
+  CODEC_ALLOWED_ORIGIN: z.string().optional(),
+  CODEC_PATH_SECRET: secret.optional(),
+
+  SIMULATOR_HOST: z.string().default('127.0.0.1'),
+  SIMULATOR_PORT: port.default(0),
+  SIMULATOR_ADMIN_TOKEN: secret.optional(),
+  SIMULATOR_LOG: z.string().optional(),
+  SIMULATOR_DATA: z.string().optional(),
+  SIMULATOR_NOTIFY_URL: httpUrl.optional(),
+
+  // What several processes need: logs, traces, PostgreSQL, Temporal, blobs and keys; and the embedded stack.
+  LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
+  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional(),
+  OTEL_EXPORTER_OTLP_HEADERS: z.string().optional(),
+  OTEL_TRACES_SAMPLER: z
+    .enum([
+      'always_on',
+      'always_off',
+      'traceidratio',
+      'parentbased_always_on',
+      'parentbased_always_off',
+      'parentbased_traceidratio',
+    ])
+    .default('parentbased_always_on'),
+  OTEL_TRACES_SAMPLER_ARG: z.coerce.number().min(0).max(1).default(1),
+  OTEL_RESOURCE_ATTRIBUTES: z.string().optional(),
+  DATA_DIR: z.string().default('.data'),
+  POSTGRES_PORT: port.default(0),
+  TEMPORAL_PORT: port.default(0),
+  TEMPORAL_UI_PORT: port.default(0),
+
+  DATABASE_URL: databaseUrl,
+  DATABASE_POOL_MAX: z.coerce.number().int().min(2).default(20),
+  BLOB_STORE: z.url(),
+
+  TEMPORAL_ADDRESS: z.string().min(1),
+  TEMPORAL_NAMESPACE: z.string().default('default'),
+  TEMPORAL_API_KEY: z.string().optional(),
+  TEMPORAL_TLS_CA: z.string().optional(),
+  TEMPORAL_TLS_CERT: z.string().optional(),
+  TEMPORAL_TLS_KEY: z.string().optional(),
+  TEMPORAL_TLS: flag.default(false),
+  TEMPORAL_UI_URL: httpUrl.optional(),
+
+  DATA_KEYS: z.string().min(1),
+  ID_HMAC_KEY: secret,
+  LINK_SIGNING_KEY: secret,
+  INTERNAL_TOKEN_KEY: secret,
+
+  AUDIT_KEY: secrets,
+  AUDIT_HEADS: z.url().optional(),
+} as const;
