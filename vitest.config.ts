@@ -4,7 +4,8 @@ import { CountReporter } from './test/support/count-reporter.ts';
 /**
  * The folder of a test decides when it runs (CONTRIBUTING.md, "Add a test"). `npm test` has three projects: `unit` needs no
  * server; `pages` needs Chromium and is skipped without; `servers` gets a PostgreSQL and a Temporal server of its own, started
- * once per run by test/support/global-setup.ts. `npm run test:system` has the fourth, with whole stacks.
+ * once per run by test/support/global-setup.ts. `npm run test:system` has the fourth, with whole stacks and our
+ * processes, and has such servers too.
  */
 const common = {
   pool: 'forks',
@@ -39,7 +40,7 @@ export default defineConfig({
           globalSetup: [RUN_FOLDER, SERVERS],
         },
       },
-      { test: { ...common, name: 'system', include: SYSTEM, globalSetup: [RUN_FOLDER] } },
+      { test: { ...common, name: 'system', include: SYSTEM, globalSetup: [RUN_FOLDER, SERVERS] } },
     ],
   },
 });

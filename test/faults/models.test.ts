@@ -5,8 +5,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { MODELS } from './models/models.ts';
 import { type ModelStack, startModelStack } from './models/world.ts';
 
-/** The short form of `npm run fuzz -- models`: always the same commands, and no kills, each of which takes seconds. */
-const SEED = 1;
+/**
+ * The short form of `npm run fuzz -- models`: always the same commands, and no kills, each of which takes seconds. A test that
+ * failed is repeated by its name: `npx vitest run test/faults/models.test.ts -t 'query, seed 2'`.
+ */
+const SEEDS = [1, 2, 3];
 const COMMANDS_MAX = 20;
 /** Runs follow each other until so many commands were possible. */
 const COMMANDS_MIN = 6;
@@ -22,11 +25,11 @@ afterAll(async () => {
   await rm(dataDir, { recursive: true, force: true });
 }, 60_000);
 
-test.each(Object.keys(MODELS))(
-  '%s: after each of random commands its caller sees what a model expects',
-  async (name) => {
+test.each(Object.keys(MODELS).flatMap((name) => SEEDS.map((seed): [string, number] => [name, seed])))(
+  '%s, seed %i: after each of random commands its caller sees what a model expects',
+  async (name, seed) => {
     const run = await MODELS[name]?.(stack, {
-      seed: SEED,
+      seed,
       kills: false,
       commandsMax: COMMANDS_MAX,
       isOver: ({ commands }) => commands >= COMMANDS_MIN,

@@ -43,7 +43,8 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await proxy?.close();
-  for (const { process: child } of gateways ?? []) if (child.exitCode === null) await ended(child, 'SIGKILL');
+  for (const { process: child } of gateways ?? [])
+    if (child.exitCode === null && child.signalCode === null) await ended(child, 'SIGKILL');
   await database.drop();
   await rm(blobFolder, { recursive: true, force: true });
 });

@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
+import { beforeAll, expect, test } from 'vitest';
+import type { Store } from '../../src/exchange/platform/database/database.ts';
 import { createCallBudgets } from '../../src/exchange/sources/budget-store.ts';
 import { createCallPace } from '../../src/exchange/sources/http/call-pace.ts';
-import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { createTestStore } from '../support/postgres.ts';
 
-let database: TestDatabase;
 let store: Store;
 beforeAll(async () => {
-  database = await createTestDatabase();
-  store = createStore({ databaseUrl: database.databaseUrl, poolMax: 4 });
-});
-afterAll(async () => {
-  await store.close();
-  await database.drop();
+  const made = await createTestStore();
+  store = made.store;
+  return made.close;
 });
 
 const never = new AbortController().signal;

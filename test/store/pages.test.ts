@@ -1,31 +1,27 @@
 import { fc, test as property } from '@fast-check/vitest';
 import { sql } from 'kysely';
 import { v4 as uuidv4 } from 'uuid';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { SortBy } from '../../src/contract/paging.ts';
 import { insertAccount } from '../../src/exchange/accounts/account-store.ts';
 import { listCohortPatients } from '../../src/exchange/cohorts/member-store.ts';
 import { listPatients } from '../../src/exchange/patients/patient-list.ts';
-import { type AccountTx, createStore, type Store } from '../../src/exchange/platform/database/database.ts';
+import type { AccountTx, Store } from '../../src/exchange/platform/database/database.ts';
 import type { Place } from '../../src/exchange/platform/database/page.ts';
-import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { createTestStore } from '../support/postgres.ts';
 
-let database: TestDatabase;
 let store: Store;
 const accountId = uuidv4();
 const cohortId = uuidv4();
 beforeAll(async () => {
-  database = await createTestDatabase();
-  store = createStore({ databaseUrl: database.databaseUrl, poolMax: 2 });
+  const made = await createTestStore({ poolMax: 2 });
+  store = made.store;
   await store.asSystem((tx) => insertAccount(tx, { id: accountId, name: 'Pages', settings: {} }));
   await store.asAccount(accountId, (tx) =>
     sql`insert into cohort (id, account_id, name, description, color, purpose_of_use, settings)
         values (${cohortId}, ${accountId}, 'Pages', '', 'white', 'treatment', '{}')`.execute(tx.db),
   );
-});
-afterAll(async () => {
-  await store.close();
-  await database.drop();
+  return made.close;
 });
 
 class RolledBack extends Error {}

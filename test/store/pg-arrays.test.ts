@@ -1,19 +1,15 @@
 import { fc, test as property } from '@fast-check/vitest';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, expect } from 'vitest';
-import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
+import { beforeAll, expect } from 'vitest';
+import type { Store } from '../../src/exchange/platform/database/database.ts';
 import { textLists } from '../../src/exchange/platform/database/pg-arrays.ts';
-import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { createTestStore } from '../support/postgres.ts';
 
-let database: TestDatabase;
 let store: Store;
 beforeAll(async () => {
-  database = await createTestDatabase();
-  store = createStore({ databaseUrl: database.databaseUrl, poolMax: 2 });
-});
-afterAll(async () => {
-  await store.close();
-  await database.drop();
+  const made = await createTestStore({ poolMax: 2 });
+  store = made.store;
+  return made.close;
 });
 
 /** PostgreSQL stores no NUL; what else an array's text format gives a meaning to is among them. */

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { inject } from 'vitest';
 import { startPostgres } from '../../src/embedded/postgres.ts';
 import type { RunningPart } from '../../src/embedded/running-part.ts';
-import { createStore } from '../../src/exchange/platform/database/database.ts';
+import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
 
 const TEMPLATE = 'exchange_template';
 /** Nothing of a test run must outlive the machine, so it need not reach the disk. */
@@ -50,6 +50,23 @@ export async function createTestDatabase(): Promise<TestDatabase> {
     databaseUrl: withDatabase(adminUrl, name),
     drop: () => runSql(adminUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
   };
+}
+
+export interface TestStore {
+  readonly store: Store;
+  readonly databaseUrl: string;
+  close(): Promise<void>;
+}
+
+/** A store on a test database of its own: `beforeAll(async () => { …; return close; })` takes both away after the file. */
+export async function createTestStore({ poolMax = 4 } = {}): Promise<TestStore> {
+  const { databaseUrl, drop } = await createTestDatabase();
+  const store = createStore({ databaseUrl, poolMax });
+  const close = async () => {
+    await store.close();
+    await drop();
+  };
+  return { store, databaseUrl, close };
 }
 
 /** A copy of a test database, as a backup that was restored. No session may be open on it. */

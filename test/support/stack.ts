@@ -47,6 +47,8 @@ export interface TestStack extends StackAccess {
 }
 
 export interface Received {
+  /** When it was noted, before it was answered. */
+  at: string;
   messageId: string;
   type: string;
   requestId?: string;

@@ -24,6 +24,7 @@ import {
   startFailingReceiver,
   TROUBLED,
 } from './privacy-run.ts';
+import { describeTraces } from './traces.ts';
 
 /** A signed token: header and claims of a JWT. */
 const SIGNED_TOKEN = /\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\./;
@@ -259,6 +260,9 @@ describe('what a whole run leaves behind', { timeout: 180_000 }, () => {
       expect(findWords(`some ${form} text`, words), form).not.toEqual([]);
     expect(findWords('some other text', words)).toEqual([]);
   });
+
+  // Last: what it leaves behind has not been searched.
+  describeTraces(() => ({ stack, collector }));
 });
 
 async function readFolder(folder: string): Promise<string> {

@@ -13,6 +13,7 @@ import {
 import { killPart } from '../kill/kill-part.ts';
 import { until } from '../kill/until.ts';
 import { type HeldJob, type HeldSources, startHeldSources } from './held-sources.ts';
+import { type Arrival, judgeHistory, type RecordedCall } from './history.ts';
 
 const ANSWER_TIMEOUT_MS = 60_000;
 /** Above the wait for the next poll, on a busy machine. */
@@ -53,6 +54,8 @@ export interface World {
   readonly stack: TestStack;
   readonly sources: HeldSources;
   readonly account: StackAccount;
+  /** Every call that was answered. */
+  readonly history: readonly RecordedCall[];
   /** A call that is repeated until it is answered; a 503 is no answer. */
   call(method: Method, path: string, options?: CallOptions): Promise<CallAnswer>;
   /** Expects one of these statuses. */
@@ -78,16 +81,21 @@ export interface World {
 
 async function createWorld({ stack, sources }: ModelStack, kills: boolean): Promise<World> {
   const account = await stack.addAccount();
+  const history: RecordedCall[] = [];
   /** From shortly before a worker was killed until that was done. */
   const killed: { fromMs: number; toMs: number }[] = [];
 
   async function answered(method: Method, path: string, options: CallOptions = {}) {
     const deadlineAt = Date.now() + ANSWER_TIMEOUT_MS;
+    const fromMs = Date.now();
     for (let unanswered = 0; ; unanswered += 1) {
       const answer = await callGateway(stack.connection, account, method, path, options).catch(
         () => undefined,
       );
-      if (answer !== undefined && answer.status !== 503) return { answer, unanswered };
+      if (answer !== undefined && answer.status !== 503) {
+        history.push({ method, path, status: answer.status, body: answer.body, fromMs, toMs: Date.now() });
+        return { answer, unanswered };
+      }
       if (Date.now() > deadlineAt) throw new Error(`${method} ${path}: ${answer?.status ?? 'no answer'}`);
       await new Promise((resolve) => setTimeout(resolve, 200));
     }
@@ -100,6 +108,7 @@ async function createWorld({ stack, sources }: ModelStack, kills: boolean): Prom
     stack,
     sources,
     account,
+    history,
     call: async (...call) => (await answered(...call)).answer,
     async mustCall(statuses, ...call) {
       const { answer } = await answered(...call);
@@ -188,6 +197,17 @@ const kill = fc.constantFrom<'worker' | 'gateway'>('worker', 'gateway').map((par
   ),
 );
 
+/** Every webhook about the account, in the order in which they came. */
+async function arrivalsOf({ stack, account }: World): Promise<Arrival[]> {
+  const statement = 'select id, seq from event where account_id = $1';
+  const rows = await stack.rows<{ id: string; seq: string }>(statement, [account.accountId]);
+  const seqs = new Map(rows.map(({ id, seq }) => [id, Number(seq)]));
+  return (await stack.received()).flatMap((line) => {
+    const seq = seqs.get(line.messageId);
+    return seq === undefined ? [] : [{ ...line, seq }];
+  });
+}
+
 /** A model of one part of the exchange: what a caller must see after each command. */
 export interface Model<M extends object> {
   begin(world: World): Promise<M>;
@@ -238,6 +258,9 @@ export async function checkModel<M extends object>(
     const model = await begin(world);
     await fc.asyncModelRun(() => ({ model, real: world }), sequence);
     await end(model, world);
+    const faults = judgeHistory(world.history, await arrivalsOf(world));
+    if (faults.length > 0)
+      throw new Error(`The client saw what it must not: ${faults.slice(0, 5).join('; ')}`);
   });
   // A counterexample is read as it is: to shrink it would take many slow runs.
   for (; !isOver(done); done.runs += 1)

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { checkWebhooks } from '../../../bench/soak/mixed/check-webhooks.ts';
 
 const line = (messageId: string, type = 'message.status', requestId = 'q') => ({
+  at: '2026-11-23T08:00:00.000Z',
   messageId,
   type,
   requestId,

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { SourceFailure, type SourcePage } from '../../../src/exchange/sources/connector.ts';
 import type { SourceConfig } from '../../../src/exchange/sources/source-config.ts';
 import {
@@ -16,11 +16,6 @@ import {
 } from './fake-source.ts';
 
 let source: FakeSource;
-const others: FakeSource[] = [];
-afterEach(async () => {
-  await source.stop();
-  for (const other of others.splice(0)) await other.stop();
-});
 
 const document = (attachment: unknown, id = 'd1') => ({
   resourceType: 'DocumentReference',
@@ -149,7 +144,6 @@ describe('a document', () => {
 
   test('at a foreign address is never asked for', async () => {
     const foreign = await new FakeSource().start();
-    others.push(foreign);
     const page = await pageWith([document({ url: `${foreign.origin}/fhir/x` })]);
     expect(page).toMatchObject({ skippedAttachments: 1, attachments: [] });
     expect(foreign.asked).toEqual([]);
@@ -211,7 +205,6 @@ describe('a large document', () => {
     const others: string[] = [];
     for await (const page of await largeOf({ 'GET Binary/b1': streamed() })) {
       for await (const chunk of page.largeAttachment?.chunks() ?? []) sizeBytes += chunk.length;
-      others.push(...page.attachments.map(({ documentReferenceId }) => documentReferenceId));
     }
     expect(sizeBytes).toBe(200 * 64_000);
     expect(others).toEqual(['d2']);

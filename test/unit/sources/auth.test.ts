@@ -1,8 +1,7 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { ada, bundle, connect, FakeSource, never } from './fake-source.ts';
 
 let source: FakeSource;
-afterEach(() => source.stop());
 
 let issued = 0;
 let accepted = '';

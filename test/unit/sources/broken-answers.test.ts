@@ -1,5 +1,5 @@
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { SourceConfig } from '../../../src/exchange/sources/source-config.ts';
 import {
   ada,
@@ -15,11 +15,6 @@ import {
 } from './fake-source.ts';
 
 let source: FakeSource;
-const others: FakeSource[] = [];
-afterEach(async () => {
-  await source.stop();
-  for (const other of others.splice(0)) await other.stop();
-});
 
 async function start(everything: Reply | (() => Reply), more: FakeSource['routes'] = {}): Promise<void> {
   source = await new FakeSource({
@@ -29,11 +24,7 @@ async function start(everything: Reply | (() => Reply), more: FakeSource['routes
   }).start();
 }
 
-async function startOther(routes: FakeSource['routes']): Promise<FakeSource> {
-  const other = await new FakeSource(routes).start();
-  others.push(other);
-  return other;
-}
+const startOther = (routes: FakeSource['routes']): Promise<FakeSource> => new FakeSource(routes).start();
 
 const collect = (config: Partial<SourceConfig> = {}) => collectAtOnce(connect(source, config));
 const EVERYTHING = 'Patient/$everything';

@@ -1,5 +1,5 @@
 import { fc, test as property } from '@fast-check/vitest';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { CallBudgets } from '../../../src/exchange/sources/budget-store.ts';
 import {
   blockOf,
@@ -99,13 +99,10 @@ describe('what a source says about its rate', () => {
 });
 
 describe('the calls of a connector', () => {
-  const sources: FakeSource[] = [];
-  afterEach(() => Promise.all(sources.splice(0).map((source) => source.stop())));
   test('are taken from the budget of its base address, and hold all workers when the source says so', async () => {
     const source = await new FakeSource({
       'POST Patient/$match': { status: 429, headers: { 'retry-after': '3' } },
     }).start();
-    sources.push(source);
     const [taken, blocked]: [string[], number[]] = [[], []];
     const callBudgets: CallBudgets = {
       take: async (target) => {
@@ -124,7 +121,6 @@ describe('the calls of a connector', () => {
 
   test('fail as a fault of ours, and not of the source, when the budget cannot be read', async () => {
     const source = await new FakeSource({}).start();
-    sources.push(source);
     const fault = new Error('the database is away');
     const callBudgets: CallBudgets = { take: () => Promise.reject(fault), block: async () => undefined };
     await expect(connect(source, {}, { callBudgets }).begin(ada, {}, never)).rejects.toBe(fault);

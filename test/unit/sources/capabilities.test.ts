@@ -1,9 +1,8 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createFhirConnector } from '../../../src/exchange/sources/fhir-connector.ts';
 import { ada, bundle, FakeSource, never, type Reply } from './fake-source.ts';
 
 let source: FakeSource;
-afterEach(() => source.stop());
 
 const statement = (...operations: string[]): Reply => ({
   json: {

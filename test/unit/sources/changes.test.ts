@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { ChangesNotHonoured, type ChangesQuestion } from '../../../src/exchange/sources/connector.ts';
 import {
   type Asked,
@@ -20,7 +20,6 @@ let source: FakeSource;
 beforeEach(async () => {
   source = await new FakeSource().start();
 });
-afterEach(() => source.stop());
 
 const condition = (id: string, lastUpdated?: string) => ({
   resourceType: 'Condition',

@@ -1,5 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { onTestFinished } from 'vitest';
 import type { SourcePage } from '../../../src/exchange/sources/connector.ts';
 import { type ConnectorDeps, createFhirConnector } from '../../../src/exchange/sources/fhir-connector.ts';
 import type { SourceConfig } from '../../../src/exchange/sources/source-config.ts';
@@ -27,7 +28,7 @@ export interface Reply {
 
 type Route = Reply | ((asked: Asked) => Reply);
 
-/** A real HTTP server that answers by `METHOD path`; what it does not know is 404. */
+/** A real HTTP server that answers by `METHOD path`; what it does not know is 404. It goes with the test that started it. */
 export class FakeSource {
   readonly asked: Asked[] = [];
   private readonly server = createServer((request, response) => {
@@ -50,6 +51,7 @@ export class FakeSource {
 
   async start(): Promise<this> {
     await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => this.stop());
     return this;
   }
 

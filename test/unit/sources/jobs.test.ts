@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type Begin, type JobHandle, StoredByAnotherBuild } from '../../../src/exchange/sources/connector.ts';
 import type { SourceConfig } from '../../../src/exchange/sources/source-config.ts';
 import {
@@ -17,11 +17,6 @@ import {
 } from './fake-source.ts';
 
 let source: FakeSource;
-const others: FakeSource[] = [];
-afterEach(async () => {
-  await source.stop();
-  for (const other of others.splice(0)) await other.stop();
-});
 
 const accepted = (job: string): Reply => ({
   status: 202,
@@ -343,7 +338,6 @@ describe('a manifest', () => {
 
   test('that points elsewhere is refused, and nobody there sees a request', async () => {
     const foreign = await new FakeSource().start();
-    others.push(foreign);
     await start({ 'GET jobs/1': manifest({ output: [{ type: 'Condition', url: `${foreign.origin}/x` }] }) });
     await expect(pollPages(await begin())).rejects.toMatchObject({ kind: 'refused' });
     expect(foreign.asked).toEqual([]);

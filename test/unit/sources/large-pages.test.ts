@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { SourceConfig } from '../../../src/exchange/sources/source-config.ts';
 import {
   type Asked,
@@ -15,7 +15,6 @@ import {
 } from './fake-source.ts';
 
 let source: FakeSource;
-afterEach(() => source.stop());
 
 const BYTES_MAX = 20_000;
 const large = (id: string) => ({ ...condition(id), note: [{ text: 'x'.repeat(BYTES_MAX) }] });

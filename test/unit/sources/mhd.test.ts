@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { checkSource } from '../../../src/exchange/sources/check-source.ts';
 import { resolveSourceConfig, type SourceConfig } from '../../../src/exchange/sources/source-config.ts';
 import {
@@ -53,11 +53,6 @@ const listed = (current: unknown[], superseded: unknown[] = [], next?: string): 
 });
 
 let source: FakeSource;
-const others: FakeSource[] = [];
-afterEach(async () => {
-  await source.stop();
-  for (const other of others.splice(0)) await other.stop();
-});
 
 async function start(routes: FakeSource['routes'], statement = responder()): Promise<void> {
   source = await new FakeSource({
@@ -259,7 +254,6 @@ describe('a server that has $everything and lists documents', () => {
 describe('a document at another host', () => {
   async function withRepository(config: (origin: string) => Partial<SourceConfig>) {
     const repository = await new FakeSource({ 'GET d1.xml': cda }).start();
-    others.push(repository);
     await start(listed([document('d1', `${repository.baseUrl}/d1.xml`)]));
     const auth = { kind: 'bearer', token: 'secret-1' } as const;
     const pages = await collect({ auth, ...config(repository.origin) });

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { SourceType } from '../../../src/contract/primitives.ts';
 import type { SourcePage } from '../../../src/exchange/sources/connector.ts';
 import {
@@ -13,7 +13,6 @@ import {
 } from './fake-source.ts';
 
 let source: FakeSource;
-afterEach(() => source.stop());
 
 async function pageWith(entries: unknown[], sourceType: SourceType = 'hie'): Promise<SourcePage> {
   source = await new FakeSource({

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { checkSource } from '../../../src/exchange/sources/check-source.ts';
 import { resolveSourceConfig, type SourceConfig } from '../../../src/exchange/sources/source-config.ts';
 import { ada, adaAtSource, bundle, collectAtOnce, connect, FakeSource, idsOf, never } from './fake-source.ts';
@@ -35,7 +35,6 @@ const other = {
 const outcome = { resourceType: 'OperationOutcome', issue: [{ severity: 'warning', code: 'informational' }] };
 
 let source: FakeSource;
-afterEach(() => source.stop());
 
 async function start(routes: FakeSource['routes']): Promise<void> {
   source = await new FakeSource({ 'GET metadata': { json: supplier }, ...routes }).start();

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { SourceFailure } from '../../../src/exchange/sources/connector.ts';
 import {
   ada,
@@ -14,7 +14,6 @@ import {
 } from './fake-source.ts';
 
 let source: FakeSource;
-afterEach(() => source.stop());
 
 async function start(routes: FakeSource['routes']): Promise<void> {
   source = await new FakeSource({

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { SourcePage } from '../../../src/exchange/sources/connector.ts';
 import {
   ada,
@@ -13,7 +13,6 @@ import {
 } from './fake-source.ts';
 
 let source: FakeSource;
-afterEach(() => source.stop());
 
 const report = (id: string, ...performers: string[]) => ({
   resourceType: 'DiagnosticReport',

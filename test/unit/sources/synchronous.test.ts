@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { installTracer, type SpanStart } from '../../../src/lib/tracing/spans.ts';
 import {
   ada,
@@ -14,7 +14,6 @@ import {
 } from './fake-source.ts';
 
 let source: FakeSource;
-afterEach(() => source.stop());
 
 async function start(routes: FakeSource['routes']): Promise<FakeSource> {
   source = await new FakeSource(routes).start();

@@ -1,27 +1,15 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { loadSamplePatients } from '../../src/simulator/samples.ts';
 import { starter } from '../support/run-starter.ts';
-import { startTestStack, type TestStack } from '../support/stack.ts';
+import type { TestStack } from '../support/stack.ts';
 
 const OPERATIONS = fileURLToPath(new URL('../../docs/operations.md', import.meta.url));
 const [wrong, right] = loadSamplePatients();
 
 let stack: TestStack;
-beforeAll(async () => {
-  stack = await startTestStack({
-    dataDir: await mkdtemp(join(tmpdir(), 'exchange-wrong-patient-')),
-    logLevel: 'warn',
-  });
-}, 120_000);
-afterAll(async () => {
-  await stack?.stop();
-  if (stack !== undefined) await rm(stack.dataDir, { recursive: true, force: true });
-});
-afterEach(() => stack.simulator.undoCorrections());
 
 const run = (...argv: string[]) => starter([...argv, '--data-dir', stack.dataDir, '--json']);
 
@@ -79,37 +67,45 @@ const provenanceIn = (record: string): string[] =>
     ([, id = '']) => id,
   );
 
-describe('a source corrected a wrong patient; the runbook is followed to the letter', () => {
-  test('a result that it moved leaves the one record and stands in the other', async () => {
-    const [patientId, otherPatientId] = [await onboard(wrong?.key), await onboard(right?.key)];
-    const [result] = await ofLab(patientId);
-    const id = result?.id ?? '';
-    await stack.simulator.correct({ source: 'lab', resource: `Observation/${id}`, to: right?.key });
+/** On a running stack whose sources behave. */
+export function describeWrongPatient(runningStack: () => TestStack): void {
+  describe('a source corrected a wrong patient; the runbook is followed to the letter', () => {
+    beforeAll(() => {
+      stack = runningStack();
+    });
+    afterEach(() => stack.simulator.undoCorrections());
 
-    const { status, record, otherRecord, retired } = await follow({ patientId, otherPatientId });
-    expect(status).toContain(
-      'The source now names another person in 1 resource: it was retired (1 Observation)',
-    );
-    expect(provenanceIn(record)).not.toContain(id);
-    expect(provenanceIn(otherRecord)).toContain(id);
-    expect(retired).toMatchObject([{ source: 'lab', source_id: id, reason: 'moved' }]);
+    test('a result that it moved leaves the one record and stands in the other', async () => {
+      const [patientId, otherPatientId] = [await onboard(wrong?.key), await onboard(right?.key)];
+      const [result] = await ofLab(patientId);
+      const id = result?.id ?? '';
+      await stack.simulator.correct({ source: 'lab', resource: `Observation/${id}`, to: right?.key });
+
+      const { status, record, otherRecord, retired } = await follow({ patientId, otherPatientId });
+      expect(status).toContain(
+        'The source now names another person in 1 resource: it was retired (1 Observation)',
+      );
+      expect(provenanceIn(record)).not.toContain(id);
+      expect(provenanceIn(otherRecord)).toContain(id);
+      expect(retired).toMatchObject([{ source: 'lab', source_id: id, reason: 'moved' }]);
+    });
+
+    test('a result that it deleted leaves the record, and comes back when that was the mistake', async () => {
+      const [patientId, otherPatientId] = [await onboard(wrong?.key), await onboard(right?.key)];
+      const [result] = await ofLab(otherPatientId);
+      const id = result?.id ?? '';
+      await stack.simulator.correct({ source: 'lab', resource: `Observation/${id}` });
+
+      const after = await follow({ patientId: otherPatientId, otherPatientId: patientId });
+      expect(after.status).toContain('The source no longer has 1 resource: it was retired (1 Observation)');
+      expect(provenanceIn(after.record)).not.toContain(id);
+      expect(after.retired).toContainEqual(expect.objectContaining({ source_id: id, reason: 'deleted' }));
+
+      await stack.simulator.undoCorrections();
+      await rm(join(stack.dataDir, `${otherPatientId}-record.json`));
+      await rm(join(stack.dataDir, `${otherPatientId}-other-record.json`));
+      const again = await follow({ patientId: otherPatientId, otherPatientId: patientId });
+      expect(provenanceIn(again.record)).toContain(id);
+    });
   });
-
-  test('a result that it deleted leaves the record, and comes back when that was the mistake', async () => {
-    const [patientId, otherPatientId] = [await onboard(wrong?.key), await onboard(right?.key)];
-    const [result] = await ofLab(otherPatientId);
-    const id = result?.id ?? '';
-    await stack.simulator.correct({ source: 'lab', resource: `Observation/${id}` });
-
-    const after = await follow({ patientId: otherPatientId, otherPatientId: patientId });
-    expect(after.status).toContain('The source no longer has 1 resource: it was retired (1 Observation)');
-    expect(provenanceIn(after.record)).not.toContain(id);
-    expect(after.retired).toContainEqual(expect.objectContaining({ source_id: id, reason: 'deleted' }));
-
-    await stack.simulator.undoCorrections();
-    await rm(join(stack.dataDir, `${otherPatientId}-record.json`));
-    await rm(join(stack.dataDir, `${otherPatientId}-other-record.json`));
-    const again = await follow({ patientId: otherPatientId, otherPatientId: patientId });
-    expect(provenanceIn(again.record)).toContain(id);
-  });
-});
+}
