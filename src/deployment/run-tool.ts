@@ -1,9 +1,14 @@
 import { isGrpcServiceError } from '@temporalio/client';
 import { Command, CommanderError } from 'commander';
-import { ConfigError } from '../config.ts';
-import { NoStackError } from '../embedded/connection-file.ts';
-import { createTemporalClient, type TemporalClient } from '../temporal/client.ts';
-import { temporalTarget } from './temporal-target.ts';
+import { ConfigError, givenVariables, readConfig } from '../config.ts';
+import { NoStackError, readConnection } from '../embedded/connection-file.ts';
+import { ensureSecrets } from '../embedded/stack-secrets.ts';
+import {
+  createTemporalClient,
+  TEMPORAL_VARIABLES,
+  type TemporalClient,
+  type TemporalConfig,
+} from '../temporal/client.ts';
 
 export const EXIT = { done: 0, error: 1, refused: 2, failed: 3 } as const;
 export type Exit = (typeof EXIT)[keyof typeof EXIT];
@@ -99,4 +104,23 @@ function inPlainWords(error: unknown, address: string): unknown {
 function grpcErrorIn(error: unknown): { code: number; details: string } | undefined {
   if (isGrpcServiceError(error)) return error;
   return error instanceof Error && error.cause !== undefined ? grpcErrorIn(error.cause) : undefined;
+}
+
+/**
+ * How an operator's tool reaches Temporal: the running embedded stack on `dataDir` if that is given, else the server of
+ * TEMPORAL_ADDRESS, else the embedded stack on DATA_DIR. Throws ConfigError, NoStackError.
+ */
+async function temporalTarget(dataDir?: string): Promise<TemporalConfig> {
+  if (dataDir === undefined && givenVariables(['TEMPORAL_ADDRESS']).TEMPORAL_ADDRESS !== undefined)
+    return readConfig(TEMPORAL_VARIABLES);
+  const folder = dataDir ?? readConfig(['DATA_DIR']).DATA_DIR;
+  const { temporalAddress, temporalNamespace } = await readConnection(folder);
+  const { dataKeys } = await ensureSecrets(folder);
+  return {
+    TEMPORAL_ADDRESS: temporalAddress,
+    TEMPORAL_NAMESPACE: temporalNamespace,
+    TEMPORAL_API_KEY: undefined,
+    TEMPORAL_TLS: false,
+    DATA_KEYS: dataKeys,
+  };
 }

@@ -1,6 +1,7 @@
 import { access, constants, mkdir, readFile, realpath, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
 import { freePort } from '../lib/free-port.ts';
 import { startChild } from './child-process.ts';
 import { fileSize, findLogLine } from './log-file.ts';
@@ -8,9 +9,7 @@ import { stopOrphan } from './orphan.ts';
 import { findPostgresBinaries } from './postgres-binaries.ts';
 import { clusterFolder, ensureCluster, ensurePassword } from './postgres-cluster.ts';
 import { chooseLauncher, type PostgresLauncher } from './postgres-launcher.ts';
-import { ensureDatabase, waitUntilAnswering } from './postgres-ready.ts';
-import { POSTGRES_SETTINGS, settingArguments } from './postgres-settings.ts';
-import type { RunningPart, StopStep } from './running-part.ts';
+import { describeExit, type ExitStatus, type RunningPart, type StopStep } from './running-part.ts';
 
 export interface PostgresOptions {
   /** Folder of the data files and the password; created if needed. */
@@ -127,3 +126,94 @@ async function isCollected(pid: number): Promise<boolean> {
   }
   return false;
 }
+
+/** Long enough for the recovery after a kill, which replays up to max_wal_size of the write-ahead log. */
+const READY_TIMEOUT_MS = 120_000;
+const POLL_MS = 40;
+const DUPLICATE_DATABASE = '42P04';
+const WRONG_PASSWORD = '28P01';
+
+/** Resolves when the server accepts sessions. Throws when it ends, rejects our password, or takes too long. */
+async function waitUntilAnswering(
+  url: string,
+  exited: Promise<ExitStatus>,
+  signal?: AbortSignal,
+): Promise<void> {
+  let ended: ExitStatus | undefined;
+  void exited.then((status) => {
+    ended = status;
+  });
+  const deadline = Date.now() + READY_TIMEOUT_MS;
+  for (;;) {
+    try {
+      return await withClient(url, async () => undefined);
+    } catch (error) {
+      if (ended !== undefined) throw new Error(`it ${describeExit(ended)}`);
+      if (codeOf(error) === WRONG_PASSWORD) throw error;
+      signal?.throwIfAborted();
+      if (Date.now() > deadline) throw new Error(`it did not answer within ${READY_TIMEOUT_MS / 1000} s`);
+    }
+    await sleep(POLL_MS);
+  }
+}
+
+/** Creates the database unless it exists. */
+async function ensureDatabase(url: string, name: string): Promise<void> {
+  await withClient(url, async (client) => {
+    const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [name]);
+    if (rowCount !== 0) return;
+    await client.query(`CREATE DATABASE ${pg.escapeIdentifier(name)}`).catch((error: unknown) => {
+      if (codeOf(error) !== DUPLICATE_DATABASE) throw error;
+    });
+  });
+}
+
+async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
+  // Raised when an idle session is cut off; the next query fails anyway.
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    return await work(client);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+const codeOf = (error: unknown): unknown =>
+  typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
+
+/**
+ * Settings of the embedded server, for a few cores and a few hundred megabytes of memory. Durability keeps PostgreSQL's
+ * defaults (fsync and synchronous_commit on).
+ */
+const POSTGRES_SETTINGS: Readonly<Record<string, string>> = {
+  listen_addresses: '127.0.0.1',
+  // A socket path may have at most 107 bytes, which a deeply nested data folder exceeds.
+  unix_socket_directories: '',
+  max_connections: '200',
+  shared_buffers: '256MB',
+  work_mem: '8MB',
+  maintenance_work_mem: '64MB',
+  max_wal_size: '1GB',
+  random_page_cost: '1.1',
+  // Compiling costs more than it gains on short statements.
+  jit: 'off',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+  logging_collector: 'off',
+  log_line_prefix: '%m [%p] ',
+  log_checkpoints: 'off',
+  // Statements, parameters and the DETAIL of an error may contain personal data, which must not be logged.
+  log_statement: 'none',
+  log_min_error_statement: 'panic',
+  log_parameter_max_length: '0',
+  log_parameter_max_length_on_error: '0',
+  log_error_verbosity: 'terse',
+  // An error message itself may quote a value (`invalid input syntax for type date: "…"`). The client receives the error
+  // and logs its code; the server logs only messages about itself (LOG, FATAL, PANIC).
+  log_min_messages: 'log',
+};
+
+const settingArguments = (settings: Readonly<Record<string, string>>): string[] =>
+  Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);

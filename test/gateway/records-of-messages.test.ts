@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { completenessLines } from '../../src/exchange/records/completeness.ts';
 import { readRecordCompleteness } from '../../src/exchange/records/completeness-store.ts';
 import { retire } from '../../src/exchange/records/retirement-store.ts';
-import { fillMessage, resultMessage } from '../../src/simulator/notifications/hl7v2-clinical.ts';
+import { fillMessage, resultMessage } from '../../src/simulator/notifications/hl7v2.ts';
 import { samples } from '../support/deliveries.ts';
 import { newPerson } from '../support/gateway.ts';
 import {

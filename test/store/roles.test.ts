@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ensureServiceLogin } from '../../src/embedded/stack-database.ts';
+import { ensureServiceLogin } from '../../src/embedded/stack-facts.ts';
 import { insertAccount } from '../../src/exchange/accounts/account-store.ts';
 import { insertApiKey } from '../../src/exchange/accounts/api-key-store.ts';
 import { insertAuditEntry } from '../../src/exchange/platform/audit/audit-store.ts';

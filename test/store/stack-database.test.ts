@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import { expect, test } from 'vitest';
-import { prepareDatabase } from '../../src/embedded/stack-database.ts';
+import { prepareDatabase } from '../../src/embedded/stack-facts.ts';
 import { generateApiKey } from '../../src/exchange/accounts/rules/api-key.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { VARIABLES } from '../../src/config.ts';
-import { startSourceThread } from '../../src/lib/source-thread.ts';
+import { startSourceThread } from '../../src/lib/job-thread.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { makeTestFolder } from '../support/test-folder.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { pagePolicy } from '../../src/exchange/embed/page-policy.ts';
+import { type WatchOptions, watchQueries } from '../../src/exchange/embed/data-routes.ts';
+import { pagePolicy } from '../../src/exchange/embed/page-routes.ts';
 import { type QueryProgress, queryProgress } from '../../src/exchange/embed/query-progress.ts';
-import { type WatchOptions, watchQueries } from '../../src/exchange/embed/watch-queries.ts';
 import type { QueryView } from '../../src/exchange/network-query/query-store.ts';
 import { Places } from '../../src/exchange/platform/limits/places.ts';
 

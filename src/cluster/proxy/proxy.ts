@@ -1,9 +1,11 @@
 import { once } from 'node:events';
 import { Agent, createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
-import { Backends } from './backends.ts';
-import { answerInstead, passAnswer } from './pass-answer.ts';
-import { pathPattern, type Refusal, type Refused } from './refusals.ts';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { request } from 'undici';
+import { withoutHops } from '../../lib/hop-by-hop.ts';
+import { detailOf, isPostponed, pathPattern, type Refusal, type Refused } from './refusals.ts';
 import { mayBeRepeated } from './repeatable.ts';
 import { type Answer, type Outcome, send } from './send.ts';
 
@@ -129,4 +131,137 @@ export async function startProxy(options: ProxyOptions): Promise<GatewayProxy> {
       await backends.close();
     },
   };
+}
+
+const PROBE_MS = 500;
+const PROBE_TIMEOUT_MS = 4_000;
+const POLL_MS = 50;
+
+/** The servers behind a proxy, and which of them are ready. */
+class Backends {
+  readonly #urls: readonly string[];
+  readonly #ready = new Set<string>();
+  readonly #closing = new AbortController();
+  readonly #probing: Promise<unknown>;
+  #turn = 0;
+
+  constructor(urls: readonly string[]) {
+    this.#urls = urls;
+    this.#probing = Promise.all(urls.map((url) => this.#keepProbing(url)));
+  }
+
+  /** The ready servers take turns; one that has just failed this request comes last. Undefined: none is ready. */
+  next(failed?: string): string | undefined {
+    const ready = this.#urls.filter((url) => this.#ready.has(url));
+    const others = ready.filter((url) => url !== failed);
+    const from = others.length > 0 ? others : ready;
+    this.#turn += 1;
+    return from[this.#turn % from.length];
+  }
+
+  /** Waits for a ready server; undefined when there was none until the deadline or the end of the client. */
+  async waitForNext(deadlineAt: number, client: AbortSignal, failed?: string): Promise<string | undefined> {
+    for (;;) {
+      const url = this.next(failed);
+      if (url !== undefined || Date.now() > deadlineAt || client.aborted) return url;
+      await sleep(POLL_MS);
+    }
+  }
+
+  /** Asks a server now instead of at its next turn. */
+  async isReady(url: string): Promise<boolean> {
+    const isReady = await probe(url, this.#closing.signal);
+    if (isReady) this.#ready.add(url);
+    else this.#ready.delete(url);
+    return isReady;
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#probing;
+  }
+
+  async #keepProbing(url: string): Promise<void> {
+    const { signal } = this.#closing;
+    while (!signal.aborted) {
+      await this.isReady(url);
+      await sleep(PROBE_MS, undefined, { signal }).catch(() => undefined);
+    }
+  }
+}
+
+async function probe(url: string, closing: AbortSignal): Promise<boolean> {
+  try {
+    const signal = AbortSignal.any([closing, AbortSignal.timeout(PROBE_TIMEOUT_MS)]);
+    const { statusCode, body } = await request(`${url}/ready`, { signal });
+    await body.dump();
+    return statusCode === 200;
+  } catch {
+    return false;
+  }
+}
+
+/** What is longer than this is passed on without being read. */
+const REFUSAL_BYTES_MAX = 64 * 1024;
+
+/** Passes an answer on. Returns how it refuses the request, if it does. Rejects when the client leaves. */
+async function passAnswer(
+  answer: Answer,
+  reply: ServerResponse,
+  client: AbortSignal,
+): Promise<Refused | undefined> {
+  const { response, body } = await readRefusal(answer);
+  const { statusCode: status = 502, headers } = response;
+  reply.writeHead(status, withoutHops(headers));
+  if (body !== undefined) reply.end(body);
+  else {
+    let isCut = false;
+    response.once('error', () => {
+      isCut = !client.aborted;
+    });
+    try {
+      await pipeline(response, reply);
+    } catch (error) {
+      if (!isCut) throw error;
+      return { status: 'cut', isPostponed: false };
+    }
+  }
+  return status < 500
+    ? undefined
+    : { status, detail: detailOf(body), isPostponed: isPostponed(status, headers) };
+}
+
+/** Reads what a refusal says, if it is short. */
+async function readRefusal({ response, body }: Answer): Promise<Answer> {
+  const isShort = Number(response.headers['content-length']) <= REFUSAL_BYTES_MAX;
+  if ((response.statusCode ?? 0) < 500 || body !== undefined || !isShort) return { response, body };
+  return { response, body: await buffer(response) };
+}
+
+/**
+ * Answers a request that no gateway has answered: 503 if it may be sent again, 502 if a gateway ended while it worked on it.
+ * Returns what was answered.
+ */
+function answerInstead(reply: ServerResponse, mayHaveTakenEffect: boolean): Refused {
+  const problem = mayHaveTakenEffect
+    ? {
+        status: 502,
+        name: 'BAD_GATEWAY',
+        title: 'Bad gateway',
+        detail:
+          'The gateway ended before it had answered, and the request may have taken effect. Look before you send it again; with an Idempotency-Key it is sent again by itself.',
+      }
+    : {
+        status: 503,
+        name: 'SERVICE_UNAVAILABLE',
+        title: 'Service unavailable',
+        detail: 'No gateway is ready. Send the request again in a moment.',
+      };
+  const headers = {
+    'content-type': 'application/problem+json',
+    connection: 'close',
+    ...(mayHaveTakenEffect ? {} : { 'retry-after': '1' }),
+  };
+  reply.writeHead(problem.status, headers).end(JSON.stringify({ type: 'about:blank', ...problem }));
+  return { status: problem.status, detail: problem.detail, isPostponed: !mayHaveTakenEffect };
 }

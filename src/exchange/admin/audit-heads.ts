@@ -1,4 +1,4 @@
-import { countOf } from '../../lib/count-of.ts';
+import { countOf } from '../../lib/counted.ts';
 import { copyHeads } from '../platform/audit/copy-heads.ts';
 import { openAuditHeads } from '../platform/audit/open-heads.ts';
 import { AdminError, type AdminResult, type AdminTarget } from './command.ts';

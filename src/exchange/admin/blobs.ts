@@ -1,4 +1,4 @@
-import { countOf } from '../../lib/count-of.ts';
+import { countOf } from '../../lib/counted.ts';
 import { type BlobCopyReport, COPY_PARTS, copyBlobs } from '../../shared/blobs/copy-blobs.ts';
 import { openSealedStorage } from '../../shared/blobs/open-sealed-storage.ts';
 import { verifyBlobs } from '../platform/blobs/verify-blobs.ts';

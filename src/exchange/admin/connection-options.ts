@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
 import type { z } from 'zod';
 import { SOURCE_TYPES, type SourceType } from '../../contract/primitives.ts';
 import {
@@ -7,7 +9,6 @@ import {
   connectionSettingsSchema,
 } from '../source-connections/settings.ts';
 import { AdminError } from './command.ts';
-import { readSecret } from './secret-input.ts';
 
 export const CONNECTION_AUTH = [
   'none',
@@ -190,3 +191,22 @@ function checked<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
 }
 
 const words = (text: string): string[] => text.split(/[\s,]+/).filter(Boolean);
+
+/**
+ * Reads a secret from a file, or from stdin for `-`. Secrets are never taken from arguments: other users of the machine can
+ * read those, and shells remember them.
+ */
+async function readSecret(option: string, path: string): Promise<string> {
+  const content = path === '-' ? await text(process.stdin) : await readFileOf(option, path);
+  const secret = content.trim();
+  if (secret === '') throw new AdminError(`${option}: ${path === '-' ? 'stdin' : path} is empty`);
+  return secret;
+}
+
+async function readFileOf(option: string, path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch {
+    throw new AdminError(`${option}: ${path} cannot be read; give a file, or - for stdin`);
+  }
+}

@@ -1,4 +1,6 @@
+import { decodeJwt } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
+import { EMBED_TOKEN_SECONDS_MAX } from '../../contract/embed.ts';
 import { SCOPES, type Scope } from '../../contract/scope.ts';
 import {
   findApiKeys,
@@ -8,6 +10,8 @@ import {
   type StoredKey,
 } from '../accounts/api-key-store.ts';
 import { generateApiKey, parseApiKey } from '../accounts/rules/api-key.ts';
+import { revokeEmbedToken } from '../embed/token-store.ts';
+import { findAuditedEmbedToken } from '../platform/audit/audit-store.ts';
 import { auditAdmin, requireAccount } from './accounts.ts';
 import { AdminError, type AdminResult, type AdminTarget, shortTime } from './command.ts';
 
@@ -115,4 +119,34 @@ function parseExpiry(text: string): Date {
       ? `"${text}" is not a time; expected 90d, 2027-01-31 (UTC) or 2027-01-31T12:00:00Z`
       : `${text} is in the past; give a later time`,
   );
+}
+
+/** Revokes an embed token, given itself or its id from the audit (`embed:<id>`). Other tokens of the same key stay valid. */
+export async function revokeEmbedTokenCommand(
+  { store }: AdminTarget,
+  tokenOrId: string,
+): Promise<AdminResult> {
+  const id = tokenOrId.includes('.') ? idIn(tokenOrId) : tokenOrId.replace(/^embed:/, '');
+  await store.asSystem(async (tx) => {
+    const made = await findAuditedEmbedToken(tx, id);
+    if (made === undefined)
+      throw new AdminError('Embed token not found; give the token, or its id from the audit');
+    const { accountId, at } = made;
+    const expiresAt = new Date(at.getTime() + EMBED_TOKEN_SECONDS_MAX * 1000);
+    if (!(await revokeEmbedToken(tx, { tokenId: id, accountId, expiresAt })))
+      throw new AdminError(`The embed token ${id} has already been revoked`);
+    await auditAdmin(tx, accountId, 'revokeEmbedToken', id);
+  });
+  return {
+    document: { id, revoked: true },
+    lines: [`Revoked the embed token ${id}. It is invalid from now on.`],
+  };
+}
+
+function idIn(token: string): string {
+  try {
+    return decodeJwt(token).jti ?? '';
+  } catch {
+    throw new AdminError('The text is not an embed token; give the token, or its id from the audit');
+  }
 }

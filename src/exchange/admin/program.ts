@@ -22,10 +22,9 @@ import {
   showConnectionCommand,
 } from './connections.ts';
 import { disclosuresCommand } from './disclosures.ts';
-import { revokeEmbedTokenCommand } from './embed-tokens.ts';
 import { createFacilityCommand, listFacilitiesCommand } from './facilities.ts';
 import { liftHoldCommand, listHoldsCommand, placeHoldCommand } from './holds.ts';
-import { createKeyCommand, listKeysCommand, revokeKeyCommand } from './keys.ts';
+import { createKeyCommand, listKeysCommand, revokeEmbedTokenCommand, revokeKeyCommand } from './keys.ts';
 import { listReconcileCommand, pauseReconcileCommand, resumeReconcileCommand } from './reconcile.ts';
 import { retentionReportCommand, runRetentionCommand, setRetentionCommand } from './retention.ts';
 import { listSigningKeysCommand, rotateSigningKeysCommand } from './signing-keys.ts';

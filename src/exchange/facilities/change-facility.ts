@@ -12,7 +12,6 @@ import {
   type StoredFacility,
   updateFacility,
 } from './facility-store.ts';
-import { oidOfUuid } from './rules/uuid-oid.ts';
 
 /** Called with the locked facility before it is changed; may throw to reject the change. */
 type Check = (facility: StoredFacility) => void;
@@ -89,3 +88,6 @@ function contentOf(body: Omit<CreateFacilityBody, 'npi'>): FacilityContent {
     address: addressLine2 ? { ...address, addressLine2 } : address,
   };
 }
+
+/** The OID derived from a UUID (ITU-T X.667, arc 2.25): globally unique without registration. */
+const oidOfUuid = (uuid: string): string => `2.25.${BigInt(`0x${uuid.replaceAll('-', '')}`)}`;

@@ -1,11 +1,11 @@
+import type { FacilityResponse } from '../../contract/facilities.ts';
 import { findPatient } from '../patients/patient-store.ts';
 import { setPatientFacilities } from '../patients/save-patient.ts';
-import { checkETag, eTagHeader } from '../platform/http/etag.ts';
+import { checkETag, eTagHeader, eTagOf } from '../platform/http/etag.ts';
 import { created, noContent, ok, orNotFound } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
 import { createFacility, deleteUnusedFacility, replaceFacility } from './change-facility.ts';
-import { findFacility, listFacilities } from './facility-store.ts';
-import { serializeFacility } from './serializers.ts';
+import { findFacility, listFacilities, type StoredFacility } from './facility-store.ts';
 
 export function addFacilityRoutes(operations: Operations): void {
   operations.read('listFacilities', async (tx) => {
@@ -50,4 +50,9 @@ export function addFacilityRoutes(operations: Operations): void {
     const facilities = await listFacilities(tx, { ids: patient.facilityIds });
     return ok({ facilities: facilities.map(serializeFacility) }, { patientId: patient.id });
   });
+}
+
+function serializeFacility(facility: StoredFacility): FacilityResponse {
+  const { version: _version, tin, ...rest } = facility;
+  return { ...rest, tin: tin ?? undefined, eTag: eTagOf(facility) };
 }

@@ -1,10 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { fhirJson } from '../../lib/written-decimals.ts';
 import { findPatient } from '../patients/patient-store.ts';
+import type { Store } from '../platform/database/database.ts';
 import { ExchangeError, InvalidRequestError, NotFoundError } from '../platform/errors.ts';
 import { callerOf } from '../platform/http/plugins/auth.ts';
 import { completenessMeta, incompleteness } from '../records/completeness.ts';
 import { readRecordCompleteness } from '../records/completeness-store.ts';
+import { countConsolidated } from '../records/read-consolidated.ts';
 import type { FoundPlace } from '../records/record-search-store.ts';
 import {
   type BundleLink,
@@ -15,14 +17,12 @@ import {
   searchset,
 } from './bundles.ts';
 import { SERVED_TYPES } from './capability-statement.ts';
-import { countMatches } from './count-matches.ts';
 import type { FhirDeps } from './deps.ts';
-import { HELD_BYTES_MAX, HeldBytes } from './held-bytes.ts';
 import { countPatients, searchPatients } from './patient-search.ts';
 import { matchesSearch, readRecordedConsents, type SearchPlace, searchServed } from './recorded-consents.ts';
 import { checkSearch, pairsOf } from './request-parameters.ts';
 import { type PatientCriteria, parsePatientSearch } from './rules/patient-criteria.ts';
-import { parseSearch, type SearchPair, type SearchRequest } from './rules/search-request.ts';
+import { COUNT_MAX, parseSearch, type SearchPair, type SearchRequest } from './rules/search-request.ts';
 import { mayRead, requireScope } from './scope-check.ts';
 import { placesOfIds, readIncluded, searchRecord } from './search-record.ts';
 import { readServed, type ServedResource } from './served-resources.ts';
@@ -261,4 +261,44 @@ export async function requirePatient(
 ): Promise<void> {
   const patient = await store.asAccount(accountId, (tx) => findPatient(tx, patientId));
   if (patient === undefined) throw new NotFoundError('Patient');
+}
+
+/** The number of matches of a search. Reads page by page, each in a transaction of its own; without criteria only counts. */
+async function countMatches(
+  store: Pick<Store, 'asAccount'>,
+  accountId: string,
+  of: { patientId: string; resourceType: string; request: SearchRequest },
+): Promise<number> {
+  const { patientId, resourceType, request } = of;
+  const isAll = request.clauses.length === 0 && request.lastUpdated.length === 0 && request.ids === undefined;
+  if (isAll && resourceType !== 'Consent') {
+    const counts = await store.asAccount(accountId, (tx) =>
+      countConsolidated(tx, patientId, { types: [resourceType] }),
+    );
+    return counts[resourceType] ?? 0;
+  }
+  let total = 0;
+  let after: SearchPlace | undefined;
+  do {
+    const page = await store.asAccount(accountId, (tx) =>
+      searchServed(tx, { ...of, request: { ...request, count: COUNT_MAX } }, after),
+    );
+    total += page.matches.length;
+    after = page.next;
+  } while (after !== undefined);
+  return total;
+}
+
+/** What one answer holds at once, as JSON: an answer without pages is refused beyond it, a page comes short. */
+const HELD_BYTES_MAX = 20_000_000;
+
+/** Counts what an answer holds. */
+class HeldBytes {
+  #bytes = 0;
+
+  /** Whether the answer may hold more after these. */
+  take(resources: readonly ServedResource[]): boolean {
+    for (const { json } of resources) this.#bytes += JSON.stringify(json).length;
+    return this.#bytes <= HELD_BYTES_MAX;
+  }
 }

@@ -1,7 +1,7 @@
 import { networkQueryEventType } from '../../contract/events.ts';
 import type { SourceStepInput } from '../../contract/network-query-steps.ts';
 import type { SourceType } from '../../contract/primitives.ts';
-import { countOf } from '../../lib/count-of.ts';
+import { countOf } from '../../lib/counted.ts';
 import { minuteOf } from '../../lib/utc-time.ts';
 import { readExternalId } from '../patients/patient-facts.ts';
 import type { AccountTx } from '../platform/database/database.ts';

@@ -1,5 +1,5 @@
 import type { SourceStepInput } from '../../contract/network-query-steps.ts';
-import { countOf } from '../../lib/count-of.ts';
+import { countOf } from '../../lib/counted.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { countExcluded } from '../records/record-store.ts';
 import type { ExclusionReason } from '../records/rules/delivery-facts.ts';

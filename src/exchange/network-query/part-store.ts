@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { SourceStepInput } from '../../contract/network-query-steps.ts';
-import { countOf } from '../../lib/count-of.ts';
+import { countOf } from '../../lib/counted.ts';
 import { minuteOf } from '../../lib/utc-time.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import type { AskedConnection } from '../source-connections/connections.ts';

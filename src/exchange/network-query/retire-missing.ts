@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { SourceStepInput } from '../../contract/network-query-steps.ts';
 import type { SourceType } from '../../contract/primitives.ts';
-import { countOf } from '../../lib/count-of.ts';
+import { countOf } from '../../lib/counted.ts';
 import type { AccountTx, Store } from '../platform/database/database.ts';
 import { type CompleteResult, countRetired, findMissing, retire } from '../records/retirement-store.ts';
 import { type Identity, isTakenBack, type RetireReason } from '../records/rules/retirement.ts';

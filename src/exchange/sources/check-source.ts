@@ -1,4 +1,4 @@
-import { countOf } from '../../lib/count-of.ts';
+import { countOf } from '../../lib/counted.ts';
 import type { Demographics } from '../patients/rules/demographics.ts';
 import { Capabilities, requireR4 } from './capabilities.ts';
 import { documentSearchesBesides } from './collect/document-search.ts';

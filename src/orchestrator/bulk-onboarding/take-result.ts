@@ -1,9 +1,10 @@
+import { once } from 'node:events';
+import { PassThrough } from 'node:stream';
+import { stringify } from 'csv-stringify/sync';
 import type { BulkResult, FileRef } from '../../contract/bulk-onboarding.ts';
-import { createCorrections, isSameRow } from './corrections.ts';
-import { CsvFile } from './csv-file.ts';
 import { csvRecords, UnreadableCsvError } from './csv-records.ts';
 import type { FileStore } from './file-store.ts';
-import { createResultReader } from './result-row.ts';
+import { createResultReader, normalised, type ResultRow } from './result-row.ts';
 
 export interface TakeResultOptions {
   /** Called regularly while rows are being read. */
@@ -74,4 +75,93 @@ async function headerOf(records: AsyncGenerator<string[]>): Promise<string[]> {
   const first = await records.next();
   if (first.done === true) throw new UnreadableCsvError('The CSV is empty');
   return first.value;
+}
+
+/**
+ * Builds the rows of the corrections CSV: the row as it was sent, followed by the reason. Rows of the sent file are
+ * preferred to those of the result, because the result escapes formulas and drops cells beyond the header's columns.
+ */
+interface Corrections {
+  columns: string[];
+  /** @param sent the same row of the sent file, if it could be found */
+  rowOf(row: ResultRow, sent: readonly string[] | undefined): string[];
+}
+
+/** @param inputColumns as in the result. A `reason` column of an earlier round is dropped in favour of the new one. */
+function createCorrections(inputColumns: readonly string[]): Corrections {
+  const kept = inputColumns.flatMap((name, index) => (normalised(name) === 'reason' ? [] : [index]));
+  return {
+    columns: [...kept.map((index) => inputColumns[index] ?? ''), 'reason'],
+    rowOf(row, sent) {
+      const cells = sent !== undefined && isSameRow(row.input, sent) ? sent : row.input;
+      const surplus = cells.slice(inputColumns.length);
+      return [...kept.map((index) => cells[index] ?? ''), ...surplus, row.reason];
+    },
+  };
+}
+
+/** Compares a result row with a sent row, because another service may omit rows or reorder them. */
+const isSameRow = (result: readonly string[], sent: readonly string[]): boolean =>
+  result.every((cell, index) => {
+    const original = sent[index] ?? '';
+    return cell === original || cell === `'${original}`;
+  });
+
+/** How many rows are formatted at once; one at a time is several times slower. */
+const ROWS_AT_ONCE = 500;
+
+/**
+ * Writes a CSV row by row to the store, in bounded memory. The file is created with the first row. Cells that a
+ * spreadsheet would execute as formulas are escaped.
+ */
+export class CsvFile {
+  readonly #files: FileStore;
+  readonly #columns: readonly string[];
+  #rows: (readonly string[])[] = [];
+  #open: { stream: PassThrough; stored: Promise<FileRef> } | undefined;
+
+  constructor(files: FileStore, columns: readonly string[]) {
+    this.#files = files;
+    this.#columns = columns;
+  }
+
+  /** Rejects when the store fails. */
+  async add(row: readonly string[]): Promise<void> {
+    this.#rows.push(row);
+    if (this.#rows.length >= ROWS_AT_ONCE) await this.#flush();
+  }
+
+  /** Resolves with the stored file, or with undefined when there were no rows. */
+  async close(): Promise<FileRef | undefined> {
+    if (this.#rows.length > 0) await this.#flush();
+    this.#open?.stream.end();
+    return this.#open?.stored;
+  }
+
+  /** Stops writing and deletes the file. */
+  async abandon(reason: Error): Promise<void> {
+    this.#open?.stream.destroy(reason);
+    const stored = await this.#open?.stored.catch(() => undefined);
+    if (stored !== undefined) await this.#files.delete(stored.ref);
+  }
+
+  async #flush(): Promise<void> {
+    if (this.#open === undefined) {
+      const stream = new PassThrough();
+      // If the store fails before reading, the stream has no error listener, and `abandon` would crash the process.
+      stream.on('error', () => undefined);
+      const stored = this.#files.put('result', stream, 'text/csv');
+      // Awaited in close(); until then a rejection must not count as unhandled.
+      stored.catch(() => undefined);
+      this.#open = { stream, stored };
+      this.#rows.unshift(this.#columns);
+    }
+    const { stream, stored } = this.#open;
+    const text = stringify(
+      this.#rows.map((row) => [...row]),
+      { escape_formulas: true, record_delimiter: '\r\n' },
+    );
+    this.#rows = [];
+    if (!stream.write(text)) await Promise.race([once(stream, 'drain'), stored]);
+  }
 }

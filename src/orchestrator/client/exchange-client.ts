@@ -3,7 +3,7 @@ import type { Endpoint, EndpointRequest } from '../../contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../contract/endpoints.ts';
 import { AAL2_SESSION_HEADER } from '../../contract/identity.ts';
 import { BACKGROUND_PRIORITY } from '../../contract/query-limits.ts';
-import { anySignal } from '../../lib/any-signal.ts';
+import { anySignal } from '../../lib/timeout-signal.ts';
 import { traced, traceHeaders } from '../../lib/tracing/spans.ts';
 import { type AnswerOf, answerSchema } from './answers.ts';
 import type { CredentialHeader } from './credentials.ts';
@@ -18,7 +18,6 @@ import {
 } from './failures.ts';
 import { BodyTooLargeError, readJson } from './read-json.ts';
 import { type ServerPace, serverPace } from './server-pace.ts';
-import { buildUrl } from './url.ts';
 
 export type RequestOf<N extends EndpointName> = EndpointRequest<(typeof endpoints)[N]>;
 
@@ -181,3 +180,27 @@ function checked<N extends EndpointName>(name: N, answer: RawAnswer): AnswerOf<N
 }
 
 const isSuccess = (status: number): boolean => status >= 200 && status <= 299;
+
+/**
+ * Builds the URL of a call. `baseUrl` may contain a path; each `:name` in `path` is replaced from `params`; query members
+ * without a value are omitted. Throws TypeError for an empty path parameter.
+ */
+function buildUrl(
+  baseUrl: string,
+  path: string,
+  { params = {}, query = {} }: { params?: object; query?: object },
+): URL {
+  const values = new Map<string, unknown>(Object.entries(params));
+  const filled = path.replaceAll(/:(\w+)/g, (_, name: string) => pathSegment(String(values.get(name) ?? '')));
+  const url = new URL(`${baseUrl.replace(/\/+$/, '')}${filled}`);
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined && value !== null) url.searchParams.set(name, String(value));
+  return url;
+}
+
+/** URL parsers remove `.` and `..`, even encoded ones, and an empty segment would address another operation. */
+function pathSegment(value: string): string {
+  if (value === '' || value === '.' || value === '..')
+    throw new TypeError('A path parameter is empty, "." or ".."');
+  return encodeURIComponent(value);
+}

@@ -1,5 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
-import type { BulkCreateSignal } from '../../contract/bulk-onboarding.ts';
+import { BULK_ONBOARDING_MESSAGES, type BulkCreateSignal } from '../../contract/bulk-onboarding.ts';
 import {
   type Aal2ConfirmedSignal,
   type ExchangeAccess,
@@ -8,10 +9,9 @@ import {
   PATIENT_ONBOARDING_MESSAGES,
   type PersonReturnedSignal,
 } from '../../contract/patient-onboarding.ts';
-import { patientOnboardingWorkflowId } from '../../contract/temporal.ts';
+import { patientOnboardingWorkflowId, WORKFLOW_TYPES } from '../../contract/temporal.ts';
 import type { OnboardingRequest } from '../patient-onboarding/onboarding-request.ts';
 import { orchestrationIdOf, startOnboarding } from '../patient-onboarding/start-onboarding.ts';
-import { signalBulkOnboarding } from './signal-bulk-onboarding.ts';
 
 /** Senders of webhooks wait 15 s for a response. */
 const TEMPORAL_TIMEOUT_MS = 5_000;
@@ -82,3 +82,34 @@ export function createOnboardings(
     },
   };
 }
+
+/** Temporal's visibility store finds a new search attribute with this delay. */
+const VISIBILITY_LAG_MS = 1_000;
+
+/**
+ * Signals the bulk onboarding that waits for this request. E5 accepts no metadata, so the webhook does not identify the
+ * workflow; the workflow is found by the request id in its search attributes. Returns false when none was found.
+ */
+async function signalBulkOnboarding(client: Client, event: BulkCreateSignal): Promise<boolean> {
+  if (await signalWaiting(client, event)) return true;
+  await sleep(VISIBILITY_LAG_MS);
+  return signalWaiting(client, event);
+}
+
+async function signalWaiting(client: Client, event: BulkCreateSignal): Promise<boolean> {
+  let found = false;
+  for await (const { workflowId } of client.workflow.list({ query: waitingFor(event.requestId) })) {
+    try {
+      await client.workflow.getHandle(workflowId).signal(BULK_ONBOARDING_MESSAGES.bulkCreateEvent, event);
+      found = true;
+    } catch (error) {
+      // The workflow has ended since the search.
+      if (!(error instanceof WorkflowNotFoundError)) throw error;
+    }
+  }
+  return found;
+}
+
+/** `requestId` has been validated, so it is safe to insert it into the query. */
+const waitingFor = (requestId: string): string =>
+  `WorkflowType = '${WORKFLOW_TYPES.bulkOnboarding}' AND RequestId = '${requestId}' AND ExecutionStatus = 'Running'`;

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { foldedWarning } from './folded-warning.ts';
+import type { Logger } from '../../lib/logger.ts';
 import { sendProblem } from './problem.ts';
 import { type ReceiverDeps, rawBodyOf } from './receiver-deps.ts';
 import { isSigned } from './signatures.ts';
@@ -80,5 +80,31 @@ function takeOnce({ onboardings, messages, logger }: ReceiverDeps) {
     } finally {
       if (underWay.get(message.messageId) === mine) underWay.delete(message.messageId);
     }
+  };
+}
+
+/**
+ * Creates a function that logs a warning which unauthenticated callers can trigger. Logs the first one at once, and further
+ * ones at most once per `everyMs`, with their number in `times`.
+ */
+export function foldedWarning(logger: Pick<Logger, 'warn'>, message: string, everyMs = 60_000): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  let folded = 0;
+  const startTimer = () => {
+    timer = setTimeout(() => {
+      timer = undefined;
+      if (folded === 0) return;
+      logger.warn({ times: folded }, message);
+      folded = 0;
+      startTimer();
+    }, everyMs).unref();
+  };
+  return () => {
+    if (timer !== undefined) {
+      folded += 1;
+      return;
+    }
+    logger.warn(message);
+    startTimer();
   };
 }

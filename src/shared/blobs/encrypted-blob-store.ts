@@ -2,9 +2,15 @@ import { createHash, randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type { KeyRing } from '../../lib/key-ring.ts';
-import { BLOB_KINDS, type BlobContent, type BlobKind, type BlobRef, type BlobStore } from './blob-store.ts';
+import {
+  BLOB_KINDS,
+  type BlobContent,
+  type BlobKind,
+  type BlobRef,
+  type BlobStore,
+  BlobStoreUnavailableError,
+} from './blob-store.ts';
 import { decryptChunks, decryptRange, encryptChunks } from './chunked-encryption.ts';
-import { asOutage, reporting } from './outage.ts';
 import type { SealedStorage } from './sealed-storage.ts';
 
 /** Encrypts on the way in and decrypts on the way out, so that the storage never sees content. */
@@ -66,5 +72,35 @@ async function* tap(
   } catch (error) {
     failure.ofContent = error;
     throw error;
+  }
+}
+
+/** No connection, or it broke. */
+const NETWORK =
+  /^(ECONN(?:REFUSED|RESET|ABORTED)|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH)$/;
+/** The disk is full, read-only, broken or no longer mounted, or this process has too many files open. */
+const DISK = /^(ENOSPC|EDQUOT|EROFS|EIO|ESTALE|ENOTCONN|EMFILE|ENFILE)$/;
+
+/** Returns BlobStoreUnavailableError if the error means that the storage is away or cannot work now; else the error itself. */
+const asOutage = (error: unknown): unknown =>
+  isOutage(error) ? new BlobStoreUnavailableError(error) : error;
+
+function isOutage(error: unknown): boolean {
+  if (!(error instanceof Error) || error instanceof BlobStoreUnavailableError) return false;
+  const { code, $metadata } = error as { code?: unknown; $metadata?: { httpStatusCode?: number } };
+  const status = $metadata?.httpStatusCode;
+  // 429 and 503: it wants fewer requests. 409: another request for the same object was under way.
+  if (status !== undefined) return status >= 500 || status === 429 || status === 409;
+  return (
+    error.name === 'TimeoutError' || (typeof code === 'string' && (NETWORK.test(code) || DISK.test(code)))
+  );
+}
+
+/** Passes on what a storage delivers; its outages become BlobStoreUnavailableError. */
+async function* reporting<T>(delivered: AsyncIterable<T>): AsyncGenerator<T> {
+  try {
+    yield* delivered;
+  } catch (error) {
+    throw asOutage(error);
   }
 }

@@ -10,7 +10,6 @@ import { Upload } from '@aws-sdk/lib-storage';
 import { BlobNotFoundError, BlobStoreUnavailableError, isBlobRef, parseBlobRef } from './blob-store.ts';
 import type { S3Bucket } from './s3-bucket.ts';
 import type { SealedStorage } from './sealed-storage.ts';
-import { StallGuard } from './stall-guard.ts';
 
 /** 10,000 parts are the most that S3 takes, which allows blobs of 80 GB. */
 const PART_SIZE_BYTES = 8 * 1024 * 1024;
@@ -166,3 +165,42 @@ const wasRepeated = (error: unknown): boolean =>
 
 const isCalled = (error: unknown, name: string): boolean =>
   error instanceof S3ServiceException && error.name === name;
+
+/** Aborts the sending of content when the receiver takes nothing more for a time although there is something to take. */
+class StallGuard {
+  readonly controller = new AbortController();
+  readonly #timer: NodeJS.Timeout;
+  #isAwaitingContent = false;
+
+  constructor(stalledAfterMs: number) {
+    this.#timer = setInterval(() => {
+      if (!this.#isAwaitingContent) this.controller.abort();
+    }, stalledAfterMs);
+  }
+
+  get hasAborted(): boolean {
+    return this.controller.signal.aborted;
+  }
+
+  /** Something was received: the time begins anew. */
+  moved(): void {
+    this.#timer.refresh();
+  }
+
+  /** Passes the content on. While it is slow itself, the receiver has not stalled. */
+  async *watch<T>(content: AsyncIterable<T>): AsyncGenerator<T> {
+    this.#isAwaitingContent = true;
+    for await (const part of content) {
+      this.#isAwaitingContent = false;
+      this.moved();
+      yield part;
+      this.#isAwaitingContent = true;
+    }
+    this.#isAwaitingContent = false;
+    this.moved();
+  }
+
+  end(): void {
+    clearInterval(this.#timer);
+  }
+}

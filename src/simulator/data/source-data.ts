@@ -1,10 +1,10 @@
-import type { FhirResource } from 'fhir/r4.js';
+import type { FhirResource, Patient } from 'fhir/r4.js';
 import type { SourceName } from '../protocol.ts';
 import { loadProviders, loadSamplePatients, type SamplePatient } from '../samples.ts';
 import type { StoredBinary } from './ccda-document.ts';
 import { corrected, nameOf } from './corrections.ts';
-import { LINK_TYPES, type LinkType, linkedIds, splitView } from './linked-view.ts';
 import { buildPatientView, type PatientView, type ProvidersByReference } from './patient-view.ts';
+import { withReferences } from './references.ts';
 import { idAtSource } from './source-ids.ts';
 
 /** The records of one source. A record is built when it is first used, then cached. */
@@ -156,4 +156,53 @@ function providersByReference(): ProvidersByReference {
     }
   }
   return references;
+}
+
+const LINK_TYPES = ['replaced-by', 'seealso'] as const;
+type LinkType = (typeof LINK_TYPES)[number];
+
+/** The ids of two linked Patients that are the same person. */
+interface LinkedIds {
+  first: string;
+  second: string;
+}
+
+function linkedIds(source: SourceName, samplePatientId: string, link: LinkType): LinkedIds {
+  return {
+    first: idAtSource(source, `${samplePatientId}/${link}/first`),
+    second: idAtSource(source, `${samplePatientId}/${link}/second`),
+  };
+}
+
+/**
+ * Splits a view between two linked Patients. With `replaced-by`, all data is at the second one; with `seealso`, each has
+ * half of it.
+ */
+function splitView(view: PatientView, ids: LinkedIds, link: LinkType): [PatientView, PatientView] {
+  const atFirst = (index: number) => link === 'seealso' && index % 2 === 0;
+  const first = view.resources.filter((_, index) => atFirst(index));
+  const second = view.resources.filter((_, index) => !atFirst(index));
+  return [
+    { ...moved(view, first, ids.first), patient: linked(view.patient, ids.first, ids.second, link) },
+    {
+      ...moved(view, second, ids.second),
+      patient: linked(view.patient, ids.second, ids.first, link === 'seealso' ? 'seealso' : 'replaces'),
+    },
+  ];
+}
+
+function moved(view: PatientView, resources: readonly FhirResource[], patientId: string): PatientView {
+  const from = `Patient/${view.patient.id}`;
+  const to = `Patient/${patientId}`;
+  const resolve = (reference: string) => (reference === from ? to : reference);
+  return { ...view, resources: resources.map((resource) => withReferences(resource, resolve)) };
+}
+
+function linked(patient: Patient, id: string, otherId: string, type: LinkType | 'replaces'): Patient {
+  return {
+    ...patient,
+    id,
+    active: type !== 'replaced-by',
+    link: [{ other: { reference: `Patient/${otherId}` }, type }],
+  };
 }

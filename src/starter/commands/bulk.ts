@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
+import { open, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { stringify } from 'csv-stringify/sync';
 import { RefusedError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
-import { checkPanel, type PanelFile, wrongRows } from '../input/panel-file.ts';
+import { checkPanel, type PanelFile, type WrongRow, wrongRows } from '../input/panel-file.ts';
 import { prepareOutFolder } from '../output/out-folder.ts';
-import { listRowErrors, type RowErrors } from '../output/row-errors.ts';
 import { number } from '../progress/bulk-rows.ts';
 import { plainText } from '../progress/plain-text.ts';
 import { type BulkOnboardings, openBulkOnboardings } from '../target/bulk-onboardings.ts';
@@ -128,3 +129,50 @@ const notSent = (panel: PanelFile, errors: RowErrors): CommandResult => ({
     'and the invalid ones are saved to a file for correction.',
   ],
 });
+
+interface RowErrors {
+  /** Number of invalid rows. */
+  rows: number;
+  /** The first of them. */
+  first: WrongRow[];
+  /** The file that lists all of them; undefined when there are none. */
+  path?: string;
+}
+
+const LINES_AT_ONCE = 500;
+
+/**
+ * Writes all errors of all rows into a CSV (`row,column,error`), in bounded memory. It replaces the list of an earlier
+ * check, which is removed when there are no errors.
+ */
+async function listRowErrors(
+  path: string,
+  wrong: AsyncIterable<WrongRow>,
+  shownMax: number,
+): Promise<RowErrors> {
+  await rm(path, { force: true });
+  const errors: RowErrors = { rows: 0, first: [] };
+  let lines: string[][] = [['row', 'column', 'error']];
+  let file: Awaited<ReturnType<typeof open>> | undefined;
+  try {
+    for await (const row of wrong) {
+      errors.rows += 1;
+      if (errors.first.length < shownMax) errors.first.push(row);
+      for (const { column, message } of row.errors) lines.push([String(row.row), column, message]);
+      if (lines.length < LINES_AT_ONCE) continue;
+      file ??= await open(path, 'wx', 0o600);
+      await file.appendFile(csv(lines));
+      lines = [];
+    }
+    if (errors.rows === 0) return errors;
+    file ??= await open(path, 'wx', 0o600);
+    await file.appendFile(csv(lines));
+    return { ...errors, path };
+  } finally {
+    await file?.close();
+  }
+}
+
+/** Formulas are escaped, because a message may quote a cell. */
+const csv = (lines: string[][]): string =>
+  stringify(lines, { escape_formulas: true, record_delimiter: '\r\n' });

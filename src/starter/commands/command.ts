@@ -1,5 +1,4 @@
-import { anySignal } from '../../lib/any-signal.ts';
-import { timeoutSignal } from '../../lib/timeout-signal.ts';
+import { anySignal, timeoutSignal } from '../../lib/timeout-signal.ts';
 import { type Env, openTarget, type Target, type TargetOptions } from '../target/target.ts';
 import type { Terminal } from '../terminal.ts';
 

@@ -1,13 +1,22 @@
+import type { MonitoringKind } from '../../contract/cohort-monitoring.ts';
+import { mapAtMost } from '../../lib/at-most.ts';
 import { minuteOf } from '../../lib/utc-time.ts';
-import type { ExitCode } from '../exit-codes.ts';
-import { EXIT } from '../exit-codes.ts';
+import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
+import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
+import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { scheduleLink } from '../links.ts';
-import type { MonitoringRun, MonitoringView, RunCounts } from '../progress/monitoring-view.ts';
+import {
+  type MonitoringRun,
+  type MonitoringView,
+  monitoringView,
+  type RunCounts,
+} from '../progress/monitoring-view.ts';
+import { plainText } from '../progress/plain-text.ts';
 import { coloured } from '../progress/rows.ts';
 import { renderTable } from '../table.ts';
-import { cohortNames } from '../target/cohort-names.ts';
+import { withMonitorings } from '../target/monitorings.ts';
 import type { CommandResult } from '../terminal.ts';
-import type { CommandContext } from './command.ts';
+import type { CommandContext, CommonOptions } from './command.ts';
 
 /** Result of a `monitor` command: a table of the monitorings, then the lines of `say`. */
 export async function monitoringResult(
@@ -71,3 +80,45 @@ const SKIP_REASONS: Readonly<Record<keyof RunCounts['skippedBecause'], string>> 
 };
 
 const minuteOrNone = (at: string | undefined): string => (at === undefined ? '' : minuteOf(new Date(at)));
+
+/** The names of all cohorts, by id; none while the exchange does not answer, because a list of schedules does not need it. */
+async function cohortNames(exchange: ExchangeClient): Promise<ReadonlyMap<string, string>> {
+  try {
+    const { answer } = await exchange.call('listCohorts', {});
+    return new Map(answer.cohorts.map(({ id, name }) => [id, plainText(name)]));
+  } catch (error) {
+    if (error instanceof ExchangeCallError) return new Map();
+    throw error;
+  }
+}
+
+interface MonitorListOptions extends CommonOptions {
+  kind?: MonitoringKind;
+}
+
+const AT_ONCE = 8;
+
+/** Lists the monitorings of the exchange, or of one cohort: the next run, and the result of the last run. */
+export const monitorList = (
+  cohortId: string | undefined,
+  { kind }: MonitorListOptions,
+  context: CommandContext,
+): Promise<CommandResult> =>
+  withMonitorings(context, async (monitorings) => {
+    const ids = (await monitorings.list()).filter(
+      (id) => (cohortId ?? id.cohortId) === id.cohortId && (kind ?? id.kind) === id.kind,
+    );
+    const views = await mapAtMost(ids, AT_ONCE, async (id) => {
+      const found = await monitorings.find(id);
+      return found && monitoringView(monitorings.temporal, id, found);
+    });
+    const there = views.filter((view) => view !== undefined);
+    return monitoringResult('monitor list', there, context, {
+      say:
+        there.length === 0
+          ? [
+              'No scheduled monitoring found. Start one with: npm run starter -- monitor create <cohortId> <source>',
+            ]
+          : [],
+    });
+  });

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { SourceType } from '../../contract/primitives.ts';
-import { anySignal } from '../../lib/any-signal.ts';
 import { mapAtMost } from '../../lib/at-most.ts';
-import { timeoutSignal } from '../../lib/timeout-signal.ts';
+import { anySignal, timeoutSignal } from '../../lib/timeout-signal.ts';
 import {
   type OnboardingRequest,
   readOnboardingRequest,

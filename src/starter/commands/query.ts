@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { SourceType } from '../../contract/primitives.ts';
+import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { EXIT } from '../exit-codes.ts';
 import { requestedSources } from '../input/sources.ts';
 import { awaitedByQuery } from '../progress/awaited.ts';
-import { followQuery } from '../progress/follow-query.ts';
+import { QueryReader } from '../progress/look-at-query.ts';
+import { type FollowOptions, pollExchange } from '../progress/poll-exchange.ts';
 import { type QueryView, queryView } from '../progress/query-view.ts';
 import { queryRows } from '../progress/rows.ts';
 import type { CommandResult } from '../terminal.ts';
@@ -60,4 +62,28 @@ export async function followedQuery(
   );
   live.close();
   return view;
+}
+
+/**
+ * Follows a query until it ends; `onChange` receives each new state. Returns the last state. Throws ExchangeCallError when
+ * the exchange rejects a request (unknown query, invalid key).
+ */
+async function followQuery(
+  client: ExchangeClient,
+  requestId: string,
+  onChange: (view: QueryView) => void,
+  options: FollowOptions = {},
+): Promise<QueryView> {
+  const reader = new QueryReader(client);
+  const first: QueryView = { requestId, state: 'running', sources: [], timeline: [] };
+  let last = first;
+  await pollExchange(first, (signal) => reader.look(requestId, signal), {
+    ...options,
+    isRunning: ({ state }) => state === 'running',
+    onChange: (view, problem) => {
+      last = { ...view, problem };
+      onChange(last);
+    },
+  });
+  return last;
 }

@@ -4,12 +4,13 @@ import {
   type PatientOnboardingSummary,
 } from '../../contract/patient-onboarding.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
+import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import type { OnboardingHandle } from '../../orchestrator/patient-onboarding/start-onboarding.ts';
 import { type Following, followWorkflow, lookAtWorkflow } from './follow-workflow.ts';
-import { readQueries } from './look-at-onboarding.ts';
 import { QueryReader } from './look-at-query.ts';
 import { type KnownOfOnboarding, type OnboardingView, onboardingView } from './onboarding-view.ts';
 import type { FollowOptions } from './poll-exchange.ts';
+import type { QueryView } from './query-view.ts';
 import { askWorkflow } from './workflow-state.ts';
 
 export interface FollowOnboardingOptions extends FollowOptions {
@@ -53,4 +54,24 @@ function onboardingFollowing(
     },
     view: onboardingView,
   };
+}
+
+/** Reads the queries of an onboarding from the exchange. A query that cannot be read keeps its earlier view. */
+async function readQueries(
+  reader: QueryReader | undefined,
+  requestIds: readonly string[],
+  before: KnownOfOnboarding['queries'],
+  signal?: AbortSignal,
+): Promise<ReadonlyMap<string, QueryView>> {
+  const queries = new Map(before);
+  if (reader === undefined) return queries;
+  for (const requestId of requestIds) {
+    // An ended query may be retried, so it is read until the onboarding itself has ended.
+    const view = await reader.look(requestId, signal).catch((error: unknown) => {
+      if (error instanceof ExchangeCallError || signal?.aborted === true) return undefined;
+      throw error;
+    });
+    if (view !== undefined) queries.set(requestId, view);
+  }
+  return queries;
 }

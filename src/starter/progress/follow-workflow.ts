@@ -1,4 +1,4 @@
-import { anySignal } from '../../lib/any-signal.ts';
+import { anySignal } from '../../lib/timeout-signal.ts';
 import { nextDelayMs, Pace } from './pace.ts';
 import type { FollowOptions } from './poll-exchange.ts';
 import { awaitEnd, type WatchedWorkflow, type WorkflowEnd } from './workflow-state.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { headerProblem } from '../../../src/shared/bulk-csv/header.ts';
+import { headerProblem } from '../../../src/shared/bulk-csv/check-csv.ts';
 
 const REQUIRED = ['firstName', 'lastName', 'dob', 'gender', 'addressLine1-1', 'city-1', 'state-1', 'zip-1'];
 const withColumns = (...more: string[]) => headerProblem([...REQUIRED, ...more]);

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { CsvFile } from '../../../src/orchestrator/bulk-onboarding/csv-file.ts';
+import { CsvFile } from '../../../src/orchestrator/bulk-onboarding/take-result.ts';
 import { memoryFiles } from './memory-files.ts';
 
 test('a file store that cannot write fails the file, not the process', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { rollInTurn } from '../../../src/cluster/roll.ts';
+import { rollInTurn } from '../../../src/cluster/cluster.ts';
 import { startWorkers, WORKER_GROUPS } from '../../../src/cluster/worker-groups.ts';
 import type { NodePart, StackSite } from '../../../src/embedded/open-stack.ts';
 

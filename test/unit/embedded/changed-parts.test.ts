@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { changedParts } from '../../../src/embedded/changed-parts.ts';
+import { changedParts } from '../../../src/embedded/restart-on-change.ts';
 
 test.each([
   [['simulator/server.ts'], ['simulator']],

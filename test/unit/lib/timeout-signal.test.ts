@@ -3,8 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
-import { anySignal } from '../../../src/lib/any-signal.ts';
-import { timeoutSignal } from '../../../src/lib/timeout-signal.ts';
+import { anySignal, timeoutSignal } from '../../../src/lib/timeout-signal.ts';
 
 test('a time limit that only a joined signal refers to is in force after garbage was collected', async () => {
   setFlagsFromString('--expose-gc');

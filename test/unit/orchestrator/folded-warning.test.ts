@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { foldedWarning } from '../../../src/orchestrator/receiver/folded-warning.ts';
+import { foldedWarning } from '../../../src/orchestrator/receiver/webhooks-route.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

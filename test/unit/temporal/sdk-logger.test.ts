@@ -1,7 +1,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
-import { createSdkLogger } from '../../../src/temporal/sdk-logger.ts';
+import { createSdkLogger } from '../../../src/temporal/runtime.ts';
 
 function capture() {
   const lines: Record<string, unknown>[] = [];

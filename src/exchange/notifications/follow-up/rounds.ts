@@ -1,5 +1,5 @@
 import type { FollowUpStep } from '../../../contract/discharge-follow-up-workflow.ts';
-import { countOf } from '../../../lib/count-of.ts';
+import { countOf } from '../../../lib/counted.ts';
 import { deniedSources } from '../../consents/consent-store.ts';
 import { type PreparedQuery, refusal } from '../../network-query/prepare.ts';
 import type { NetworkQueryService } from '../../network-query/service.ts';

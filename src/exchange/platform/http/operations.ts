@@ -1,4 +1,10 @@
-import type { FastifyInstance, FastifyRequest, FastifySchema, RouteOptions } from 'fastify';
+import type {
+  FastifyInstance,
+  FastifyRequest,
+  FastifySchema,
+  preValidationAsyncHookHandler,
+  RouteOptions,
+} from 'fastify';
 import { z } from 'zod';
 import { type Endpoint, errorStatusesOf, type HttpMethod } from '../../../contract/endpoint.ts';
 import { endpoints } from '../../../contract/endpoints.ts';
@@ -15,7 +21,6 @@ import type {
   TransactionHandler,
 } from './operation.ts';
 import { callerOf } from './plugins/auth.ts';
-import { dropUnknownMembers } from './unknown-members.ts';
 import { createReadAudit, runAction, runAuditedRead, runWrite, type WriteDeps } from './write.ts';
 
 declare module 'fastify' {
@@ -167,3 +172,19 @@ function schemaOf(name: OperationName, operationId: string): FastifySchema {
     response: Object.fromEntries([...success, ...failures]),
   };
 }
+
+/**
+ * Removes the members that `schema` does not know from the body of an account of the dialect "published", whose clients send
+ * more than the interface has. For other accounts the validation refuses them.
+ */
+const dropUnknownMembers =
+  (schema: z.ZodType): preValidationAsyncHookHandler =>
+  async (request) => {
+    if (callerOf(request).account.dialect !== 'published') return;
+    for (const issue of schema.safeParse(request.body).error?.issues ?? [])
+      if (issue.code === 'unrecognized_keys')
+        for (const key of issue.keys) Reflect.deleteProperty(memberAt(request.body, issue.path), key);
+  };
+
+const memberAt = (body: unknown, path: readonly PropertyKey[]): object =>
+  path.reduce((at, key) => (at as Record<PropertyKey, object>)[key] ?? {}, body as object);

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { request } from 'undici';
-import { anySignal } from '../../../lib/any-signal.ts';
 import { retryAfterMs } from '../../../lib/retry-after.ts';
-import { timeoutSignal } from '../../../lib/timeout-signal.ts';
+import { anySignal, timeoutSignal } from '../../../lib/timeout-signal.ts';
 import { traceHeaders } from '../../../lib/tracing/spans.ts';
 
 /** A partner's base URL, and the key with which both sides sign (Standard Webhooks: `whsec_…`). */

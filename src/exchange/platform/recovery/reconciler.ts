@@ -5,9 +5,8 @@ import type {
   ReconcilePart,
   ReconcilePosition,
 } from '../../../contract/reconcile-workflow.ts';
-import { anySignal } from '../../../lib/any-signal.ts';
 import type { Logger } from '../../../lib/logger.ts';
-import { timeoutSignal } from '../../../lib/timeout-signal.ts';
+import { anySignal, timeoutSignal } from '../../../lib/timeout-signal.ts';
 import { givingWay } from './give-way.ts';
 import type { ReconcileMetrics } from './reconcile-metrics.ts';
 import type { RoundCount } from './reconcile-state-store.ts';

@@ -1,4 +1,4 @@
-import { countOf } from '../../../lib/count-of.ts';
+import { countOf } from '../../../lib/counted.ts';
 import type { Reported } from '../connector.ts';
 import { ISSUE_CODES, isRecord } from '../http/failures.ts';
 import type { ResponseEntry } from './response-entry.ts';

@@ -5,7 +5,7 @@ import {
   MONITORING_METADATA,
   type MonitoringFrequency,
 } from '../../../../src/contract/cohort-monitoring.ts';
-import { type ListedQuery, Period } from '../../../../src/orchestrator/monitoring/period.ts';
+import { type ListedQuery, Period } from '../../../../src/orchestrator/monitoring/ask.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

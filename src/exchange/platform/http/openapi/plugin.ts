@@ -4,7 +4,7 @@ import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fast
 import { tidyDocument } from './document.ts';
 import { addExamples, examplesAsHttpFile } from './examples.ts';
 import type { OpenApiDocument } from './open-api-document.ts';
-import { addReferencePage } from './reference/routes.ts';
+import { addReferencePage } from './reference/page.ts';
 
 const descriptionAt = (baseUrl: string): string =>
   `

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { parseApiKey } from '../../../accounts/rules/api-key.ts';
-import { type RequestPlace, RequestShares } from '../../limits/request-shares.ts';
+import { OverloadError } from '../../errors.ts';
 import { callerOf } from './auth.ts';
 
 declare module 'fastify' {
@@ -99,3 +99,98 @@ export function leaveRequestShare(request: FastifyRequest): void {
 }
 
 const isAnswered = ({ raw }: FastifyReply): boolean => raw.writableFinished || raw.destroyed;
+
+const ACCOUNT_REQUESTS_MAX = 200;
+/** Under pressure, too, an account may have so many requests in progress. */
+const SHARE_MIN = 20;
+/** So many reports in a row must show pressure before requests are shed, so that a short burst is not refused. */
+const PATIENCE = 10;
+/** What is allowed after a report that shows pressure, and after one that does not. */
+const SHRINKS_TO = 0.8;
+const GROWS_TO = 1.1;
+const UNLIMITED_FROM = 10_000;
+
+/** A place that a request in progress occupies in its account's share. */
+interface RequestPlace {
+  leave(): void;
+}
+
+/**
+ * Limits each account's concurrent requests in this gateway, including waiting ones, which also take memory. While the gateway
+ * cannot keep up (`adapt`), all accounts together may have fewer and fewer, each an equal share: so the account that causes the
+ * pressure is refused, and one with few requests is not.
+ */
+export class RequestShares {
+  readonly #underWay = new Map<string, number>();
+  #total = 0;
+  #totalMax = Number.POSITIVE_INFINITY;
+  #pressures = 0;
+
+  constructor(private readonly max = ACCOUNT_REQUESTS_MAX) {}
+
+  /** Occupies a place. Throws OverloadError if the account has no place left. `leave` may be called more than once. */
+  take(accountId: string): RequestPlace {
+    const refusal = this.refusal(accountId);
+    if (refusal !== undefined) throw refusal;
+    this.#underWay.set(accountId, this.underWay(accountId) + 1);
+    this.#total += 1;
+    let isTaken = true;
+    return {
+      leave: () => {
+        if (isTaken) this.#leave(accountId);
+        isTaken = false;
+      },
+    };
+  }
+
+  /** Why the account may not have another request in progress; undefined if it may. */
+  refusal(accountId: string): OverloadError | undefined {
+    const underWay = this.underWay(accountId);
+    if (underWay >= this.max)
+      return new OverloadError(
+        'account',
+        `More than ${this.max} concurrent requests of this account; wait for responses before you send more`,
+      );
+    if (underWay < SHARE_MIN || underWay < this.#totalMax / this.#accountsWith(accountId)) return undefined;
+    return new OverloadError(
+      'gateway',
+      'The gateway is overloaded, and this account has many requests in progress; wait for responses before you send more',
+    );
+  }
+
+  /** To be called at regular times: fewer requests are allowed as long as the gateway is under pressure, then more again. */
+  adapt(isUnderPressure: boolean): void {
+    this.#pressures = isUnderPressure ? this.#pressures + 1 : 0;
+    if (!isUnderPressure) {
+      const grown = this.#totalMax * GROWS_TO;
+      this.#totalMax = grown < UNLIMITED_FROM ? grown : Number.POSITIVE_INFINITY;
+    } else if (this.#isShedding || this.#pressures >= PATIENCE) {
+      this.#totalMax = Math.max(SHARE_MIN, Math.min(this.#totalMax, this.#total) * SHRINKS_TO);
+    }
+  }
+
+  /** Requests in progress of all accounts. */
+  get total(): number {
+    return this.#total;
+  }
+
+  underWay(accountId: string): number {
+    return this.#underWay.get(accountId) ?? 0;
+  }
+
+  get #isShedding(): boolean {
+    return this.#totalMax < Number.POSITIVE_INFINITY;
+  }
+
+  /** Number of accounts with requests in progress, once this one has one. */
+  #accountsWith(accountId: string): number {
+    return this.#underWay.size + (this.#underWay.has(accountId) ? 0 : 1);
+  }
+
+  #leave(accountId: string): void {
+    this.#total -= 1;
+    const left = this.underWay(accountId) - 1;
+    if (left > 0) this.#underWay.set(accountId, left);
+    else this.#underWay.delete(accountId);
+  }
+}
