@@ -83,6 +83,21 @@ const result = (value: number, ...parts: object[]) =>
     },
     ...parts,
   );
+const measured = (value: number, unit: string, code = '718-7') =>
+  result(value, { code: coded(LOINC, code), valueQuantity: { value, unit } });
+const both = (...codes: [system: string, code: string][]) => ({
+  coding: codes.map(([system, code]) => ({ system, code })),
+});
+const NDC = 'http://hl7.org/fhir/sid/ndc';
+const ICD = 'http://hl7.org/fhir/sid/icd-10-cm';
+const taken = (doseQuantity: object, route: string, repeat: object) => ({
+  dosageInstruction: [
+    { doseAndRate: [{ doseQuantity }], route: { coding: [{ display: route }] }, timing: { repeat } },
+  ],
+});
+const every = (frequency: number) => ({
+  dosageInstruction: [{ timing: { repeat: { frequency, period: 1, periodUnit: 'd' } } }],
+});
 const verified = (type: string, code: string) => ({ verificationStatus: coded(`${TERMS}/${type}`, code) });
 const inError = verified('condition-ver-status', 'entered-in-error');
 
@@ -95,7 +110,7 @@ function shown(resource: Json): string {
   const value = valueIn(resource);
   return [
     ...(codes.length > 0 ? codes : [status]),
-    value && `${value.value} ${value.unit}`,
+    value && `${value.value} ${value.unit === 'mg/dL' ? value.unit : ''}`.trim(),
     directions(dosageInstruction ?? dosage),
   ]
     .filter(Boolean)
@@ -436,6 +451,185 @@ const CASES: readonly Case[] = [
       inDocument('lab', '2024-03-01', problem('active', numbered('7'))),
     ],
     ['active', 'active entered-in-error'],
+  ],
+  // Units.
+  ...[
+    ['K/uL', '10*9/L', 'x10E3/uL', 'thou/mcL', '10*3/uL', '10^3/µL', 'Thousand/uL'],
+    ['g/L', 'G/L', 'gm/L'],
+    ['mm[Hg]', 'mmHg', 'mm Hg'],
+    ['mcg/L', 'ug/L', 'ng/mL'],
+    ['U/L', 'IU/L', 'units/L'],
+  ].flatMap(([one = '', ...others]) =>
+    others.map(
+      (other): Case => [
+        `one result in ${one} and ${other}`,
+        [fhir('hie', 'r', measured(4.52, one)), fhir('lab', 'r', measured(4.52, other))],
+        ['final 4.52'],
+      ],
+    ),
+  ),
+  [
+    'g/L and mg/dL, with the number that belongs to each',
+    [fhir('hie', 'r', measured(13.5, 'g/dL')), fhir('lab', 'r', measured(135, 'g/L'))],
+    ['final 13.5'],
+  ],
+  [
+    'g/L and mg/dL with the same number',
+    [fhir('hie', 'r', measured(135, 'ug/L')), fhir('lab', 'r', measured(135, 'g/L'))],
+    ['final 135', 'final 135'],
+  ],
+  [
+    'mEq/L and mmol/L of sodium',
+    [fhir('hie', 'r', measured(140, 'mEq/L', '2951-2')), fhir('lab', 'r', measured(140, 'mmol/L', '2951-2'))],
+    ['final 140'],
+  ],
+  [
+    'mEq/L and mmol/L of calcium',
+    [fhir('hie', 'r', measured(5, 'mEq/L', '17864-0')), fhir('lab', 'r', measured(5, 'mmol/L', '17864-0'))],
+    ['final 5', 'final 5'],
+  ],
+  [
+    'a result that one source flags as normal and the other as high',
+    [
+      fhir('hie', 'r', result(95, { interpretation: [{ coding: [{ code: 'N' }] }] })),
+      fhir('lab', 'r', result(95, { interpretation: [{ coding: [{ code: 'H' }] }] })),
+    ],
+    ['final 95 mg/dL', 'final 95 mg/dL'],
+  ],
+  [
+    'a result that a document dates to the day',
+    [
+      fhir('lab', 'r', result(95)),
+      inDocument('hie', '2024-06-01', result(95, { effectiveDateTime: '2024-05-01' })),
+    ],
+    ['final 95 mg/dL'],
+  ],
+  [
+    'a result in the evening, of which UTC has the next day',
+    [
+      fhir('lab', 'r', result(95, { effectiveDateTime: '2024-05-02T01:30:00Z' })),
+      inDocument('hie', '2024-06-01', result(95, { effectiveDateTime: '2024-05-01' })),
+    ],
+    ['final 95 mg/dL'],
+  ],
+  [
+    'a result that a document dates to another day',
+    [
+      fhir('lab', 'r', result(95)),
+      inDocument('hie', '2024-06-01', result(95, { effectiveDateTime: '2024-05-03' })),
+    ],
+    ['final 95 mg/dL', 'final 95 mg/dL'],
+  ],
+  [
+    'two results of one day',
+    [
+      fhir('lab', 'r', result(95)),
+      fhir('hie', 'r', result(95, { effectiveDateTime: '2024-05-01T18:00:00Z' })),
+    ],
+    ['final 95 mg/dL', 'final 95 mg/dL'],
+  ],
+  // Codes.
+  ...[
+    ['0071-0155-23', '00071015523'],
+    ['0071-0155-23', '00071-0155-23'],
+    ['0071015523', '00071015523'],
+    ['54868-423-1', '54868042301'],
+  ].map(
+    ([one = '', other = '']): Case => [
+      `one drug as NDC ${one} and ${other}`,
+      [one, other].map((code, index) =>
+        fhir(index === 0 ? 'hie' : 'pharmacy', 'm', order({ medicationCodeableConcept: coded(NDC, code) })),
+      ),
+      ['active'],
+    ],
+  ),
+  [
+    'two drugs with near NDCs',
+    ['00071015523', '00071-0155-24'].map((code, index) =>
+      fhir(index === 0 ? 'hie' : 'pharmacy', 'm', order({ medicationCodeableConcept: coded(NDC, code) })),
+    ),
+    ['active', 'active'],
+  ],
+  [
+    'a drug with RxNorm and NDC, and one with the NDC only',
+    [
+      fhir('hie', 'm', order({ medicationCodeableConcept: both([RXNORM, '314076'], [NDC, '0071-0155-23']) })),
+      fhir('pharmacy', 'm', order({ medicationCodeableConcept: coded(NDC, '00071015523') })),
+    ],
+    ['active'],
+  ],
+  [
+    'a problem with SNOMED CT and ICD-10, and one with the ICD-10 only',
+    [
+      fhir('hie', 'p', problem('active', { code: both([SNOMED, '44054006'], [ICD, 'E11.9']) })),
+      fhir('lab', 'p', problem('active', { code: coded(ICD, 'E11.9') })),
+    ],
+    ['active'],
+  ],
+  [
+    'two problems with one ICD-10 code and two SNOMED CT codes',
+    [
+      fhir('hie', 'p', problem('active', { code: both([SNOMED, '44054006'], [ICD, 'E11.9']) })),
+      fhir('lab', 'p', problem('active', { code: both([SNOMED, '73211009'], [ICD, 'E11.9']) })),
+    ],
+    ['active', 'active'],
+  ],
+  // Directions.
+  [
+    'the directions of a document and of FHIR, in other words for the same',
+    [
+      fhir(
+        'hie',
+        'm',
+        order(
+          taken({ value: 2, unit: 'capsule' }, 'Oral route', { frequency: 1, period: 6, periodUnit: 'h' }),
+        ),
+      ),
+      inDocument(
+        'lab',
+        '2024-03-01',
+        order(
+          taken({ value: 2, unit: '{capsule}', code: '{capsule}' }, 'ORAL', {
+            frequency: 4,
+            period: 1,
+            periodUnit: 'd',
+          }),
+        ),
+      ),
+    ],
+    ['active 2 capsule by mouth every 6 hours'],
+  ],
+  [
+    '500 mg and 0.5 g',
+    [fhir('hie', 'm', order(dose(500))), fhir('pharmacy', 'm', order(dose(0.5, 'g')))],
+    ['active 500 mg'],
+  ],
+  [
+    'another frequency',
+    [fhir('hie', 'm', order(every(2))), fhir('pharmacy', 'm', order(every(3)))],
+    ['active 3 times a day', 'active twice a day'],
+  ],
+  [
+    'an order that one source dates to the day and the other to the minute',
+    [fhir('pharmacy', 'm', order()), fhir('hie', 'm', order({ authoredOn: '2022-01-01T15:04:00Z' }))],
+    ['active'],
+  ],
+  [
+    'what belongs to another person',
+    [
+      fhir('hie', 'r', result(95)),
+      fhir('lab', 'r', (source) => ({ ...result(95)(source), subject: { reference: 'Patient/another' } })),
+    ],
+    ['final 95 mg/dL'],
+  ],
+  [
+    'one result in FHIR, in a document and in a message',
+    [
+      fhir('lab', 'r', result(95, numbered('9'))),
+      inDocument('hie', '2024-06-01', result(95)),
+      fhir('lab', 'm-1', result(95, numbered('9'))),
+    ],
+    ['final 95 mg/dL'],
   ],
 ];
 

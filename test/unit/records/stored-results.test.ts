@@ -13,10 +13,10 @@ import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from '../../s
  * every record is merged (or every document converted) again, and put the new hash here.
  */
 const CONVERTED_BY_RULES: Readonly<Record<number, string>> = {
-  4: '43630032bc72c590fb486eaaad04827d',
+  5: '3fe4a29d6cbb6dc3f1584044d4f8bf3b',
 };
 const MERGED_BY_RULES: Readonly<Record<number, string>> = {
-  5: 'b61cba198e22d24afcf1fa8628f0f183',
+  6: 'cf0c4f33b3dba101f2c5822955a91217',
 };
 
 const digest = (results: unknown): string =>

@@ -1,11 +1,12 @@
-import { meaningOf, meaningsOf, valueIn, valueMeaning } from './codes.ts';
+import words from './assertion-words.json' with { type: 'json' };
+import { meaningOf, meaningsBySystem, meaningsOf, valueIn, valueMeaning } from './codes.ts';
 import { comparable } from './comparable.ts';
-import { day, moment } from './dates.ts';
+import { canBeOneMoment, day, moment, momentOf } from './dates.ts';
 import { FILLED } from './filled-elements.ts';
-import { classOf, isEnteredInError } from './fingerprints.ts';
+import { classOf, isEnteredInError, mainElement } from './fingerprints.ts';
 import { hashOf } from './ids.ts';
 import { canonicalJson, comparableText, isJson, type Json, objectsOf, textOf } from './json.ts';
-import { isWithinPrecision, measureOf } from './measures.ts';
+import { digitsOf, isWithinPrecision, type Measure, measureOf } from './measures.ts';
 
 /**
  * What a delivery states that must not be lost when it is united with others, by name. A name that starts with `+` may be
@@ -25,9 +26,8 @@ const measures = (resource: Json): Record<string, string> => {
   const add = (name: string, from: Json) => {
     const value = valueIn(from)?.value;
     if (value === undefined) return;
-    const measure = measureOf(value);
-    const text =
-      measure === undefined ? valueMeaning(value) : `${measure.comparator}#${measure.value} ${measure.unit}`;
+    const measure = measureOf(value, from.code);
+    const text = measure === undefined ? valueMeaning(value) : measureText(measure);
     byName[name] = [...(byName[name] ?? []), text];
   };
   add('value', resource);
@@ -36,12 +36,7 @@ const measures = (resource: Json): Record<string, string> => {
 };
 
 /** What a flag says of a value: a normal result at one source and an abnormal one at another are not one result. */
-const FLAGS: Readonly<Record<string, string>> = {
-  N: 'normal',
-  ...Object.fromEntries(['H', 'HH', 'HU', '>'].map((code) => [code, 'high'])),
-  ...Object.fromEntries(['L', 'LL', 'LU', '<'].map((code) => [code, 'low'])),
-  ...Object.fromEntries(['A', 'AA'].map((code) => [code, 'abnormal'])),
-};
+const FLAGS: Readonly<Record<string, string>> = words.flags;
 
 const flagsOf = (interpretation: unknown): string =>
   [
@@ -80,10 +75,12 @@ function readDose({ text, timing, doseAndRate, dose, route, asNeededBoolean, ...
   );
   // `ccda/prepare.ts` writes an amount without a unit so; an amount of 1 states nothing more than "a dose".
   const counted = /^dose: (\d+)$/i.exec(textOf(text) ?? '')?.[1];
-  const times = [repeat.frequency, repeat.period, repeat.periodUnit, repeat.when, repeat.boundsPeriod];
+  const bounds = isJson(repeat.boundsPeriod) ? moment(repeat.boundsPeriod.end) : undefined;
   const timed = [
-    times.some((part) => part !== undefined) ? canonicalJson(times) : undefined,
-    isJson(timing) ? meaningOf(timing.code) : undefined,
+    rateOf(repeat) ?? (isJson(timing) ? rateOfCode(timing.code) : undefined),
+    repeat.when === undefined ? undefined : canonicalJson(repeat.when),
+    repeat.timeOfDay === undefined ? undefined : canonicalJson(repeat.timeOfDay),
+    bounds === undefined ? undefined : `until ${bounds}`,
     asNeededBoolean === true ? 'as needed' : undefined,
   ].flatMap((each) => each ?? []);
   if (amounts.length === 0 && counted !== undefined && counted !== '1') amounts.push(`#${counted} `);
@@ -91,15 +88,62 @@ function readDose({ text, timing, doseAndRate, dose, route, asNeededBoolean, ...
   return {
     dose: amounts.length === 0 ? undefined : amounts.join(),
     timing: timed.length === 0 ? undefined : timed.join(),
-    route: meaningOf(route),
+    route: routeOf(route),
     text: isSentence ? comparableText(text) : undefined,
   };
+}
+
+/** Routes are compared by name, because every standard has codes of its own: `ORAL` is `Oral route`. */
+const routeOf = (route: unknown): string | undefined => {
+  const [concept] = objectsOf(route);
+  const name = comparableText(concept?.text) ?? comparableText(objectsOf(concept?.coding)[0]?.display);
+  return name?.replace(/ (?:route|use)$/, '') ?? meaningOf(route);
+};
+
+/** Days in a unit of `Timing`, and times a day of GTSAbbreviation. */
+const DAYS: Readonly<Record<string, number>> = words.days;
+const TIMES_A_DAY: Readonly<Record<string, number>> = words.timesADay;
+
+/** How often, as times a day: every 6 hours is 4 times a day, however it is written. */
+function rateOf({
+  frequency,
+  frequencyMax,
+  period,
+  periodMax,
+  periodUnit,
+  duration,
+  count,
+}: Json): string | undefined {
+  const days = DAYS[textOf(periodUnit) ?? ''];
+  const parts = [frequency, period, periodUnit, frequencyMax, periodMax, duration, count];
+  if (parts.every((part) => part === undefined)) return undefined;
+  const isPlain =
+    typeof period === 'number' && days !== undefined && parts.slice(3).every((part) => part === undefined);
+  if (!isPlain) return canonicalJson(parts);
+  return `${Number((Number(frequency ?? 1) / (period * days)).toPrecision(6))} a day`;
+}
+
+function rateOfCode(code: unknown): string | undefined {
+  const meaning = meaningOf(code);
+  const times = TIMES_A_DAY[meaning?.split('|')[1]?.toUpperCase() ?? ''];
+  return times === undefined ? meaning : `${times} a day`;
 }
 
 function quantity(value: unknown): string | undefined {
   const measure = measureOf(value);
   if (measure !== undefined) return `${measure.comparator}#${measure.value} ${measure.unit}`;
   return value === undefined ? undefined : canonicalJson(value);
+}
+
+/**
+ * The codes of a thing by system, if there are several ways to compare it: two that share a coarse code may differ in the fine one.
+ * Folding adds the codes of the other systems.
+ */
+function codesIn(concept: unknown): Record<string, string> {
+  if (!isJson(concept)) return {};
+  const bySystem = [...meaningsBySystem(concept)];
+  if (bySystem.length < 2 && bySystem.every(([, readings]) => readings.length < 2)) return {};
+  return Object.fromEntries(bySystem.map(([system, readings]) => [`+code ${system}`, readings.join()]));
 }
 
 /** The end of a period; empty if it equals the start, which adds no information. */
@@ -223,6 +267,8 @@ export function assertionsIn(resource: Json, writtenBy: string | undefined): Ass
     lifecycle: textOf(resource.lifecycleStatus) ?? '',
     [FILLED[type]?.includes('bodySite') ? '+site' : 'site']: meaningsOf(resource.bodySite).join(),
     end: endOf(resource),
+    time: words.timed.includes(type) ? (momentOf(resource) ?? '') : '',
+    ...codesIn(resource[mainElement(type)]),
     ...BY_TYPE[type]?.(resource),
     ...(writtenBy === undefined || COPIED.has(type)
       ? {}
@@ -234,20 +280,10 @@ export function assertionsIn(resource: Json, writtenBy: string | undefined): Ass
 }
 
 /** Types of which a source often has several equal copies; they contain nothing about the person. */
-const COPIED: ReadonlySet<string> = new Set([
-  'Device',
-  'Location',
-  'Medication',
-  'Organization',
-  'Practitioner',
-]);
+const COPIED: ReadonlySet<string> = new Set(words.copied);
 
 /** Statuses that precede a status in the life of one resource; any other two different statuses contradict each other. */
-export const EARLIER: Readonly<Record<string, readonly string[]>> = {
-  final: ['registered', 'preliminary'],
-  amended: ['registered', 'preliminary', 'final'],
-  corrected: ['registered', 'preliminary', 'final'],
-};
+export const EARLIER: Readonly<Record<string, readonly string[]>> = words.earlier;
 
 /**
  * Whether a resource with the assertions `leading` can absorb one with the assertions `other` without loss: each assertion
@@ -259,6 +295,8 @@ export function canTakeIn(leading: Assertions, other: Assertions): boolean {
     if (name.startsWith('@')) return true;
     if (known === undefined) return isAdded(name, leading);
     if (name.startsWith('*')) return true;
+    // The leading delivery has the more precise one.
+    if (name === 'time' && text.length > known.length) return false;
     return agrees(name, known, text) || (name === 'status' && EARLIER[known]?.includes(text) === true);
   });
 }
@@ -272,13 +310,25 @@ function isAdded(name: string, leading: Assertions): boolean {
 }
 
 export function agrees(name: string, left: string, right: string): boolean {
-  return left === right || (name.startsWith('value') && isSameMeasure(left, right));
+  if (left === right) return true;
+  return name === 'time'
+    ? canBeOneMoment(left, right)
+    : name.startsWith('value') && isSameMeasure(left, right);
 }
 
-const MEASURE = /^([<>=a-z]*)#(\S+) (.*)$/;
+const MEASURE = /^([<>=a-z]*)#(\S+?)(?:;(\d+))? (.*)$/;
+
+/** The digits are said where they are not those of the number, whose point was moved. */
+const measureText = ({ comparator, value, digits, unit }: Measure): string =>
+  `${comparator}#${value}${digits === digitsOf(value) ? '' : `;${digits}`} ${unit}`;
+
+const written = ([, , value, digits]: RegExpExecArray) => ({
+  value: Number(value),
+  digits: digits === undefined ? digitsOf(Number(value)) : Number(digits),
+});
 
 function isSameMeasure(left: string, right: string): boolean {
   const [one, other] = [MEASURE.exec(left), MEASURE.exec(right)];
-  if (one === null || other === null || one[1] !== other[1] || one[3] !== other[3]) return false;
-  return isWithinPrecision(Number(one[2]), Number(other[2]));
+  if (one === null || other === null || one[1] !== other[1] || one[4] !== other[4]) return false;
+  return isWithinPrecision(written(one), written(other));
 }

@@ -1,29 +1,13 @@
+import systems from './code-systems.json' with { type: 'json' };
 import { moment } from './dates.ts';
 import { canonicalJson, comparableText, isJson, type Json, objectsOf, textOf } from './json.ts';
 
-const SPELLINGS: Readonly<Record<string, string>> = {
-  'http://nucc.org/cvx': 'http://hl7.org/fhir/sid/cvx',
-  'urn:oid:2.16.840.1.113883.12.292': 'http://hl7.org/fhir/sid/cvx',
-  'urn:oid:2.16.840.1.113883.6.1': 'http://loinc.org',
-  'urn:oid:2.16.840.1.113883.6.96': 'http://snomed.info/sct',
-  'urn:oid:2.16.840.1.113883.6.88': 'http://www.nlm.nih.gov/research/umls/rxnorm',
-  'urn:oid:2.16.840.1.113883.6.69': 'http://hl7.org/fhir/sid/ndc',
-  'urn:oid:2.16.840.1.113883.6.90': 'http://hl7.org/fhir/sid/icd-10-cm',
-  'urn:oid:2.16.840.1.113883.6.103': 'http://hl7.org/fhir/sid/icd-9-cm',
-  'urn:oid:2.16.840.1.113883.6.12': 'http://www.ama-assn.org/go/cpt',
-};
+const SPELLINGS: Readonly<Record<string, string>> = systems.spellings;
+
+const NDC = 'http://hl7.org/fhir/sid/ndc';
 
 /** Code systems in order of preference: a concept is represented by its codes in the first of these; then any other. */
-const PREFERRED = [
-  'http://loinc.org',
-  'http://www.nlm.nih.gov/research/umls/rxnorm',
-  'http://hl7.org/fhir/sid/cvx',
-  'http://snomed.info/sct',
-  'http://hl7.org/fhir/sid/icd-10-cm',
-  'http://www.ama-assn.org/go/cpt',
-  'http://hl7.org/fhir/sid/ndc',
-  'http://hl7.org/fhir/sid/icd-9-cm',
-];
+const PREFERRED: readonly string[] = systems.preferred;
 
 /** Whether the system's codes state why a value is missing. */
 export function isNullFlavor(system: unknown): boolean {
@@ -47,12 +31,42 @@ export function meaningOf(concept: unknown): string | undefined {
   let values: string[] = [];
   for (const { coding } of objectsOf(concept))
     for (const { system: spelled, code } of objectsOf(coding)) {
-      const [name, value] = [codeSystem(spelled), textOf(code)?.trim()];
+      const name = codeSystem(spelled);
+      const value = name === NDC ? ndc(code) : textOf(code)?.trim();
       if (value === undefined || name === '' || isNullFlavor(name)) continue;
       if (system === undefined || isPreferred(name, system)) [system, values] = [name, [value]];
       else if (name === system && !values.includes(value)) values.push(value);
     }
   return system === undefined ? textMeaning(concept) : `${system}|${values.sort().join(',')}`;
+}
+
+/** A National Drug Code in the form with 11 digits, if its segments are known: `0071-0155-23` is 00071015523. */
+function ndc(code: unknown): string | undefined {
+  const text = textOf(code)?.trim();
+  const segments = text?.split('-') ?? [];
+  if (segments.length !== 3 || text === undefined || !/^[\d-]+$/.test(text)) return text;
+  return segments.map((segment, index) => segment.padStart([5, 4, 2][index] ?? 0, '0')).join('');
+}
+
+/** The 11 digits that 10 digits without hyphens may stand for: one zero is missing, in one of the three segments. */
+const ndcReadings = (code: string): string[] =>
+  /^\d{10}$/.test(code)
+    ? [`0${code}`, `${code.slice(0, 5)}0${code.slice(5)}`, `${code.slice(0, 9)}0${code.slice(9)}`]
+    : [code];
+
+/** What a concept means in each of its code systems, by system, and in each way of reading a code; empty for words and a single code. */
+export function meaningsBySystem(concept: unknown): Map<string, string[]> {
+  const bySystem = new Map<string, string[]>();
+  const codings = objectsOf(concept).flatMap(({ coding }) => objectsOf(coding));
+  // Most things have one code, and nothing else to be found by.
+  if (codings.length < 2 && codings.every(({ system }) => codeSystem(system) !== NDC)) return bySystem;
+  for (const system of new Set(codings.map((each) => codeSystem(each.system)))) {
+    const meaning = meaningOf([{ coding: codings.filter((each) => codeSystem(each.system) === system) }]);
+    if (meaning === undefined || meaning.startsWith('text|')) continue;
+    const [, code = ''] = meaning.split('|');
+    bySystem.set(system, system === NDC ? ndcReadings(code).map((each) => `${NDC}|${each}`) : [meaning]);
+  }
+  return bySystem;
 }
 
 /** Whether a concept is represented by its codes of this system rather than of the other one. */

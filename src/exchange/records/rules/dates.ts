@@ -1,3 +1,4 @@
+import table from './dates.json' with { type: 'json' };
 import { isJson, type Json, objectsOf, textOf } from './json.ts';
 
 const DATE_TIME =
@@ -38,6 +39,22 @@ function daysIn(year: number, month: number): number {
   return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
 }
 
+/** Hours by which the days of the United States begin after those of UTC, roughly: of most instants it gives the local day. */
+const BEHIND_UTC_MS = 6 * 3_600_000;
+
+/** The day by which a moment is found: a document often has only the day of what a source's own resource dates to the second. */
+export const dayToFindBy = (at: string | undefined): string | undefined =>
+  at === undefined || at.length <= 10
+    ? at
+    : new Date(Date.parse(at) - BEHIND_UTC_MS).toISOString().slice(0, 10);
+
+/** Whether two moments can be the same: they are, or one is only the day of the other one. */
+export const canBeOneMoment = (left: string, right: string): boolean =>
+  left === right ||
+  (left.length !== right.length &&
+    [left, right].every((at) => at.length >= 10) &&
+    dayToFindBy(left) === dayToFindBy(right));
+
 /** The first of these elements that holds a date, an instant, or a period (its start, otherwise its end). */
 export function firstMoment(resource: Json, elements: readonly string[]): string | undefined {
   for (const element of elements) {
@@ -66,85 +83,29 @@ interface Rule {
   at: readonly string[];
   /** Elements that hold the end, if it is not part of a period. */
   end?: readonly string[];
-  /** Whether a resource without an end is ongoing. */
-  isOngoing?: (resource: Json) => boolean;
+  /** The statuses in which a resource without an end is ongoing; `not over`: by its clinical status. */
+  ongoing?: readonly string[];
 }
 
-const always = () => true;
-const status =
-  (...values: string[]) =>
-  (resource: Json) =>
-    values.includes(textOf(resource.status) ?? '');
-const clinicallyOver = (resource: Json): boolean =>
-  objectsOf(isJson(resource.clinicalStatus) ? resource.clinicalStatus.coding : undefined).some(({ code }) =>
+function isOngoing(resource: Json, statuses: readonly string[]): boolean {
+  if (statuses.includes('always')) return true;
+  // A statement about one moment says nothing about later.
+  if (resource.resourceType === 'MedicationStatement' && !isJson(resource.effectivePeriod)) return false;
+  if (!statuses.includes('not over'))
+    return statuses.includes(textOf(resource.lifecycleStatus ?? resource.status) ?? '');
+  const codings = objectsOf(isJson(resource.clinicalStatus) ? resource.clinicalStatus.coding : undefined);
+  const isOver = codings.some(({ code }) =>
     ['inactive', 'remission', 'resolved'].includes(textOf(code) ?? ''),
   );
+  return !isOver && resource.abatementString === undefined;
+}
 
 /** Explained in docs/merge.md. Types not listed here have no clinical date. */
-const RULES: Readonly<Record<string, Rule>> = {
-  AdverseEvent: { at: ['date', 'detected', 'recordedDate'] },
-  AllergyIntolerance: {
-    at: ['onsetDateTime', 'onsetPeriod', 'recordedDate', 'lastOccurrence'],
-    isOngoing: (resource) => !clinicallyOver(resource),
-  },
-  Appointment: { at: ['start', 'created'], end: ['end'] },
-  CarePlan: { at: ['period', 'created'], isOngoing: status('active', 'on-hold', 'draft') },
-  CareTeam: { at: ['period'], isOngoing: status('active', 'proposed', 'suspended') },
-  Claim: { at: ['billablePeriod', 'created'] },
-  ClinicalImpression: { at: ['effectiveDateTime', 'effectivePeriod', 'date'] },
-  Communication: { at: ['sent', 'received'] },
-  CommunicationRequest: { at: ['occurrenceDateTime', 'occurrencePeriod', 'authoredOn'] },
-  Composition: { at: ['date'] },
-  Condition: {
-    at: ['onsetDateTime', 'onsetPeriod', 'recordedDate'],
-    end: ['abatementDateTime', 'abatementPeriod.end'],
-    isOngoing: (resource) => !clinicallyOver(resource) && resource.abatementString === undefined,
-  },
-  Consent: { at: ['dateTime'], isOngoing: status('active') },
-  Coverage: { at: ['period'], isOngoing: status('active') },
-  DetectedIssue: { at: ['identifiedDateTime', 'identifiedPeriod'] },
-  DeviceRequest: { at: ['occurrenceDateTime', 'occurrencePeriod', 'authoredOn'] },
-  DeviceUseStatement: { at: ['timingPeriod', 'timingDateTime', 'recordedOn'], isOngoing: status('active') },
-  DiagnosticReport: { at: ['effectiveDateTime', 'effectivePeriod', 'issued'] },
-  DocumentReference: { at: ['context.period', 'date'] },
-  Encounter: { at: ['period'], isOngoing: status('in-progress', 'arrived', 'triaged', 'onleave') },
-  EpisodeOfCare: { at: ['period'], isOngoing: status('active', 'onhold', 'waitlist', 'planned') },
-  ExplanationOfBenefit: { at: ['billablePeriod', 'created'] },
-  FamilyMemberHistory: { at: ['date'] },
-  Flag: { at: ['period'], isOngoing: status('active') },
-  Goal: {
-    at: ['startDate', 'statusDate'],
-    isOngoing: (resource) =>
-      ['proposed', 'planned', 'accepted', 'active', 'on-hold'].includes(
-        textOf(resource.lifecycleStatus) ?? '',
-      ),
-  },
-  ImagingStudy: { at: ['started'] },
-  Immunization: { at: ['occurrenceDateTime', 'recorded'] },
-  ImmunizationEvaluation: { at: ['date'] },
-  ImmunizationRecommendation: { at: ['date'] },
-  List: { at: ['date'] },
-  Media: { at: ['createdDateTime', 'createdPeriod', 'issued'] },
-  MedicationAdministration: { at: ['effectiveDateTime', 'effectivePeriod'] },
-  MedicationDispense: { at: ['whenHandedOver', 'whenPrepared'] },
-  MedicationRequest: { at: ['authoredOn', 'dispenseRequest.validityPeriod'] },
-  MedicationStatement: {
-    at: ['effectiveDateTime', 'effectivePeriod', 'dateAsserted'],
-    isOngoing: (resource) => isJson(resource.effectivePeriod) && status('active', 'intended')(resource),
-  },
-  NutritionOrder: { at: ['dateTime'] },
-  Observation: { at: ['effectiveDateTime', 'effectivePeriod', 'effectiveInstant', 'issued'] },
-  Procedure: { at: ['performedDateTime', 'performedPeriod'] },
-  QuestionnaireResponse: { at: ['authored'] },
-  RelatedPerson: { at: ['period'], isOngoing: always },
-  RiskAssessment: { at: ['occurrenceDateTime', 'occurrencePeriod'] },
-  ServiceRequest: { at: ['occurrenceDateTime', 'occurrencePeriod', 'authoredOn'] },
-  Specimen: { at: ['collection.collectedDateTime', 'collection.collectedPeriod', 'receivedTime'] },
-  SupplyDelivery: { at: ['occurrenceDateTime', 'occurrencePeriod'] },
-  SupplyRequest: { at: ['occurrenceDateTime', 'occurrencePeriod', 'authoredOn'] },
-  Task: { at: ['executionPeriod', 'authoredOn'] },
-  VisionPrescription: { at: ['dateWritten', 'created'] },
-};
+const RULES: Readonly<Record<string, Rule>> = table;
+
+/** When a resource happened or was written. */
+export const momentOf = (resource: Json): string | undefined =>
+  firstMoment(resource, RULES[textOf(resource.resourceType) ?? '']?.at ?? []);
 
 /** The clinical time of a resource. Calendar days are those the source wrote, so that no time zone moves them. */
 export function clinicalTime(resource: Json): ClinicalTime {
@@ -161,7 +122,12 @@ export function clinicalTime(resource: Json): ClinicalTime {
     ];
     const end = ends.map(textOf).find((text) => moment(text) !== undefined);
     const from = firstDay(start);
-    const to = end === undefined ? (rule.isOngoing?.(resource) ? 'infinity' : lastDay(start)) : lastDay(end);
+    const to =
+      end === undefined
+        ? isOngoing(resource, rule.ongoing ?? [])
+          ? 'infinity'
+          : lastDay(start)
+        : lastDay(end);
     // A period that ends before it begins counts at its beginning.
     return { sortDate, days: { from, to: to < from ? lastDay(start) : to } };
   }

@@ -1,6 +1,6 @@
 import { absencesIn } from './absence.ts';
-import { isNullFlavor, meaningOf, meaningsOf, valueIn, valueMeaning } from './codes.ts';
-import { day, firstMoment, moment } from './dates.ts';
+import { isNullFlavor, meaningOf, meaningsBySystem, meaningsOf, valueIn, valueMeaning } from './codes.ts';
+import { day, dayToFindBy, firstMoment, moment, momentOf } from './dates.ts';
 import { comparableText, isJson, type Json, objectsOf, textOf } from './json.ts';
 import { measureOf } from './measures.ts';
 
@@ -26,7 +26,7 @@ export function classOf(encounter: Json): string | undefined {
 export function valueKind(resource: Json): string {
   const found = valueIn(resource);
   if (found === undefined) return meaningOf(resource.dataAbsentReason) ?? '';
-  const measure = measureOf(found.value);
+  const measure = measureOf(found.value, resource.code);
   return measure === undefined ? valueMeaning(found.value) : `${measure.comparator}# ${measure.unit}`;
 }
 
@@ -75,15 +75,13 @@ const phoneOf = (resource: Json): string | undefined =>
     .map(({ value }) => (textOf(value) ?? '').replaceAll(/\D/g, '').slice(-10))
     .find((digits) => digits.length === 10);
 
-const medicationTaken =
-  (...dates: string[]): Fingerprint =>
-  (resource, related) =>
-    whole(medicationOf(resource, related), firstMoment(resource, dates), negation(resource));
+/** The day of a resource, which is part of its keys; `assertions.ts` says which moments of a day agree. */
+export const dayOf = (resource: Json): string | undefined => dayToFindBy(momentOf(resource));
 
-const coded =
-  (code: string, ...dates: string[]): Fingerprint =>
-  (resource) =>
-    whole(meaningOf(resource[code]), firstMoment(resource, dates), negation(resource));
+const medicationTaken: Fingerprint = (resource, related) =>
+  whole(medicationOf(resource, related), dayOf(resource), negation(resource));
+
+const coded: Fingerprint = (resource) => whole(meaningOf(resource.code), dayOf(resource), negation(resource));
 
 /**
  * What identifies a thing, by type (explained in docs/merge.md): the elements that distinguish two things of one person,
@@ -129,7 +127,7 @@ const FINGERPRINTS: Readonly<Record<string, Fingerprint>> = {
   DiagnosticReport: (resource) =>
     whole(
       meaningOf(resource.code),
-      firstMoment(resource, ['effectiveDateTime', 'effectivePeriod', 'issued']),
+      dayOf(resource),
       // Two notes written at the same moment differ by their files; a report of results is one with or without its PDF.
       resource.result === undefined
         ? objectsOf(resource.presentedForm).flatMap(({ hash, data }) => textOf(hash) ?? textOf(data) ?? [])
@@ -143,8 +141,7 @@ const FINGERPRINTS: Readonly<Record<string, Fingerprint>> = {
     if (hashes.length > 0) return [hashes.sort()];
     return whole(meaningOf(resource.type), moment(resource.date), textOf(attachments[0]?.title) ?? '');
   },
-  Encounter: (resource) =>
-    whole(meaningsOf(resource.type).join() || classOf(resource), firstMoment(resource, ['period'])),
+  Encounter: (resource) => whole(meaningsOf(resource.type).join() || classOf(resource), dayOf(resource)),
   FamilyMemberHistory: (resource) =>
     whole(
       meaningOf(resource.relationship),
@@ -163,19 +160,19 @@ const FINGERPRINTS: Readonly<Record<string, Fingerprint>> = {
       negation(resource),
     ),
   Location: (resource) => whole(comparableText(resource.name), placeOf(resource)),
-  MedicationAdministration: medicationTaken('effectiveDateTime', 'effectivePeriod'),
+  MedicationAdministration: medicationTaken,
   MedicationDispense: (resource, related) =>
     whole(
       medicationOf(resource, related),
-      firstMoment(resource, ['whenHandedOver', 'whenPrepared']),
+      dayOf(resource),
       isJson(resource.quantity) ? String(resource.quantity.value) : '',
     ),
-  MedicationRequest: medicationTaken('authoredOn', 'dispenseRequest.validityPeriod'),
-  MedicationStatement: medicationTaken('effectiveDateTime', 'effectivePeriod', 'dateAsserted'),
+  MedicationRequest: medicationTaken,
+  MedicationStatement: medicationTaken,
   Observation: (resource) =>
     whole(
       meaningOf(resource.code),
-      firstMoment(resource, ['effectiveDateTime', 'effectivePeriod', 'effectiveInstant', 'issued']),
+      dayOf(resource),
       // Of a number only its unit; `assertions.ts` decides which numbers agree.
       valueKind(resource),
       objectsOf(resource.component)
@@ -185,10 +182,10 @@ const FINGERPRINTS: Readonly<Record<string, Fingerprint>> = {
     ),
   Organization: (resource) => whole(comparableText(resource.name), placeOf(resource)),
   Practitioner: (resource) => whole(humanName(resource), placeOf(resource) ?? phoneOf(resource)),
-  Procedure: coded('code', 'performedDateTime', 'performedPeriod'),
+  Procedure: coded,
   RelatedPerson: (resource) =>
     whole(humanName(resource), meaningsOf(resource.relationship).join() || phoneOf(resource)),
-  ServiceRequest: coded('code', 'authoredOn', 'occurrenceDateTime', 'occurrencePeriod'),
+  ServiceRequest: coded,
   Specimen: (resource) =>
     whole(
       meaningOf(resource.type),
@@ -208,6 +205,27 @@ export function fingerprintOf(resource: Json, related: Related): readonly unknow
 /** The same, also of a retracted statement. */
 export const contentOf = (resource: Json, related: Related): readonly unknown[] | undefined =>
   FINGERPRINTS[textOf(resource.resourceType) ?? '']?.(resource, related);
+
+/** The element whose code comes first in a fingerprint, by type; `code` for the others. */
+const MAIN: Readonly<Record<string, string>> = {
+  Goal: 'description',
+  Immunization: 'vaccineCode',
+  MedicationAdministration: 'medicationCodeableConcept',
+  MedicationDispense: 'medicationCodeableConcept',
+  MedicationRequest: 'medicationCodeableConcept',
+  MedicationStatement: 'medicationCodeableConcept',
+  Specimen: 'type',
+};
+export const mainElement = (type: string): string => MAIN[type] ?? 'code';
+
+/** A fingerprint with each other code of the thing that it identifies: two sources may share a code of any system. */
+export function alternatives(resource: Json, fingerprint: readonly unknown[]): (readonly unknown[])[] {
+  const concept = resource[mainElement(textOf(resource.resourceType) ?? '')];
+  const [main, ...rest] = fingerprint;
+  if (!isJson(concept) || meaningOf(concept) !== main) return [fingerprint];
+  const meanings = [...meaningsBySystem(concept).values()].flat();
+  return [...new Set([main, ...meanings])].map((meaning) => [meaning, ...rest]);
+}
 
 export function isEnteredInError(resource: Json): boolean {
   return (

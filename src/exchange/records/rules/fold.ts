@@ -1,4 +1,7 @@
+import { codeSystem } from './codes.ts';
+import { withDerivedValues } from './derived-values.ts';
 import { FILLED } from './filled-elements.ts';
+import { mainElement } from './fingerprints.ts';
 import { canonical, canonicalJson, isJson, type Json, objectsOf, textOf } from './json.ts';
 import type { Member } from './member.ts';
 import { withPreciseValues } from './precise-values.ts';
@@ -14,7 +17,7 @@ export function foldGroup(id: string, members: readonly Member[], patientId: str
   const [leader, ...others] = members;
   if (leader === undefined) throw new Error('a group has at least one member');
   const type = textOf(leader.content.resourceType) ?? '';
-  const content = type === 'Observation' ? withPreciseValues(members) : leader.content;
+  const content = type === 'Observation' ? withDerivedValues(withPreciseValues(members)) : leader.content;
   const folded: Record<string, unknown> = { ...rewriteReferences(leader, content, patientId, resolve) };
   for (const other of others) {
     for (const element of FILLED[type] ?? []) {
@@ -26,10 +29,29 @@ export function foldGroup(id: string, members: readonly Member[], patientId: str
       if (!pointsInside(value)) folded[element] = rewriteReferences(other, value, patientId, resolve);
     }
   }
+  if (others.length > 0) uniteCodes(folded, mainElement(type), others);
   if (others.length > 0) unite(folded, members, patientId, resolve);
   folded.id = id;
   folded.meta = metaOf(members);
   return canonical(folded) as Json;
+}
+
+/** Adds the codes of systems in which the leading delivery names the thing not at all. */
+function uniteCodes(folded: Record<string, unknown>, element: string, others: readonly Member[]): void {
+  const concept = folded[element];
+  if (!isJson(concept)) return;
+  const coding = [...objectsOf(concept.coding)];
+  for (const { content } of others) {
+    const own = content[element];
+    const known = new Set(coding.map(({ system }) => codeSystem(system)));
+    if (isJson(own))
+      coding.push(
+        ...objectsOf(own.coding).filter(
+          ({ system, code }) => code !== undefined && system !== undefined && !known.has(codeSystem(system)),
+        ),
+      );
+  }
+  if (coding.length > objectsOf(concept.coding).length) folded[element] = { ...concept, coding };
 }
 
 function unite(

@@ -1,6 +1,14 @@
 import { meaningOf, meaningsOf } from './codes.ts';
 import { day, firstMoment, moment } from './dates.ts';
-import { absenceDay, classOf, humanName, medicationOf, type Related, valueKind } from './fingerprints.ts';
+import {
+  absenceDay,
+  classOf,
+  dayOf,
+  humanName,
+  medicationOf,
+  type Related,
+  valueKind,
+} from './fingerprints.ts';
 import { canonicalJson, comparableText, isJson, type Json, objectsOf } from './json.ts';
 
 type AgreeingParts = (resource: Json, related: Related) => readonly unknown[];
@@ -27,13 +35,8 @@ const drug = (resource: Json, related: Related): string =>
   medicationOf(resource, related) ??
   canonicalJson([resource.medicationCodeableConcept, resource.medicationReference]);
 
-const taken =
-  (...elements: string[]): AgreeingParts =>
-  (resource, related) => [drug(resource, related), at(resource, ...elements)];
-
-const coded =
-  (...elements: string[]): AgreeingParts =>
-  (resource) => [conceptKey(resource.code), at(resource, ...elements)];
+const taken: AgreeingParts = (resource, related) => [drug(resource, related), dayOf(resource) ?? ''];
+const coded: AgreeingParts = (resource) => [conceptKey(resource.code), dayOf(resource) ?? ''];
 
 const billed: AgreeingParts = ({
   type,
@@ -100,7 +103,7 @@ export const AGREEING_WITH_IDENTIFIER: Readonly<Record<string, AgreeingParts>> =
     objectsOf(rest.class).map(({ type: kind, value }) => [conceptKey(kind), value]),
   ],
   Device: ({ type, serialNumber, lotNumber, status }) => [conceptKey(type), serialNumber, lotNumber, status],
-  DiagnosticReport: coded('effectiveDateTime', 'effectivePeriod', 'issued'),
+  DiagnosticReport: coded,
   DocumentReference: ({ type, date, content }) => [
     conceptKey(type),
     moment(date),
@@ -109,7 +112,7 @@ export const AGREEING_WITH_IDENTIFIER: Readonly<Record<string, AgreeingParts>> =
       return [hash ?? data ?? [title, isJson(attachment) ? attachment.url : ''], contentType];
     }),
   ],
-  Encounter: (resource) => [classOf(resource) ?? '', meaningsOf(resource.type), at(resource, 'period')],
+  Encounter: (resource) => [classOf(resource) ?? '', meaningsOf(resource.type), dayOf(resource) ?? ''],
   ExplanationOfBenefit: billed,
   ImagingStudy: ({ started, series, modality }) => [
     moment(started),
@@ -121,13 +124,13 @@ export const AGREEING_WITH_IDENTIFIER: Readonly<Record<string, AgreeingParts>> =
     day(occurrenceDateTime) ?? comparableText(occurrenceString),
   ],
   Location: ({ name }) => [comparableText(name)],
-  MedicationAdministration: taken('effectiveDateTime', 'effectivePeriod'),
-  MedicationDispense: taken('whenHandedOver', 'whenPrepared'),
-  MedicationRequest: taken('authoredOn', 'dispenseRequest.validityPeriod'),
-  MedicationStatement: taken('effectiveDateTime', 'effectivePeriod', 'dateAsserted'),
+  MedicationAdministration: taken,
+  MedicationDispense: taken,
+  MedicationRequest: taken,
+  MedicationStatement: taken,
   Observation: (resource) => [
     conceptKey(resource.code),
-    at(resource, 'effectiveDateTime', 'effectivePeriod', 'effectiveInstant', 'issued'),
+    dayOf(resource) ?? '',
     valueKind(resource),
     objectsOf(resource.component)
       .map((part) => `${conceptKey(part.code)}=${valueKind(part)}`)
@@ -135,12 +138,12 @@ export const AGREEING_WITH_IDENTIFIER: Readonly<Record<string, AgreeingParts>> =
   ],
   Organization: ({ name }) => [comparableText(name)],
   Practitioner: (resource) => [humanName(resource) ?? canonicalJson(resource.name ?? '')],
-  Procedure: coded('performedDateTime', 'performedPeriod'),
+  Procedure: coded,
   RelatedPerson: (resource) => [
     humanName(resource) ?? canonicalJson(resource.name ?? ''),
     meaningsOf(resource.relationship),
   ],
-  ServiceRequest: coded('authoredOn', 'occurrenceDateTime', 'occurrencePeriod'),
+  ServiceRequest: coded,
   Specimen: (resource) => [
     conceptKey(resource.type),
     at(resource, 'collection.collectedDateTime', 'collection.collectedPeriod', 'receivedTime'),
@@ -154,21 +157,11 @@ export const AGREEING_WITH_IDENTIFIER: Readonly<Record<string, AgreeingParts>> =
 export const STATED: Readonly<Record<string, AgreeingParts>> = {
   AllergyIntolerance: ({ code }) => [meaningOf(code)],
   Condition: ({ code }) => [meaningOf(code)],
-  DiagnosticReport: (resource) => [
-    meaningOf(resource.code),
-    firstMoment(resource, ['effectiveDateTime', 'effectivePeriod', 'issued']),
-  ],
-  Encounter: (resource) => [firstMoment(resource, ['period'])],
+  DiagnosticReport: (resource) => [meaningOf(resource.code), dayOf(resource)],
+  Encounter: (resource) => [dayOf(resource)],
   Immunization: ({ vaccineCode, occurrenceDateTime }) => [meaningOf(vaccineCode), day(occurrenceDateTime)],
   MedicationRequest: (resource, related) => [medicationOf(resource, related)],
   MedicationStatement: (resource, related) => [medicationOf(resource, related)],
-  Observation: (resource) => [
-    meaningOf(resource.code),
-    firstMoment(resource, ['effectiveDateTime', 'effectivePeriod', 'effectiveInstant', 'issued']),
-    meaningOf(resource.bodySite) ?? '',
-  ],
-  Procedure: (resource) => [
-    meaningOf(resource.code),
-    firstMoment(resource, ['performedDateTime', 'performedPeriod']),
-  ],
+  Observation: (resource) => [meaningOf(resource.code), dayOf(resource), meaningOf(resource.bodySite) ?? ''],
+  Procedure: (resource) => [meaningOf(resource.code), dayOf(resource)],
 };

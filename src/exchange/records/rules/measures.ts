@@ -1,48 +1,73 @@
-import { isJson, type Json, textOf } from './json.ts';
+import { isJson, type Json, objectsOf, textOf } from './json.ts';
+import table from './ucum.json' with { type: 'json' };
+import { shifted, unitOf } from './ucum.ts';
 
 /** A number with its unit and comparator, for comparison. */
 export interface Measure {
   comparator: string;
+  /** What is measured, for a known unit, with its factor unless that is a power of ten; otherwise the unit in lower case. */
   unit: string;
+  /** In the base units, as far as only the point moves. */
   value: number;
+  /** Significant digits of the number as it was written. */
+  digits: number;
 }
 
-/** Alternative spellings of UCUM units. Only those beyond doubt: any other unit equals only itself. */
-const UNIT_SPELLINGS: Readonly<Record<string, string>> = {
-  '1': '',
-  '10^3/ul': '10*3/ul',
-  '10^6/ul': '10*6/ul',
-  mmhg: 'mm[hg]',
-};
+/** Words for one piece of a drug, which count it like a number without a unit; and LOINC codes of ions with one charge. */
+const [FORMS, MONOVALENT] = [new Set(table.forms.split(' ')), new Set(table.monovalent.split(' '))];
 
 /** With fewer digits, rounding could equate two values that a clinician would distinguish. */
 const FEWEST_DIGITS = 3;
 
-/** Reads `valueQuantity` and `valueInteger` alike: 3 and 3 {score} are equal. */
-export function measureOf(value: unknown): Measure | undefined {
-  if (typeof value === 'number') return { comparator: '', unit: '', value };
+/**
+ * Reads `valueQuantity` and `valueInteger` alike: 3 and 3 {score} are equal, and so are 4.5 K/uL and 4.5 10*9/L, 13.5 g/dL and 135 g/L.
+ *
+ * @param concept the code of what was measured: of an ion with one charge, mEq and mmol are the same number
+ */
+export function measureOf(value: unknown, concept?: unknown): Measure | undefined {
+  if (typeof value === 'number') return { comparator: '', unit: '', value, digits: digitsOf(value) };
   if (!isJson(value) || typeof value.value !== 'number') return undefined;
-  return { comparator: textOf(value.comparator) ?? '', unit: unitOf(value), value: value.value };
+  const [comparator, digits] = [textOf(value.comparator) ?? '', digitsOf(value.value)];
+  const text = unitText(value);
+  const isEquivalent = /eq/i.test(text) && isMonovalent(concept);
+  const unit = unitOf(isEquivalent ? text.replace(/eq/i, 'mol') : text);
+  if (unit === undefined) {
+    const own = text.toLowerCase();
+    return { comparator, unit: FORMS.has(own) ? '' : own, value: value.value, digits };
+  }
+  const factor = unit.mantissa === 1 ? '' : `*${unit.mantissa}`;
+  return {
+    comparator,
+    unit: `${unit.dimension}${factor}${unit.offset === 0 ? '' : `+${unit.offset}`}`,
+    value: shifted(value.value, unit.exponent),
+    digits,
+  };
 }
 
-/** The unit in lower case, without UCUM annotations in braces. */
-function unitOf({ code, unit }: Json): string {
-  const text = (textOf(code) ?? textOf(unit) ?? '')
-    .toLowerCase()
-    .replaceAll(/\{[^}]*\}/g, '')
-    .trim();
-  return UNIT_SPELLINGS[text] ?? text;
+/** The unit's code if it is one of UCUM, otherwise its words, without annotations in braces. */
+export function unitText({ code, unit, system }: Json): string {
+  const isUcum = system === undefined || system === 'http://unitsofmeasure.org';
+  return ((isUcum ? textOf(code) : undefined) ?? textOf(unit) ?? textOf(code) ?? '').trim();
 }
+
+const isMonovalent = (concept: unknown): boolean =>
+  objectsOf(isJson(concept) ? concept.coding : undefined).some(({ code }) =>
+    MONOVALENT.has(textOf(code) ?? ''),
+  );
+
+type Written = Pick<Measure, 'value' | 'digits'>;
 
 /**
  * Whether the less precise of two numbers is the more precise one, rounded. Requires at least three digits: JSON drops
  * trailing zeros, so 1 may have been 1.0, which is not the same as 1.4.
  */
-export function isWithinPrecision(left: number, right: number): boolean {
-  if (left === right) return true;
-  const [coarse, fine] = digitsOf(left) < digitsOf(right) ? [left, right] : [right, left];
-  const digits = digitsOf(coarse);
-  return digits >= FEWEST_DIGITS && digits < digitsOf(fine) && Number(fine.toPrecision(digits)) === coarse;
+export function isWithinPrecision(left: Written, right: Written): boolean {
+  if (left.value === right.value) return true;
+  const [coarse, fine] = left.digits < right.digits ? [left, right] : [right, left];
+  const { digits } = coarse;
+  return (
+    digits >= FEWEST_DIGITS && digits < fine.digits && Number(fine.value.toPrecision(digits)) === coarse.value
+  );
 }
 
 /** The number of significant digits. */

@@ -1,5 +1,5 @@
 import { meaningOf, valueIn } from './codes.ts';
-import { type Json, objectsOf } from './json.ts';
+import { isJson, type Json, objectsOf } from './json.ts';
 import { digitsOf, measureOf } from './measures.ts';
 import type { Member } from './member.ts';
 
@@ -41,6 +41,6 @@ function preciser(own: Json, others: readonly Json[]): Json {
 }
 
 function digitsIn(value: unknown): number {
-  const measure = measureOf(value);
-  return measure === undefined ? 0 : digitsOf(measure.value);
+  const number = isJson(value) ? value.value : value;
+  return typeof number === 'number' ? digitsOf(number) : 0;
 }

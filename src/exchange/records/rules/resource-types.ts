@@ -1,88 +1,12 @@
+import table from './resource-types.json' with { type: 'json' };
+
 /** Types that need not name a patient; every other type must name the person. */
-export const SUPPORTING_TYPES: ReadonlySet<string> = new Set([
-  'Device',
-  'Endpoint',
-  'HealthcareService',
-  'Location',
-  'Medication',
-  'Organization',
-  'Practitioner',
-  'PractitionerRole',
-  'Provenance',
-  'Substance',
-]);
+export const SUPPORTING_TYPES: ReadonlySet<string> = new Set(table.supporting);
 
 /** The FHIR R4 types about one patient that a record may contain, besides the supporting types. */
-export const CLINICAL_TYPES: ReadonlySet<string> = new Set([
-  'AdverseEvent',
-  'AllergyIntolerance',
-  'Appointment',
-  'BodyStructure',
-  'CarePlan',
-  'CareTeam',
-  'Claim',
-  'ClinicalImpression',
-  'Communication',
-  'CommunicationRequest',
-  'Composition',
-  'Condition',
-  'Consent',
-  'Coverage',
-  'DetectedIssue',
-  'DeviceRequest',
-  'DeviceUseStatement',
-  'DiagnosticReport',
-  'DocumentReference',
-  'Encounter',
-  'EpisodeOfCare',
-  'ExplanationOfBenefit',
-  'FamilyMemberHistory',
-  'Flag',
-  'Goal',
-  'ImagingStudy',
-  'Immunization',
-  'ImmunizationEvaluation',
-  'ImmunizationRecommendation',
-  'List',
-  'Media',
-  'MedicationAdministration',
-  'MedicationDispense',
-  'MedicationRequest',
-  'MedicationStatement',
-  'NutritionOrder',
-  'Observation',
-  'Patient',
-  'Procedure',
-  'QuestionnaireResponse',
-  'RelatedPerson',
-  'RiskAssessment',
-  'ServiceRequest',
-  'Specimen',
-  'SupplyDelivery',
-  'SupplyRequest',
-  'Task',
-  'VisionPrescription',
-]);
+export const CLINICAL_TYPES: ReadonlySet<string> = new Set(table.clinical);
 
-export const MEDICATION_TYPES: ReadonlySet<string> = new Set([
-  'MedicationAdministration',
-  'MedicationDispense',
-  'MedicationRequest',
-  'MedicationStatement',
-]);
+export const MEDICATION_TYPES: ReadonlySet<string> = new Set(table.medications);
 
 /** A resource of the type is meaningless unless it has at least one of these elements. */
-export const MINIMUM: Readonly<Record<string, readonly string[]>> = {
-  AllergyIntolerance: ['code', 'reaction'],
-  Condition: ['code'],
-  DiagnosticReport: ['code'],
-  DocumentReference: ['content'],
-  Encounter: ['class', 'type', 'period'],
-  Immunization: ['vaccineCode'],
-  MedicationAdministration: ['medicationCodeableConcept', 'medicationReference'],
-  MedicationDispense: ['medicationCodeableConcept', 'medicationReference'],
-  MedicationRequest: ['medicationCodeableConcept', 'medicationReference'],
-  MedicationStatement: ['medicationCodeableConcept', 'medicationReference'],
-  Observation: ['code'],
-  Procedure: ['code'],
-};
+export const MINIMUM: Readonly<Record<string, readonly string[]>> = table.minimum;

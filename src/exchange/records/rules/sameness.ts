@@ -1,6 +1,13 @@
 import { valueIn } from './codes.ts';
 import { comparable, withoutMetadata } from './comparable.ts';
-import { contentOf, fingerprintOf, isEnteredInError, negation, type Related } from './fingerprints.ts';
+import {
+  alternatives,
+  contentOf,
+  fingerprintOf,
+  isEnteredInError,
+  negation,
+  type Related,
+} from './fingerprints.ts';
 import { AGREEING_WITH_IDENTIFIER, STATED } from './identifier-agreement.ts';
 import { hashOf } from './ids.ts';
 import { canonicalJson, type Json, objectsOf, textOf } from './json.ts';
@@ -33,7 +40,8 @@ export function samenessKeys(
   const keys = new Set(identifierKeys(type, resource, related, buckets));
   const fingerprint = fingerprintOf(resource, related);
   if (fingerprint !== undefined) {
-    for (const bucket of buckets) keys.add(keyOf('c', [type, ...fingerprint, ...bucket]));
+    for (const each of alternatives(resource, fingerprint))
+      for (const bucket of buckets) keys.add(keyOf('c', [type, ...each, ...bucket]));
   } else if (type === 'Medication')
     keys.add(keyOf('c', [type, 'as it is', canonicalJson(withoutMetadata(resource))]));
   else if (!isOwnThing(type)) {
@@ -117,7 +125,7 @@ function identifierKeys(
 /** Results that agree within their precision share a bucket; `grouping.ts` decides which of them are united. */
 function bucketsIn(resource: Json): string[][] {
   if (resource.resourceType !== 'Observation') return [[]];
-  const measure = measureOf(valueIn(resource)?.value);
+  const measure = measureOf(valueIn(resource)?.value, resource.code);
   return measure === undefined ? [[]] : bucketsOf(measure.value).map((bucket) => [bucket]);
 }
 

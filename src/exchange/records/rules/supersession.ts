@@ -101,6 +101,8 @@ function corrects(newer: Groupable, older: Groupable, isById: boolean): boolean 
     return isById || (!isLater(other.at, one.at) && canTakeIn(newer.assertions, withoutStatus(older)));
   }
   if (!contradicts(newer, older)) return false;
+  const [time = '', former = ''] = [newer.assertions.time, older.assertions.time];
+  if (!KEPT_LISTS.has(newer.resourceType) && !agrees('time', time, former)) return false;
   if (one.isNative && other.isNative)
     return isById && REPORTED.has(newer.resourceType) && isCorrection(newer, older);
   const isLinked =

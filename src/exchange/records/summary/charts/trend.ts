@@ -1,5 +1,7 @@
 import { moment } from '../../rules/dates.ts';
 import { isJson, type Json, objectsOf, textOf } from '../../rules/json.ts';
+import { unitText as unitSource } from '../../rules/measures.ts';
+import { fromBaseUnits, inBaseUnits, type Unit, unitOf } from '../../rules/ucum.ts';
 import type { SummaryEntry } from '../entry.ts';
 import { BLOOD_PRESSURE, categoryOf } from '../observation-kind.ts';
 import { flagOf, observationName, rangeFor } from '../observation-value.ts';
@@ -7,10 +9,12 @@ import { measuredThing, PRESSURE_NAME, vitalPlace } from '../overview/measuremen
 import { componentOf } from '../vital-signs.ts';
 import { codesOf, dayText, unitText } from '../words.ts';
 
-/** The numeric values of one code in one unit over time. */
+/** The numeric values of one code over time, in one unit. */
 export interface Trend {
   name: string;
   unit: string;
+  /** That unit, if it is known: values in other units of the same dimension are brought to it. */
+  measured: Unit | undefined;
   /** Lines of one chart: systolic and diastolic, otherwise one without a name. */
   lines: Map<string, Point[]>;
   /** Values that cannot be placed on a time axis, are no plain number, or are not valid. */
@@ -41,7 +45,7 @@ const PRESSURES: readonly [line: string, code: string][] = [
   ['Diastolic', BLOOD_PRESSURE.diastolic],
 ];
 
-/** Collects vital signs and laboratory results over time, newest first. Values of different codes or units stay apart. */
+/** Collects vital signs and laboratory results over time, newest first. Values of different codes, or of units that cannot be converted, stay apart. */
 export class Trends {
   readonly #trends: Record<ChartedSection, Map<string, Trend>> = {
     'vital-signs': new Map(),
@@ -88,13 +92,14 @@ export class Trends {
     if (!isJson(quantity)) return;
     const trends = this.#trends[section];
     const unit = unitText(quantity.unit ?? quantity.code);
-    const id = `${key} ${unit}`;
-    const trend = trends.get(id) ?? { name, unit, lines: new Map<string, Point[]>(), notDrawn: 0 };
+    const measured = unitOf(unitSource(quantity));
+    const id = `${key} ${measured?.dimension ?? unit}`;
+    const trend = trends.get(id) ?? { name, unit, measured, lines: new Map<string, Point[]>(), notDrawn: 0 };
     if (!trends.has(id) && trends.size >= TRENDS_MAX) return;
     trends.set(id, trend);
     const points = trend.lines.get(line) ?? [];
     trend.lines.set(line, points);
-    const point = pointOf(content, part, quantity);
+    const point = pointOf(content, part, quantity, conversion(measured, trend.measured));
     if (point === undefined || points.length >= POINTS_MAX) trend.notDrawn += 1;
     else if (!points.some(({ at, value }) => at === point.at && value === point.value)) points.push(point);
   }
@@ -110,7 +115,23 @@ function codeKey({ code }: Json): string | undefined {
   return system !== undefined && value !== undefined ? `${system}|${value}` : undefined;
 }
 
-function pointOf(content: Json, part: Json, { value, comparator }: Json): Point | undefined {
+/** From the unit of a value to that of its trend, which is the unit of the newest value. */
+function conversion(from: Unit | undefined, to: Unit | undefined): (value: number) => number {
+  const isSame =
+    from === undefined ||
+    to === undefined ||
+    (from.mantissa === to.mantissa && from.exponent === to.exponent && from.offset === to.offset);
+  return isSame
+    ? (value) => value
+    : (value) => Number(fromBaseUnits(inBaseUnits(value, from), to).toPrecision(5));
+}
+
+function pointOf(
+  content: Json,
+  part: Json,
+  { value, comparator }: Json,
+  converted: (value: number) => number,
+): Point | undefined {
   const time =
     content.effectiveDateTime ??
     (content.effectivePeriod as Json | undefined)?.start ??
@@ -126,8 +147,13 @@ function pointOf(content: Json, part: Json, { value, comparator }: Json): Point 
   return {
     at: Date.parse(when),
     day: dayText(time) ?? '',
-    value,
-    ...(range !== undefined && { range: { low: range.low, high: range.high } }),
+    value: converted(value),
+    ...(range !== undefined && {
+      range: {
+        ...(range.low !== undefined && { low: converted(range.low) }),
+        ...(range.high !== undefined && { high: converted(range.high) }),
+      },
+    }),
     isAlert: flagOf(part)?.isAlert === true,
   };
 }
