@@ -1,43 +1,11 @@
 import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod';
+import about from './about.json' with { type: 'json' };
 import { tidyDocument } from './document.ts';
 import { addExamples, examplesAsHttpFile } from './examples.ts';
 import type { OpenApiDocument } from './open-api-document.ts';
 import { addReferencePage } from './reference/page.ts';
-
-const descriptionAt = (baseUrl: string): string =>
-  `
-Manage patients and cohorts, and query national health information networks, pharmacies and laboratories for their records.
-
-- Send your API key in the header \`x-api-key\` with every request.
-- Errors are \`application/problem+json\` (RFC 9457). \`name\` is a constant for the status; an invalid request also has
-  \`errors\`, with the path and message of each invalid field.
-- Every POST accepts an \`Idempotency-Key\`: a repeated request with the same key returns the first response.
-- Sources respond asynchronously: poll the status of the query, or set a webhook destination in the settings.
-- Every operation has an example as a curl command, which takes the API key from the variable \`API_KEY\`;
-  [requests.http](${baseUrl}/requests.http) contains all of them for
-  your editor. [openapi.json](${baseUrl}/openapi.json) is this reference for tools.
-- The headers \`RateLimit\` and \`RateLimit-Policy\` report how many requests your account has left in the current minute.
-`.trim();
-
-const TAGS = [
-  {
-    name: 'patient',
-    description: 'Patients, matched by names, date of birth, gender and a common zip code',
-  },
-  { name: 'notification', description: 'Admissions, discharges, fills and results reported by senders' },
-  { name: 'bulk create', description: 'Creates or updates many patients from one CSV file' },
-  { name: 'network query', description: 'Collects a patient’s records from the sources' },
-  { name: 'consolidated data', description: 'A patient’s merged record as FHIR, html or pdf' },
-  { name: 'document', description: 'Documents of the sources, as they are or converted to html or pdf' },
-  { name: 'cohort', description: 'Groups of patients' },
-  { name: 'facility', description: 'Facilities where patients receive care' },
-  { name: 'identity', description: 'Identity verification for individual access (IAS)' },
-  { name: 'message', description: 'Direct and XDR messages with other providers' },
-  { name: 'embedding', description: 'Tokens for the embedded patient page' },
-  { name: 'settings', description: 'Webhook destinations and their keys' },
-];
 
 const collectSchemas = createJsonSchemaTransformObject({});
 const toPlainJson = <T>(document: unknown): T => JSON.parse(JSON.stringify(document)) as T;
@@ -50,9 +18,13 @@ export async function addOpenApi(app: FastifyInstance, publicBaseUrl: string): P
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
-      info: { title: 'Medical data exchange', version: '1', description: descriptionAt(publicBaseUrl) },
+      info: {
+        title: 'Medical data exchange',
+        version: '1',
+        description: about.description.join('\n').replaceAll('{baseUrl}', publicBaseUrl),
+      },
       servers: [{ url: publicBaseUrl }],
-      tags: TAGS,
+      tags: about.tags,
       components: {
         securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' } },
       },
