@@ -205,6 +205,7 @@ describe('a large document', () => {
     const others: string[] = [];
     for await (const page of await largeOf({ 'GET Binary/b1': streamed() })) {
       for await (const chunk of page.largeAttachment?.chunks() ?? []) sizeBytes += chunk.length;
+      others.push(...page.attachments.map(({ documentReferenceId }) => documentReferenceId));
     }
     expect(sizeBytes).toBe(200 * 64_000);
     expect(others).toEqual(['d2']);
