@@ -1,6 +1,8 @@
+import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { runAdmin } from '../../src/exchange/admin/run.ts';
 import { readSweepRoom } from '../../src/exchange/network-query/prepare.ts';
+import { insertConnection } from '../../src/exchange/source-connections/connection-store.ts';
 import { reportSources } from '../../src/exchange/source-health/report.ts';
 import { createSourceHealth } from '../../src/exchange/source-health/source-health.ts';
 import {
@@ -143,6 +145,48 @@ describe('a source that refuses everybody', () => {
     expect(held?.resetMs).toBeGreaterThan(0);
     await probeIsDue();
     expect(await room()).toMatchObject([{ isHeld: false }, { isHeld: false }]);
+  });
+});
+
+describe('background work of an account with connections of its own', () => {
+  const room = async (of: string) =>
+    (await environment.store.asAccount(of, (tx) => readSweepRoom(tx, {}, ['lab']))).map(
+      ({ isHeld }) => isHeld,
+    );
+  const connect = async (of: string, enabled = true) => {
+    const id = uuidv7();
+    await environment.store.asSystem((tx) =>
+      insertConnection(tx, {
+        ...{ id, accountId: of, source: 'lab', name: id, baseUrl: 'https://lab.example.org', settings: {} },
+        ...{ authKind: 'none', credentials: Buffer.from(''), namespace: `${id}~`, enabled },
+      } as Parameters<typeof insertConnection>[1]),
+    );
+    return id;
+  };
+  const openBreakerOf = async (connection: string) => {
+    const health = createSourceHealth(environment.store);
+    for (let attempt = 0; attempt < 5; attempt += 1)
+      await health.failed(connection, { attempt: String(attempt), reason: 'away' });
+  };
+
+  test('is held by the breakers of these, and not by that of the default connection', async () => {
+    const { accountId: own } = await environment.addAccount();
+    await openBreakerOf('lab');
+    expect(await room(own)).toEqual([true]);
+    const first = await connect(own);
+    expect(await room(own)).toEqual([false]);
+    expect(await room(accountId)).toEqual([true]);
+    await openBreakerOf(first);
+    expect(await room(own)).toEqual([true]);
+    // One that works is enough.
+    await connect(own);
+    expect(await room(own)).toEqual([false]);
+  });
+
+  test('is held while an operator has paused all of them', async () => {
+    const { accountId: own } = await environment.addAccount();
+    await connect(own, false);
+    expect(await room(own)).toEqual([true]);
   });
 });
 

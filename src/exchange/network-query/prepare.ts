@@ -12,6 +12,7 @@ import { deniedSources } from '../consents/consent-store.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { OvertakenError } from '../platform/database/retry.ts';
 import { countUse, type LimitUse, readUse } from '../platform/limits/limit-store.ts';
+import { ownConnections } from '../source-connections/connection-store.ts';
 import { readConnections } from '../source-health/connection-store.ts';
 import { backgroundHoldMs } from '../source-health/rules/breaker.ts';
 import { callbackHash, callbackToken } from './callback-token.ts';
@@ -255,13 +256,20 @@ export async function takeSweepRoom(
   }
 }
 
-/** For how long background work holds each source, in milliseconds. */
+const ALL_PAUSED_MS = 30_000;
+
+/** For how long background work of the account holds each source, in milliseconds: by its own connections, if it has any. */
 async function readHolds(
   tx: AccountTx,
   sources: readonly SourceType[],
 ): Promise<{ source: SourceType; holdMs: number }[]> {
-  const states = await readConnections(tx);
-  return sources.map((source) => ({ source, holdMs: backgroundHoldMs(states.get(source), Date.now()) }));
+  const [states, own] = [await readConnections(tx), await ownConnections(tx)];
+  return sources.map((source) => {
+    const keys = own.get(source) ?? [source];
+    // Held only if none of its connections may be called; an account that has paused all of its own is held, too.
+    const holds = keys.map((key) => backgroundHoldMs(states.get(key), Date.now()));
+    return { source, holdMs: keys.length === 0 ? ALL_PAUSED_MS : Math.min(...holds) };
+  });
 }
 
 function roomOf(

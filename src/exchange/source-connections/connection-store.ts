@@ -53,6 +53,15 @@ export async function connectionsOf(tx: AccountTx, source: SourceType): Promise<
     .execute();
 }
 
+/** The ids of an account's enabled connections, by source; no entry for a source for which it has none of its own. */
+export async function ownConnections(tx: AccountTx): Promise<ReadonlyMap<SourceType, readonly string[]>> {
+  const rows = await tx.db.selectFrom('network_connection').select(['id', 'source', 'enabled']).execute();
+  const own = new Map<SourceType, string[]>();
+  for (const { id, source, enabled } of rows)
+    own.set(source, [...(own.get(source) ?? []), ...(enabled ? [id] : [])]);
+  return own;
+}
+
 export async function findConnection(tx: Tx, id: string): Promise<StoredConnection | undefined> {
   return tx.db.selectFrom('network_connection').select(COLUMNS).where('id', '=', id).executeTakeFirst();
 }
