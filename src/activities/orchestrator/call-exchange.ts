@@ -19,20 +19,22 @@ export type EndpointInput<N extends EndpointName> = {
   exchange: ExchangeAccess;
   /** For a query with the purpose of use `ias`. */
   aal2Session?: string;
+  /** Run id of the first run of the workflow execution. Set by `proxyEndpoints`. */
+  execution?: string;
 } & RequestOf<N>;
 
 /** Temporal warns about payloads above 256 KB; ours stay far below. */
 const RESULT_SIZE_MAX_BYTES = 50_000;
 
 /**
- * Makes one call from inside an activity. The idempotency key is derived from workflow id and activity id, so all attempts
- * of the activity, also those after a reset of the workflow, count as the same call to the exchange.
+ * Makes one call from inside an activity. The idempotency key is derived from workflow id, execution and activity id, so all
+ * attempts of the activity, also those after a reset of the workflow, count as the same call to the exchange.
  * Throws ApplicationFailure whose type is the `FailureKind`.
  */
 export async function callExchange<N extends EndpointName, R>(
   { clientFor, idHmacKey }: EndpointActivityDeps,
   name: N,
-  { exchange, aal2Session, ...request }: EndpointInput<N>,
+  { exchange, aal2Session, execution, ...request }: EndpointInput<N>,
   pick: (answer: AnswerOf<N>, status: number) => R,
 ): Promise<R> {
   const { workflowExecution, activityId } = activityInfo();
@@ -42,7 +44,11 @@ export async function callExchange<N extends EndpointName, R>(
       idempotencyKey: opaqueId(
         idHmacKey,
         'idempotency-key',
-        `${workflowExecution?.workflowId ?? ''} ${activityId}`,
+        [
+          workflowExecution?.workflowId ?? '',
+          activityId,
+          ...(execution === undefined ? [] : [execution]),
+        ].join(' '),
       ),
       aal2Session,
       // A POST is not aborted, because its outcome would be unknown. The client's timeout limits it.

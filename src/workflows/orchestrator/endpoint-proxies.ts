@@ -2,7 +2,9 @@ import {
   ActivityCancellationType,
   type ActivityInterfaceFor,
   type ActivityOptions,
+  ApplicationFailure,
   proxyActivities,
+  workflowInfo,
 } from '@temporalio/workflow';
 import type { EndpointActivities } from '../../activities/orchestrator/endpoints.ts';
 import type { EndpointName, endpoints } from '../../contract/endpoints.ts';
@@ -23,8 +25,10 @@ export interface EndpointProxies {
    * Writes. They are retried for up to 23 hours, because exchanges keep an idempotency key for 24. When the workflow is
    * cancelled, a write in progress is allowed to finish: its outcome must be known before cleaning up after it.
    *
-   * @param callId unique among the calls of a workflow id. The idempotency key is made of both, so a workflow that is
-   *   reset or continued as new repeats the same call instead of making a second one.
+   * @param callId unique among the calls of a workflow execution. The idempotency key is made of it, the workflow id and the
+   *   id of the execution's first run, so a workflow that is reset or continued as new repeats the same call instead of
+   *   making a second one, and another execution makes its own. A name whose call is under way or has succeeded throws
+   *   ApplicationFailure `CallIdReused`; a failed call may be repeated under its name.
    */
   writes(callId: string, options?: ActivityOptions): WriteProxies;
 }
@@ -48,13 +52,51 @@ export function proxyEndpoints(options: ActivityOptions = {}): EndpointProxies {
       ...options,
     }),
     writes: (callId, ofThisCall = {}) =>
-      proxyActivities<EndpointActivities>({
-        ...SHARED,
-        scheduleToCloseTimeout: '23h',
-        cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-        ...options,
-        ...ofThisCall,
-        activityId: callId,
-      }),
+      onceEach(
+        callId,
+        proxyActivities<EndpointActivities>({
+          ...SHARED,
+          scheduleToCloseTimeout: '23h',
+          cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+          ...options,
+          ...ofThisCall,
+          activityId: callId,
+        }),
+      ),
   };
+}
+
+/** Names of calls that are under way or have succeeded. Each workflow run has a copy of this module of its own. */
+const used = new Set<string>();
+
+/** The same activities; each call uses up the name, and names the execution that makes it. */
+function onceEach<Activities extends object>(callId: string, activities: Activities): Activities {
+  async function once(call: (execution: string) => unknown): Promise<unknown> {
+    if (used.has(callId))
+      throw ApplicationFailure.nonRetryable(
+        `writes('${callId}'): this name has been used by another call; give each call a name of its own`,
+        'CallIdReused',
+      );
+    used.add(callId);
+    try {
+      return await call(workflowInfo().firstExecutionRunId);
+    } catch (error) {
+      used.delete(callId);
+      throw error;
+    }
+  }
+  return new Proxy(activities, {
+    get(target, name) {
+      const activity: unknown = Reflect.get(target, name);
+      if (typeof activity !== 'function') return activity;
+      const call = (input: object) =>
+        once((execution) => Reflect.apply(activity, target, [{ ...input, execution }]));
+      const executeWithOptions = (options: ActivityOptions, [input]: [object]) => {
+        const execute: unknown = Reflect.get(activity, 'executeWithOptions');
+        if (typeof execute !== 'function') throw new TypeError('not an activity');
+        return once((execution) => Reflect.apply(execute, activity, [options, [{ ...input, execution }]]));
+      };
+      return Object.assign(call, { executeWithOptions });
+    },
+  });
 }
