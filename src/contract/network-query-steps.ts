@@ -44,3 +44,6 @@ export const SOURCE_FAILURE_TYPES = {
 
 /** Failure types of a step that could not work because a part of the exchange was away. Detail: since when, ISO 8601. */
 export const OUR_OUTAGE_TYPES = { database: 'OurDatabaseAway', 'file store': 'OurFileStoreAway' } as const;
+
+/** Failure type of a step whose answer is stored but could not be merged into the record, by a fault of ours. */
+export const MERGE_FAILED = 'OurMergeFailed';

@@ -4,13 +4,18 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { SOURCE_FAILURE_TYPES, type SourceStepInput } from '../../src/contract/network-query-steps.ts';
+import {
+  MERGE_FAILED,
+  SOURCE_FAILURE_TYPES,
+  type SourceStepInput,
+} from '../../src/contract/network-query-steps.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
 import { listDocuments } from '../../src/exchange/documents/document-store.ts';
 import { abandonedJobCancellation } from '../../src/exchange/network-query/cancel-jobs.ts';
 import { completeAttempt, failAttempt, failOpenAttempts } from '../../src/exchange/network-query/endings.ts';
 import { readRecordCompleteness } from '../../src/exchange/records/completeness-store.ts';
 import { upsertResources } from '../../src/exchange/records/delivery-store.ts';
+import type { RecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import {
   type SourceConnector,
   SourceFailure,
@@ -749,6 +754,26 @@ describe('what was collected', () => {
     const { patientId } = await begin();
     await collect(patientId, [page([observation('a')])]);
     oddOnes = { patientId, documentId: (await kept(patientId))[0]?.document_id ?? '' };
+  });
+
+  test('a fault of ours while the record is merged is no bad answer: the answer is stored, and merged when we can', async () => {
+    const { step, patientId, requestId } = await begin();
+    const source = sourceOf([page([observation('a')])]);
+    const broken = {
+      merge: () => Promise.reject(new RangeError('Invalid time value')),
+    } as unknown as RecordKeeper;
+    const asked = runActivity(environment.activities(source, { records: broken }).askSource, step);
+    await expect(asked).rejects.toMatchObject({
+      type: MERGE_FAILED,
+      nonRetryable: false,
+      message: 'The answer is stored, but the exchange could not merge it into the record',
+    });
+    expect(await kept(patientId)).toHaveLength(1);
+    expect(await runActivity(environment.activities({}).askSource, step)).toMatchObject({
+      state: 'completed',
+      resources: 1,
+    });
+    expect((await environment.view(accountId, requestId)).attempts).toMatchObject([{ status: 'completed' }]);
   });
 
   test.each([

@@ -20,7 +20,7 @@ import { createStore, type Store } from '../../src/exchange/platform/database/da
 import { generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
-import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
+import { createRecordKeeper, type RecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import type { SourceConnections } from '../../src/exchange/source-connections/connections.ts';
 import type { SourceHealth } from '../../src/exchange/source-health/source-health.ts';
 import type { SourceConnector } from '../../src/exchange/sources/connector.ts';
@@ -60,17 +60,16 @@ export async function createQueryEnvironment(on?: { databaseUrl: string; blobFol
         sourceHealth?: SourceHealth;
         connections?: SourceConnections;
         clock?: () => Date;
+        records?: RecordKeeper;
       } = {},
     ) {
       const connectors = Object.fromEntries(
         SOURCE_TYPES.map((source) => [source, { ...unwilling, ...connector }]),
       ) as Record<SourceType, SourceConnector>;
       const deps = { store, blobs, sourceHealth: neverHeld, ...parts, connectors, callbackKey: CALLBACK_KEY };
-      const records = createRecordKeeper({
-        store: deps.store,
-        blobs: deps.blobs,
-        converter: createCcdaConverter(),
-      });
+      const records =
+        parts.records ??
+        createRecordKeeper({ store: deps.store, blobs: deps.blobs, converter: createCcdaConverter() });
       return {
         ...createSourceActivities({
           ...deps,

@@ -306,7 +306,8 @@ export function createSourceActivities(deps: SourceActivityDeps) {
 }
 
 /** Whether data cannot be stored, however often it is tried: nested too deeply for JavaScript, or refused by PostgreSQL. */
-const cannotBeStored = (error: unknown): boolean => error instanceof RangeError || isRefusedData(error);
+const cannotBeStored = (error: unknown): boolean =>
+  (error instanceof RangeError && /call stack|string length/.test(error.message)) || isRefusedData(error);
 
 /** The result for an attempt that was already ended, by another execution of this step or by giving up the source. */
 function ended({ status, willRetry, resources, reason }: AttemptWork): SourceStep {

@@ -1,6 +1,6 @@
 import { ApplicationFailure } from '@temporalio/activity';
-import { OUR_OUTAGE_TYPES, SOURCE_FAILURE_TYPES } from '../../contract/network-query-steps.ts';
-import { AttemptSuperseded } from '../../exchange/network-query/collect.ts';
+import { MERGE_FAILED, OUR_OUTAGE_TYPES, SOURCE_FAILURE_TYPES } from '../../contract/network-query-steps.ts';
+import { AttemptSuperseded, MergeFailed } from '../../exchange/network-query/collect.ts';
 import type { NextTry } from '../../exchange/network-query/failed-calls.ts';
 import { QueryGone } from '../../exchange/network-query/open-attempt.ts';
 import { isConnectionFault } from '../../exchange/platform/http/errors.ts';
@@ -27,6 +27,8 @@ export function describeFailure(error: unknown): unknown {
       type: error.name,
       nextRetryDelay: OTHER_BUILD_RETRY_MS,
     });
+  if (error instanceof MergeFailed)
+    return ApplicationFailure.create({ message: error.message, type: MERGE_FAILED, cause: error });
   if (error instanceof BlobStoreUnavailableError) return ourOutage('file store', error);
   if (error instanceof Error && isConnectionFault(error)) return ourOutage('database', error);
   return error;

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
-import type { BlobRef, BlobStore } from '../../shared/blobs/blob-store.ts';
+import { type BlobRef, type BlobStore, BlobStoreUnavailableError } from '../../shared/blobs/blob-store.ts';
 import { extensionOf } from '../documents/file-name.ts';
 import type { AccountTx, Store } from '../platform/database/database.ts';
+import { isConnectionFault } from '../platform/http/errors.ts';
 import { insertOutcomes } from '../records/conversion-store.ts';
 import { isPlainText } from '../records/convert-documents.ts';
 import {
@@ -40,6 +41,22 @@ import type { Collection } from './tables.ts';
  */
 export class AttemptSuperseded extends Error {
   override readonly name = 'AttemptSuperseded';
+}
+
+/** The answer is stored, but could not be merged into the patient's record: a fault of ours, never the source's. */
+export class MergeFailed extends Error {
+  override readonly name = 'MergeFailed';
+
+  constructor(cause: unknown) {
+    super('The answer is stored, but the exchange could not merge it into the record', { cause });
+  }
+}
+
+async function merging(merge: Promise<unknown>): Promise<void> {
+  await merge.catch((error: unknown) => {
+    const isKnown = error instanceof AttemptSuperseded || error instanceof BlobStoreUnavailableError;
+    throw isKnown || isConnectionFault(error) ? error : new MergeFailed(error);
+  });
 }
 
 export interface Collecting extends Retiring {
@@ -178,12 +195,14 @@ export async function completeCollected(
   await compareCounts(deps, step, countable, signal);
   await retireMissing(deps, step, patientId, missing, signal);
   let isEnded = false as boolean;
-  await deps.records.merge(step.accountId, patientId, {
-    documentsOf: step.source,
-    atEnd: async (tx) => {
-      isEnded = await endMerged(tx, step, patientId);
-    },
-  });
+  await merging(
+    deps.records.merge(step.accountId, patientId, {
+      documentsOf: step.source,
+      atEnd: async (tx) => {
+        isEnded = await endMerged(tx, step, patientId);
+      },
+    }),
+  );
   // The attempt may have been given up while its last pages were merged.
   if (!isEnded) throw new AttemptSuperseded('The attempt was ended while its data was merged');
 }
@@ -207,10 +226,12 @@ async function announceMerged(
   step: PartStep,
   patientId: string,
 ): Promise<void> {
-  await deps.records.merge(step.accountId, patientId, {
-    documentsOf: step.source,
-    atEnd: (tx) => announceFirstData(tx, step),
-  });
+  await merging(
+    deps.records.merge(step.accountId, patientId, {
+      documentsOf: step.source,
+      atEnd: (tx) => announceFirstData(tx, step),
+    }),
+  );
 }
 
 /**

@@ -9,6 +9,7 @@ import {
   TimeoutFailure,
 } from '@temporalio/workflow';
 import {
+  MERGE_FAILED,
   SOURCE_FAILURE_TYPES,
   type SourceStep,
   type SourceStepInput,
@@ -230,7 +231,8 @@ function toOutcome(error: unknown, cancelReason: () => string): AttemptOutcome {
       type === SOURCE_FAILURE_TYPES.badAnswer || type === SOURCE_FAILURE_TYPES.jobFailed;
     // Any other failure is on our side; its message belongs in the log and is not shown to callers.
     const isOfSource = Object.values<string | null | undefined>(SOURCE_FAILURE_TYPES).includes(type);
-    const reason = isOfSource ? cause.message : 'The exchange could not process the answer';
+    const isShown = isOfSource || type === MERGE_FAILED;
+    const reason = isShown ? cause.message : 'The exchange could not process the answer';
     return { kind: 'failed', reason, furtherAttemptUseful, abandoned: !isOfSource };
   }
   if (cause instanceof TimeoutFailure) {
