@@ -212,6 +212,35 @@ test('a cancelled redrive retries nothing more', async () => {
   expect(again.filter((attempts) => attempts.length === 2)).toHaveLength(retried ?? -1);
 });
 
+test.each(['cancel', 'terminate'] as const)(
+  'a redrive that an operator ends in Temporal (%s) is cancelled, and reconcile does not start it again',
+  async (how) => {
+    await manyFailed(4);
+    const redriveId = await redriveOf(null);
+    exchange.afterRedrive(() => {
+      throw new Error('away');
+    });
+    const redrive = await start(redriveId);
+    await eventually(async () => ((await rowOf(redriveId))?.retried ?? 0) > 0);
+    await redrive[how]();
+    await expect(redrive.result()).rejects.toThrow();
+    if (how === 'cancel') expect((await rowOf(redriveId))?.state).toBe('cancelled');
+    const { store, temporal } = exchange;
+    await store.asAccount(accountId, (tx) =>
+      tx.db
+        .updateTable('query_redrive')
+        .set({ workflow_seen_at: new Date(0) })
+        .where('id', '=', redriveId)
+        .execute(),
+    );
+    const { recovery } = createRedriveLauncher({ store, temporal, logger: pino({ level: 'silent' }) });
+    await takeUp(recovery);
+    expect((await rowOf(redriveId))?.state).toBe('cancelled');
+    const { runId } = await temporal.workflow.getHandle(redrive.workflowId).describe();
+    expect(runId).toBe(redrive.firstExecutionRunId);
+  },
+);
+
 test('a redrive waits while its share of the rate limit is used up', async () => {
   ({ accountId } = await exchange.addAccount({ limits: { networkQueriesPerMinute: 3 } }));
   // Limits are counted by the minute of the database.

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { Client } from '@temporalio/client';
+import { Client, WorkflowNotFoundError } from '@temporalio/client';
 import { NativeConnection, type Worker } from '@temporalio/worker';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
@@ -189,18 +189,43 @@ describe('a sweep', () => {
     await eventually(async () => (await countsOf(panel))?.started === 2);
     await sweep.terminate('by an operator');
     expect(await control().pauseSweep(panel.accountId, panel.requestId)).toMatchObject({ state: 'paused' });
-    await temporal.workflow.getHandle(sweep.workflowId).terminate('again');
-    await environment.store.asSystem((tx) =>
+    // As after a restore of Temporal: it knows nothing of the workflow.
+    const { workflowService } = temporal.connection;
+    const { namespace } = temporal.options;
+    const { workflowId } = sweep;
+    await workflowService.deleteWorkflowExecution({ namespace, workflowExecution: { workflowId } });
+    await eventually(() =>
+      temporal.workflow
+        .getHandle(workflowId)
+        .describe()
+        .then(
+          () => false,
+          (error: unknown) => error instanceof WorkflowNotFoundError,
+        ),
+    );
+    await unseen(panel);
+    await takeUp(sweepRecovery({ store: environment.store, temporal }), 10);
+    expect(await temporal.workflow.result(workflowId)).toMatchObject({ state: 'completed', started: 6 });
+    expect(await patientsOf(panel)).toEqual(numbers(6));
+  });
+
+  test('terminated in Temporal stays ended: reconcile cancels it instead of starting it again', async () => {
+    const panel = await panelOf(6);
+    onStart = async () => undefined;
+    const sweep = await start(panel, { pageSize: 2, windowSize: 2 });
+    await eventually(async () => (await countsOf(panel))?.started === 2);
+    await sweep.terminate('by an operator');
+    await unseen(panel);
+    await takeUp(sweepRecovery({ store: environment.store, temporal }), 10);
+    expect(await countsOf(panel)).toMatchObject({ state: 'cancelled', started: 2 });
+    const { runId } = await temporal.workflow.getHandle(sweep.workflowId).describe();
+    expect(runId).toBe(sweep.firstExecutionRunId);
+  });
+  const unseen = (panel: { requestId: string }) =>
+    environment.store.asSystem((tx) =>
       sql`update bulk_sweep set state = 'running', seen_at = now() - interval '1 hour'
           where request_id = ${panel.requestId}`.execute(tx.db),
     );
-    await takeUp(sweepRecovery({ store: environment.store, temporal }), 10);
-    expect(await temporal.workflow.result(sweep.workflowId)).toMatchObject({
-      state: 'completed',
-      started: 6,
-    });
-    expect(await patientsOf(panel)).toEqual(numbers(6));
-  });
 
   test('that a faulty deploy has stuck can be paused, resumed and cancelled', async () => {
     // More than the window of a workflow that is started anew, which has the usual pace: the sweep must not end before the last step.

@@ -9,5 +9,7 @@ export function createRedriveActivities({ redriver }: { redriver: Redriver }) {
   return {
     redrivePage: ({ accountId, redriveId }: QueryRedriveInput): Promise<RedrivePage> =>
       redriver.nextPage(accountId, redriveId, heartbeat),
+    cancelRedrive: ({ accountId, redriveId }: QueryRedriveInput): Promise<void> =>
+      redriver.cancel(accountId, redriveId),
   };
 }

@@ -4,8 +4,8 @@ import { PRIORITY, queryRedriveWorkflowId, WORKFLOW_TYPES } from '../../contract
 import type { Logger } from '../../lib/logger.ts';
 import type { Store } from '../platform/database/database.ts';
 import { itemRecovery, type Recovery } from '../platform/recovery/recovery.ts';
-import { createBackground, startOnce } from '../platform/workflows/start-workflow.ts';
-import { markRedriveSeen, redrivesToEnsure } from './redrive-store.ts';
+import { createBackground, startOnce, wasEndedByHand } from '../platform/workflows/start-workflow.ts';
+import { endRedrive, markRedriveSeen, redrivesToEnsure } from './redrive-store.ts';
 
 export interface RedriveLauncher {
   /** Starts the workflow of a committed redrive in the background. If that fails, `reconcile` starts it later. */
@@ -25,7 +25,7 @@ export function createRedriveLauncher(deps: {
   const { store } = deps;
   const background = createBackground(deps.logger);
 
-  /** A workflow that was terminated is started again under the same id, and continues from the place in PostgreSQL. */
+  /** A workflow that Temporal has lost or failed is started again under the same id, and continues from the place in PostgreSQL. */
   async function start(accountId: string, redriveId: string): Promise<void> {
     const input: QueryRedriveInput = { accountId, redriveId, pagesPerRun: REDRIVE_PAGES_PER_RUN };
     await startOnce(deps.temporal, {
@@ -53,6 +53,11 @@ export function createRedriveLauncher(deps: {
       find: (limit, lookAgainBefore) =>
         store.asSystem((tx) => redrivesToEnsure(tx, { olderThanMs: GRACE_MS, lookAgainBefore, limit })),
       heal: async ({ accountId, redriveId, isStarted }) => {
+        // An operator who cancels or terminates it in Temporal has decided.
+        if (await wasEndedByHand(deps.temporal, queryRedriveWorkflowId(redriveId))) {
+          await store.asAccount(accountId, (tx) => endRedrive(tx, redriveId, 'cancelled'));
+          return true;
+        }
         await start(accountId, redriveId);
         return !isStarted;
       },
@@ -68,5 +73,5 @@ const WORKFLOW_DETAILS = [
   'Each page waits until fewer than 50 of its retries are being asked, and less than 72 % of the source’s limit per minute is',
   'used. A query that was retried or has completed meanwhile is skipped.',
   '',
-  'A caller cancels it through the interface; queries already retried continue.',
+  'A caller cancels it through the interface, an operator also here; queries already retried continue.',
 ].join('\n');

@@ -30,6 +30,8 @@ const WINDOW_WAIT_MS = 5_000;
 export interface Redriver {
   /** Retries the next queries, as far as the window and the rate limit allow. `alive` is called after each. */
   nextPage(accountId: string, redriveId: string, alive: () => void): Promise<RedrivePage>;
+  /** Ends a redrive that has not ended; queries already retried continue. */
+  cancel(accountId: string, redriveId: string): Promise<void>;
 }
 
 type Step =
@@ -73,6 +75,9 @@ export function createRedriver(deps: {
   }
 
   return {
+    async cancel(accountId, redriveId) {
+      await inAccount(accountId, (tx) => endRedrive(tx, redriveId, 'cancelled'));
+    },
     async nextPage(accountId, redriveId, alive) {
       for (let count = 1; ; count++) {
         const step = await inAccount(accountId, (tx) => nextStep(tx, redriveId, deps.callbackKey));

@@ -7,11 +7,13 @@ import {
 import { PRIORITY, querySweepWorkflowId, WORKFLOW_TYPES } from '../../contract/temporal.ts';
 import type { Store } from '../platform/database/database.ts';
 import { healEach, type Recovery } from '../platform/recovery/recovery.ts';
-import { startOnce } from '../platform/workflows/start-workflow.ts';
+import { startOnce, wasEndedByHand } from '../platform/workflows/start-workflow.ts';
 import {
   markSweepSeen,
+  openSweep,
   recentlyUnswept,
   type SweepToEnsure,
+  setSweepState,
   sweepsToCheck,
   unsweptInSlice,
 } from './sweep-store.ts';
@@ -59,7 +61,15 @@ export const sweepRecovery = (deps: { store: Store; temporal: Client }): Recover
       older: await unsweptInSlice(tx, { after, slice: SLICE }),
       open: await sweepsToCheck(tx, { lookAgainBefore, limit }),
     }));
-    const launch = ({ accountId, requestId }: SweepToEnsure) => launchSweep(deps, accountId, requestId);
+    const launch = async ({ accountId, requestId }: SweepToEnsure) => {
+      // An operator who cancels or terminates it in Temporal has decided.
+      if (!(await wasEndedByHand(deps.temporal, querySweepWorkflowId(requestId))))
+        return launchSweep(deps, accountId, requestId);
+      await deps.store.asAccount(accountId, async (tx) => {
+        await openSweep(tx, requestId);
+        await setSweepState(tx, requestId, 'cancelled');
+      });
+    };
     const started = await healEach([...recent, ...older.unswept], {
       signal,
       atOnce: AT_ONCE,

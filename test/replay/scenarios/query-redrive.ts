@@ -19,7 +19,7 @@ const redrive = (pagesPerRun: number, ...pages: RedrivePage[]): Scenario => ({
   workflowType: WORKFLOW_TYPES.queryRedrive,
   workflowId: queryRedriveWorkflowId(REQUEST_ID),
   args: [{ accountId: ACCOUNT_ID, redriveId: REQUEST_ID, pagesPerRun } satisfies QueryRedriveInput],
-  activities: { exchange: { redrivePage: inTurn(...pages) } satisfies RedriveActivities },
+  activities: { exchange: { redrivePage: inTurn(...pages) } satisfies Partial<RedriveActivities> },
 });
 
 export const queryRedriveScenarios: Record<string, Scenario> = {

@@ -1,8 +1,10 @@
 import {
   type Client,
   WorkflowExecutionAlreadyStartedError,
+  type WorkflowExecutionStatusName,
   WorkflowIdConflictPolicy,
   WorkflowIdReusePolicy,
+  WorkflowNotFoundError,
 } from '@temporalio/client';
 import { TypedSearchAttributes } from '@temporalio/common';
 import { laneOf, type Priority, type WORKFLOW_TYPES } from '../../../contract/temporal.ts';
@@ -92,11 +94,23 @@ async function startedOrOpen(
 }
 
 /** Whether the last execution completed by itself. False if it failed, timed out, or was cancelled or terminated. */
-async function hasCompleted(temporal: Client, workflowId: string): Promise<boolean> {
+const hasCompleted = async (temporal: Client, workflowId: string): Promise<boolean> =>
+  (await statusOf(temporal, workflowId)) === 'COMPLETED';
+
+/** Whether an operator ended the last execution in Temporal. False if Temporal does not know the workflow. */
+export async function wasEndedByHand(temporal: Client, workflowId: string): Promise<boolean> {
+  const status = await statusOf(temporal, workflowId).catch((error: unknown) => {
+    if (error instanceof WorkflowNotFoundError) return undefined;
+    throw error;
+  });
+  return status === 'CANCELLED' || status === 'TERMINATED';
+}
+
+async function statusOf(temporal: Client, workflowId: string): Promise<WorkflowExecutionStatusName> {
   const { status } = await temporal.withDeadline(Date.now() + START_TIMEOUT_MS, () =>
     temporal.workflow.getHandle(workflowId).describe(),
   );
-  return status.name === 'COMPLETED';
+  return status.name;
 }
 
 /** Runs work after the response has been sent. Work that fails or is interrupted is completed by `reconcile`. */

@@ -1,6 +1,9 @@
 import {
+  CancellationScope,
   continueAsNew,
   defineQuery,
+  isCancellation,
+  patched,
   proxyActivities,
   setCurrentDetails,
   setHandler,
@@ -17,8 +20,8 @@ import {
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { shouldContinueAsNew } from '../../shared/pacing.ts';
 
-/** Retried until it succeeds: PostgreSQL may be down for a while. */
-const { redrivePage } = proxyActivities<RedriveActivities>({
+/** Retried until they succeed: PostgreSQL may be down for a while. */
+const { redrivePage, cancelRedrive } = proxyActivities<RedriveActivities>({
   startToCloseTimeout: '10 minutes',
   heartbeatTimeout: '1 minute',
   retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
@@ -39,12 +42,19 @@ export async function queryRedrive(
   let progress = carried;
   setHandler(defineQuery<RedriveProgress>(MESSAGES.status), () => progress);
 
+  /** An operator has cancelled it in Temporal: callers read that in PostgreSQL. */
+  async function cancelled(error: unknown): Promise<never> {
+    if (isCancellation(error) && patched('cancelled-in-postgresql'))
+      await CancellationScope.nonCancellable(() => cancelRedrive(input));
+    throw error;
+  }
+
   for (let pages = 1; ; pages += 1) {
-    const page = await redrivePage(input);
+    const page = await redrivePage(input).catch(cancelled);
     progress = page.progress;
     setCurrentDetails(detailsOf(progress));
     if (progress.state !== 'running') break;
-    if (page.wait !== undefined) await sleep(page.wait.ms, { summary: page.wait.why });
+    if (page.wait !== undefined) await sleep(page.wait.ms, { summary: page.wait.why }).catch(cancelled);
     const suggested = workflowInfo().continueAsNewSuggested;
     if (shouldContinueAsNew({ pages, suggested }, input.pagesPerRun))
       await continueAsNew<typeof queryRedrive>(input, progress);
