@@ -231,3 +231,97 @@ test('pausing one part stops its kinds, keeps where they were, and never stops t
     expect(result.cursors).toEqual({ [stopped]: cursors[stopped] });
   }
 });
+
+test('a slice that takes longer than a round allows still gets its kind on: its end counts in the next round', async () => {
+  const begun: (string | undefined)[] = [];
+  let end: () => void = () => undefined;
+  const slow: Recovery = {
+    name: 'slow',
+    takeUp: async ({ cursor = '0' }) => {
+      begun.push(cursor);
+      await new Promise<void>((resolve) => {
+        end = resolve;
+      });
+      return { ...nothing, found: 1, healed: 1, cursor: String(Number(cursor) + 1) };
+    },
+  };
+  const reconciler = createReconciler({
+    ...{ roundCount, isImporting, recoveries: [slow], logger, kindMs: 20, overtimeMs: 10 },
+  });
+  const first = await reconciler.round(undefined, neverAborted());
+  expect(first.kinds.slow).toMatchObject({ failed: 1 });
+  end();
+  await vi.waitFor(async () => {
+    const second = await reconciler.round(first, neverAborted());
+    expect(second).toMatchObject({ kinds: { slow: { healed: 1, failed: 0 } }, cursors: { slow: '1' } });
+  });
+  expect(begun[0]).toBe('0');
+});
+
+test('a round ends before it is cut off, keeps the cursors, and the next one begins with what it did not reach', async () => {
+  const begun: string[] = [];
+  const recoveries = Array.from(
+    { length: 8 },
+    (_, index): Recovery => ({
+      name: String(index),
+      async takeUp() {
+        begun.push(String(index));
+        await new Promise((resolve) => setTimeout(resolve, 30));
+        return nothing;
+      },
+    }),
+  );
+  const reconciler = createReconciler({ roundCount, isImporting, recoveries, logger, roundMs: 10 });
+  const first = await reconciler.round({ rounds: 0, cursors: { 7: 'there' } }, neverAborted());
+  expect(begun).toEqual(['0', '1', '2', '3']);
+  expect(first).toMatchObject({ isBehind: true, cursors: { 7: 'there' } });
+  await reconciler.round(first, neverAborted());
+  expect(begun.slice(4)).toEqual(['4', '5', '6', '7']);
+});
+
+test('500 items of one account that cannot be healed do not keep those of others waiting', async () => {
+  const stuck = Array.from({ length: 600 }, (_, index) => ({
+    accountId: 'a',
+    id: `a${index}`,
+    since: new Date(0),
+  }));
+  const other = { accountId: 'b', id: 'b', since: new Date(1) };
+  const healed: string[] = [];
+  const recovery = itemRecovery({
+    name: 'items',
+    find: async (limit) => [...stuck, other].slice(0, limit),
+    async heal({ accountId, id }) {
+      if (accountId === 'a') throw new Error('cannot start');
+      healed.push(id);
+      return true;
+    },
+  });
+  const take = () => recovery.takeUp({ limit: 500, signal: neverAborted(), lookAgainBefore: new Date() });
+  expect((await take()).failures).toHaveLength(500);
+  await take();
+  expect(healed).toEqual(['b']);
+  // They were tried once, and are left alone for a while.
+  expect((await take()).failures).toHaveLength(0);
+});
+
+test('accounts take turns, and what fails because Temporal is away is not postponed', async () => {
+  const items = ['a1', 'a2', 'a3', 'b1', 'c1', 'b2'].map((id) => ({
+    accountId: id.slice(0, 1),
+    id,
+    since: new Date(0),
+  }));
+  const tried: string[] = [];
+  const recovery = itemRecovery({
+    name: 'items',
+    find: async () => items,
+    async heal({ id }) {
+      tried.push(id);
+      throw Object.assign(new Error('14 UNAVAILABLE'), { code: 14 });
+    },
+  });
+  const round = { limit: 500, signal: neverAborted(), lookAgainBefore: new Date() };
+  await recovery.takeUp(round);
+  expect(tried).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3']);
+  await recovery.takeUp(round);
+  expect(tried).toHaveLength(12);
+});

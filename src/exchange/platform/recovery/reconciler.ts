@@ -18,6 +18,8 @@ const BATCH = 500;
 const KINDS_AT_ONCE = 4;
 /** Time for one kind in a round; what remains is left to the next round. */
 const KIND_MS = 20_000;
+/** A round begins no kind after this time: the workflow allows 4 minutes, and a kind takes up to 25 s. */
+const ROUND_MS = 3 * 60_000;
 /** A kind that ignores the end of its time for this long no longer delays the round. */
 const OVERTIME_MS = 5_000;
 
@@ -36,13 +38,19 @@ export function createReconciler(deps: {
   metrics?: ReconcileMetrics;
   kindMs?: number;
   overtimeMs?: number;
+  roundMs?: number;
 }): Reconciler {
   const { roundCount, isImporting, logger, metrics, kindMs = KIND_MS, overtimeMs = OVERTIME_MS } = deps;
+  const { roundMs = ROUND_MS } = deps;
   const recoveries = deps.recoveries.map((recovery) =>
     recovery.canWait === true ? givingWay(recovery, isImporting) : recovery,
   );
   /** Kinds that still work, perhaps since an earlier round. */
   const atWork = new Set<string>();
+  /** What kinds have done that ended after their round, with the cursor at which they began. */
+  const endedLate = new Map<string, { from: string | undefined; taken: TakenUp }>();
+  /** The kind with which the next round begins: the first that the last one did not reach. */
+  let next = 0;
 
   async function takeUp(
     recovery: Recovery,
@@ -56,6 +64,9 @@ export function createReconciler(deps: {
       failures: [error],
       cursor: place.cursor,
     });
+    const late = endedLate.get(name);
+    endedLate.delete(name);
+    if (late !== undefined && late.from === place.cursor) return late.taken;
     if (atWork.has(name)) return failed(new Error('the previous round of this kind has not ended'));
     atWork.add(name);
     // Aborted when the kind has ended, so that it leaves no listener on the signal of the whole round.
@@ -66,15 +77,19 @@ export function createReconciler(deps: {
       .catch(failed)
       .finally(() => atWork.delete(name));
     const overtime = new AbortController();
-    const late = new Promise<TakenUp>((resolve) => {
+    const tooLate = new Promise<TakenUp>((resolve) => {
       signal.addEventListener('abort', () => {
         delay(overtimeMs, undefined, { signal: overtime.signal }).then(
-          () => resolve(failed(new Error(`did not end within ${Math.round(kindMs / 1000)} s`))),
+          () => {
+            // It goes on. What it has done by its end counts in the next round, so that a slow slice does not stop its kind for good.
+            void work.then((taken) => endedLate.set(name, { from: place.cursor, taken }));
+            resolve(failed(new Error(`did not end within ${Math.round(kindMs / 1000)} s`)));
+          },
           () => undefined,
         );
       });
     });
-    return Promise.race([work, late]).finally(() => {
+    return Promise.race([work, tooLate]).finally(() => {
       overtime.abort();
       ended.abort();
     });
@@ -103,17 +118,30 @@ export function createReconciler(deps: {
         );
       const result: Reconciled = { rounds, kinds: {}, cursors: {}, suspicion, isBehind: false };
       const paused = new Set<ReconcilePart>();
+      const keepCursor = (name: string) => {
+        const cursor = cursors[name];
+        if (cursor !== undefined) result.cursors[name] = cursor;
+      };
       // All runners take their kinds from the same iterator.
-      const queue = recoveries.values();
+      const queue = [...recoveries.slice(next), ...recoveries.slice(0, next)].values();
+      const endsAt = performance.now() + roundMs;
+      next = 0;
       const runner = async () => {
         for (const recovery of queue) {
           if (signal.aborted) return;
+          // A round that is cut off from outside loses all that it has done, so it ends by itself; the others come next.
+          if (performance.now() >= endsAt) {
+            next ||= recoveries.indexOf(recovery);
+            result.isBehind = true;
+            keepCursor(recovery.name);
+            continue;
+          }
           const { name } = recovery;
           const part = recovery.deletes === true ? 'deleting' : 'healing';
           // Read before each kind, so that a pause does not wait for the end of a long round.
           if (await roundCount.isPaused(part)) {
             paused.add(part);
-            if (cursors[name] !== undefined) result.cursors[name] = cursors[name];
+            keepCursor(name);
             continue;
           }
           const taken = await takeUp(recovery, { ...begun, cursor: cursors[name] }, signal);

@@ -1,3 +1,5 @@
+import { inTurns, Postponed } from './postponed.ts';
+
 /** Completes committed work of one kind that a crash or an outage left unfinished. The workflow `reconcileLoop` runs all of them. */
 export interface Recovery {
   /** The kind of work, in the log and as the label of the metrics, such as `bulk creates`. */
@@ -47,7 +49,7 @@ interface Dated {
 }
 
 /** Creates a recovery that finds unfinished items and heals each by itself. */
-export function itemRecovery<Item extends Dated>(of: {
+export function itemRecovery<Item extends Dated & { accountId?: string }>(of: {
   name: string;
   /** Maximum number of items per round, if lower than the usual one. */
   limit?: number;
@@ -58,13 +60,17 @@ export function itemRecovery<Item extends Dated>(of: {
   /** Returns false if the item turned out to be in order. */
   heal(item: Item, signal: AbortSignal): Promise<boolean>;
 }): Recovery {
+  const postponed = new Postponed<Item>();
   return {
     name: of.name,
     async takeUp({ limit: usual, signal, lookAgainBefore }) {
       const limit = Math.min(usual, of.limit ?? usual);
-      const items = await of.find(limit, lookAgainBefore);
-      const taken = await healEach(items, { ...of, signal });
-      const isFull = items.length === limit || taken.looked < items.length;
+      // Items that cannot be healed are found again and again, and must not fill the places of others.
+      const beyond = postponed.size;
+      const found = await of.find(limit + beyond, lookAgainBefore);
+      const items = inTurns(postponed.without(found).slice(0, limit));
+      const taken = await healEach(items, { ...of, signal, heal: postponed.noting(of.heal) });
+      const isFull = found.length === limit + beyond || taken.looked < items.length;
       return { ...taken, isBehind: isFull && taken.failures.length < taken.looked };
     },
   };
