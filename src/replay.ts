@@ -17,7 +17,7 @@ process.exitCode = await runTool('replay', process.argv.slice(2), (program, with
   withCommonOptions(program)
     .description('Replays open runs with the workflow code of this build, and reports which would get stuck.')
     .option('--open', 'the open runs of our task queues')
-    .option('--per-type <n>', 'at most this many runs of each workflow type, the newest first', positive)
+    .option('--per-type <n>', 'at most this many runs of each workflow type, the oldest', positive)
     .action(async (options: { open?: boolean; perType?: number; dataDir?: string; json?: boolean }) => {
       if (options.open !== true) throw new ToolError('Say what to replay: npm run replay -- --open');
       const workflowBundle = await loadWorkflowBundle();

@@ -14,7 +14,7 @@ export interface ReplayedType {
 }
 
 export interface ReplayOpenOptions extends Pick<ReplayWorkerOptions, 'workflowBundle' | 'dataConverter'> {
-  /** How many open runs of each workflow type are replayed at most, the most recently started first. */
+  /** How many open runs of each workflow type are replayed at most, the oldest: they have the most code behind them. */
   perTypeMax?: number | undefined;
   /** Leaves out runs that are pinned to a build. */
   unpinnedOnly?: boolean;
@@ -40,18 +40,25 @@ export async function replayOpenRuns(
   let current: ReplayedType | undefined;
 
   async function* histories(): AsyncGenerator<HistoryAndWorkflowId> {
+    const oldest = new Map<ReplayedType, { workflowId: string; runId: string }[]>();
+    // Temporal lists the newest first.
     for await (const { type: workflowType, workflowId, runId } of client.workflow.list({ query })) {
       const row = types.get(workflowType) ?? { workflowType, replayed: 0, left: 0, failures: [] };
       types.set(workflowType, row);
-      if (row.replayed + row.failures.length >= perTypeMax) {
-        row.left += 1;
-        continue;
-      }
-      const history = await openHistory(client, workflowId, runId);
-      if (history === undefined) continue;
-      current = row;
-      yield { workflowId, history };
+      const runs = oldest.get(row) ?? [];
+      oldest.set(row, runs);
+      runs.push({ workflowId, runId });
+      if (runs.length <= perTypeMax) continue;
+      runs.shift();
+      row.left += 1;
     }
+    for (const [row, runs] of oldest)
+      for (const { workflowId, runId } of runs) {
+        const history = await openHistory(client, workflowId, runId);
+        if (history === undefined) continue;
+        current = row;
+        yield { workflowId, history };
+      }
   }
 
   for await (const { workflowId, runId, error } of Worker.runReplayHistories(options, histories())) {

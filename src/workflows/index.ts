@@ -1,10 +1,11 @@
-import { setWorkflowOptions, workflowInfo } from '@temporalio/workflow';
+import { setWorkflowOptions } from '@temporalio/workflow';
 import { bulkPatientCreate } from './exchange/bulk-patient-create/workflow.ts';
 import { consolidatedQuery } from './exchange/consolidated-query/workflow.ts';
 import { messageTransmission } from './exchange/message-transmission/workflow.ts';
 import { networkQuery } from './exchange/network-query/workflow.ts';
 import { queryRedrive } from './exchange/query-redrive/workflow.ts';
 import { querySweep } from './exchange/query-sweep/workflow.ts';
+import { isVersioned } from './shared/current-build.ts';
 
 /** Every function exported here is a workflow type. Its name must match `WORKFLOW_TYPES` in contract/temporal.ts. */
 export { bulkExport } from './exchange/bulk-export/workflow.ts';
@@ -24,8 +25,9 @@ export { cohortMonitoring } from './orchestrator/cohort-monitoring/workflow.ts';
 export { patientOnboarding } from './orchestrator/patient-onboarding/workflow.ts';
 
 /**
- * With Worker Versioning, a run of these types ends with the build that it began with; they end within days. The others go
- * on with the current build, so their changes need `patched`. Decision 71.
+ * With Worker Versioning, a run of these types stays with the build that it began with, until it ends or continues as new:
+ * long ones do that soon after another build has become current (shared/current-build.ts). The others go on with the current
+ * build, so their changes need `patched`. Decision 71.
  */
 for (const workflow of [
   networkQuery,
@@ -39,8 +41,3 @@ for (const workflow of [
     () => (isVersioned() ? { versioningBehavior: 'PINNED' } : {}),
     workflow,
   );
-
-/** Temporal refuses what a worker without versioning completes for a pinned run. */
-function isVersioned(): boolean {
-  return (workflowInfo().currentDeploymentVersion?.deploymentName ?? '') !== '';
-}

@@ -1,7 +1,11 @@
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
+import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { queryRedriveWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
 import { makeCurrent, ramp, rollBack, status } from '../../src/deployment/build-commands.ts';
+import { failOpenAttempts } from '../../src/exchange/network-query/endings.ts';
+import { insertRedrive } from '../../src/exchange/query-redrive/redrive-store.ts';
 import { pollingBuilds, readBuilds } from '../../src/temporal/builds.ts';
 import { loadWorkflowBundle } from '../../src/temporal/workflow-bundle.ts';
 import { settleRouting, type Versioning } from '../../src/worker/routing.ts';
@@ -105,6 +109,36 @@ test('a ramp sends a share to the new build, and ends without leaving anything t
   await rollBack(exchange.temporal);
   expect(await readBuilds(exchange.temporal)).not.toHaveProperty('ramping');
   await completes(ramped);
+});
+
+test('a pinned redrive goes on with the build that has become current, where it was', {
+  timeout: 300_000,
+}, async () => {
+  // Two retries a minute: the redrive of five takes some minutes.
+  const { accountId } = await exchange.addAccount({ limits: { networkQueriesPerMinute: 3 } });
+  for (let count = 0; count < 5; count += 1) {
+    const requestId = await exchange.addQuery(accountId, await exchange.addPatient(accountId), ['lab']);
+    await exchange.store.asAccount(accountId, (tx) => failOpenAttempts(tx, { requestId, run: 0 }, 'away'));
+  }
+  const redriveId = uuidv7();
+  const filter = { source: 'lab' as const, failedFrom: new Date(0), failedTo: new Date(), reason: null };
+  await exchange.store.asAccount(accountId, (tx) =>
+    insertRedrive(tx, { ...filter, id: redriveId, actor: 'key:test', queries: 5 }),
+  );
+  const redrive = await exchange.temporal.workflow.start(WORKFLOW_TYPES.queryRedrive, {
+    taskQueue: TASK_QUEUES.exchange,
+    workflowId: queryRedriveWorkflowId(redriveId),
+    args: [{ accountId, redriveId, pagesPerRun: 200 }],
+  });
+  const latest = async () =>
+    (await exchange.temporal.workflow.getHandle(redrive.workflowId).describe()).raw.workflowExecutionInfo;
+  const build = async () => (await latest())?.versioningInfo?.deploymentVersion?.buildId;
+  await eventually(async () => (await build()) === 'one');
+  await becomesCurrent('two');
+  await expect.poll(build, { timeout: 200_000, interval: 2_000 }).toBe('two');
+  expect((await latest())?.execution?.runId).not.toBe(redrive.firstExecutionRunId);
+  await redrive.terminate();
+  await becomesCurrent('one');
 });
 
 test('where all workers are replaced together, what was pinned to the earlier build goes on with the new one', async () => {

@@ -1,4 +1,5 @@
 import { allHandlersFinished, condition, workflowInfo } from '@temporalio/workflow';
+import { hasNewerBuild } from './current-build.ts';
 import type { Gate } from './gate.ts';
 import { pauseAfter, shouldContinueAsNew, type Use } from './pacing.ts';
 
@@ -31,7 +32,8 @@ export async function workInPages({ gate, pagesPerRun, nextPage, continueAsNew }
     if (wait !== undefined && wait.ms > paceMs) await gate.wait(wait.ms, wait.why);
     else await gate.wait(paceMs, 'Keep within the budget per minute');
     if (gate.isStopped) return;
-    if (shouldContinueAsNew({ pages, suggested: workflowInfo().continueAsNewSuggested }, pagesPerRun)) {
+    const suggested = workflowInfo().continueAsNewSuggested || hasNewerBuild();
+    if (shouldContinueAsNew({ pages, suggested }, pagesPerRun)) {
       await condition(allHandlersFinished);
       if (!gate.isStopped) await continueAsNew();
     }

@@ -5,10 +5,12 @@ import type {
   SourceWait,
 } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
+import { hasNewerBuild } from '../../shared/current-build.ts';
 import type { QueryProgress } from './progress.ts';
 
 /**
- * Lets a query continue as new when its history has become long, for example by a source that calls back thousands of times.
+ * Lets a query continue as new when its history has become long, for example by a source that calls back thousands of times,
+ * or when another build has become current.
  * That must not interrupt a step, so each branch parks where it would wait next, and the workflow continues when all have.
  */
 export class Continuation {
@@ -28,7 +30,7 @@ export class Continuation {
     const { historyEventsMax } = this.input;
     if (historyEventsMax === undefined) return false;
     const { historyLength, continueAsNewSuggested } = workflowInfo();
-    return continueAsNewSuggested || historyLength >= historyEventsMax;
+    return continueAsNewSuggested || historyLength >= historyEventsMax || hasNewerBuild();
   }
 
   /** The wait that the branch of a source goes on with, once. */

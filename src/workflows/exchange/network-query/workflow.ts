@@ -1,7 +1,6 @@
 import {
   CancellationScope,
   CancelledFailure,
-  continueAsNew,
   defineQuery,
   defineSignal,
   defineUpdate,
@@ -19,6 +18,7 @@ import {
 } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
+import { continueWithCurrentBuild } from '../../shared/current-build.ts';
 import { rejected } from '../../shared/rejected.ts';
 import { Continuation } from './continuation.ts';
 import { hasEnded, QueryProgress } from './progress.ts';
@@ -58,7 +58,8 @@ export async function networkQuery(
   setHandler(defineUpdate<void, []>(MESSAGES.cancelQuery), () => sources.endAll('Cancelled on request'));
 
   sources.start();
-  if (!(await sources.allEnded())) await continueAsNew<typeof networkQuery>(...continuation.next(progress));
+  if (!(await sources.allEnded()))
+    await continueWithCurrentBuild<typeof networkQuery>(...continuation.next(progress));
 
   const result = progress.snapshot();
   upsertSearchAttributes([{ key: searchAttribute.queryStatus, value: result.status }]);

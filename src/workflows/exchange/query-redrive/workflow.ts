@@ -1,6 +1,5 @@
 import {
   CancellationScope,
-  continueAsNew,
   defineQuery,
   isCancellation,
   patched,
@@ -18,6 +17,7 @@ import {
   type RedriveProgress,
 } from '../../../contract/query-redrive-workflow.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
+import { continueWithCurrentBuild, hasNewerBuild } from '../../shared/current-build.ts';
 import { shouldContinueAsNew } from '../../shared/pacing.ts';
 
 /** Retried until they succeed: PostgreSQL may be down for a while. */
@@ -55,9 +55,9 @@ export async function queryRedrive(
     setCurrentDetails(detailsOf(progress));
     if (progress.state !== 'running') break;
     if (page.wait !== undefined) await sleep(page.wait.ms, { summary: page.wait.why }).catch(cancelled);
-    const suggested = workflowInfo().continueAsNewSuggested;
+    const suggested = workflowInfo().continueAsNewSuggested || hasNewerBuild();
     if (shouldContinueAsNew({ pages, suggested }, input.pagesPerRun))
-      await continueAsNew<typeof queryRedrive>(input, progress);
+      await continueWithCurrentBuild<typeof queryRedrive>(input, progress);
   }
   upsertSearchAttributes([{ key: searchAttribute.queryStatus, value: progress.state }]);
   return progress;

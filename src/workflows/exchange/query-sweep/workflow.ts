@@ -3,7 +3,6 @@ import {
   CancellationScope,
   CancelledFailure,
   condition,
-  continueAsNew,
   defineQuery,
   defineUpdate,
   isCancellation,
@@ -16,6 +15,7 @@ import {
   type QuerySweepProgress,
 } from '../../../contract/bulk-create-workflow.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
+import { continueWithCurrentBuild } from '../../shared/current-build.ts';
 import { Gate } from '../../shared/gate.ts';
 import { rejected } from '../../shared/rejected.ts';
 import { UNSTATED } from '../../shared/unstated.ts';
@@ -62,7 +62,7 @@ export async function querySweep(
       gate,
       pagesPerRun: pace.pagesPerRun,
       nextPage: () => sweep.nextPage(),
-      continueAsNew: () => continueAsNew<typeof querySweep>(input, sweep.progress),
+      continueAsNew: () => continueWithCurrentBuild<typeof querySweep>(input, sweep.progress),
     });
     await condition(allHandlersFinished);
   } catch (error) {
