@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { EXIT_USAGE } from '../src/lib/process.ts';
 import { actionsCommand } from './actions/command.ts';
 import { bulkCommand, bulkEngineCommand } from './bulk/command.ts';
+import { ccdaCommand } from './ccda/command.ts';
 import { documentsCommand } from './documents/command.ts';
 import { exportCommand } from './export/command.ts';
 import { gatewayCommand } from './gateway/command.ts';
@@ -21,6 +22,7 @@ const program = new Command('npm run bench --').description(
 program.addCommand(queryCommand, { isDefault: true });
 program.addCommand(bulkCommand);
 program.addCommand(bulkEngineCommand);
+program.addCommand(ccdaCommand);
 program.addCommand(growthCommand);
 program.addCommand(interactiveCommand);
 program.addCommand(mergeCommand);

@@ -24,7 +24,7 @@ export const mergeCommand = new Command('merge')
         `merged: ${Math.round(of((round) => (round.deliveries / round.mergeMs) * 1000))} a second, ${of((round) => round.mergeMs / round.floorMs).toFixed(2)} of the floor's time (read, to text and back)`,
         `merged again with nothing new: ${Math.round(of((round) => round.againMs))} ms`,
         `as a Bundle with Provenance: ${of((round) => round.bundleMs / round.floorMs).toFixed(2)} of the floor's time`,
-        `C-CDA: ${median(result.ccda.map(({ oursMs }) => oursMs)).toFixed(0)} ms a document, ${median(result.ccda.map(({ oursMs, bareMs }) => oursMs / bareMs)).toFixed(2)} of the bare library's`,
+        `C-CDA: ${median(result.ccda.map(({ ms }) => ms)).toFixed(0)} ms a document`,
         `peak memory of the process: ${Math.round(result.peakMemoryBytes / 2 ** 20)} MiB`,
         '',
       ].join('\n'),

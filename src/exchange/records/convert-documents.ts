@@ -273,12 +273,15 @@ function asCollected(resource: Json): CollectedResource {
 function unconvertedParts({
   skippedSections,
   leftOutEntries,
+  leftOutTemplates,
 }: CcdaOutcome & { kind: 'converted' }): string | undefined {
   const parts = [
     skippedSections === 0 ? [] : `${skippedSections} of its sections`,
     leftOutEntries === 0 ? [] : `${leftOutEntries} of its entries`,
   ].flat();
-  return parts.length === 0 ? undefined : `${parts.join(' and ')} could not be converted`;
+  const templates = Object.entries(leftOutTemplates).map(([template, number]) => `${template}: ${number}`);
+  const which = templates.length === 0 ? '' : ` (entries by template: ${templates.join(', ')})`;
+  return parts.length === 0 ? undefined : `${parts.join(' and ')} could not be converted${which}`;
 }
 
 async function noteConverted(

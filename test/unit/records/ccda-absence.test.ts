@@ -96,7 +96,7 @@ describe('what a C-CDA document says is not so', () => {
       { resourceType: 'MedicationRequest', doNotPerform: true },
     ]);
     expect(convert('medications', drug(aspirin, 'negationInd="false"'))).toMatchObject([
-      { resourceType: 'MedicationRequest', status: 'active' },
+      { resourceType: 'MedicationStatement', status: 'active' },
     ]);
   });
 
@@ -167,11 +167,12 @@ describe('a section of a C-CDA document without entries', () => {
     expect(
       statements(convert('allergies', '<text><list><item>No known allergies.</item></list></text>')),
     ).toEqual(['No known allergies']);
-    // The parser would make "There are known allergies" of it.
     const mixed = '<text>There are <content styleCode="Bold">no</content> known allergies</text>';
-    expect(emptyReason(convert('allergies', mixed)).text).toBe(
-      'The section has free text only; see the document',
-    );
+    expect(emptyReason(convert('allergies', mixed)).text).toBe('There are no known allergies');
+    const long = `<text>${'The patient reports many things. '.repeat(20)}</text>`;
+    const [list, ...texts] = convert('allergies', long);
+    expect(emptyReason([list ?? {}]).text).toBe('The section has free text only; see the document');
+    expect(texts).toMatchObject([{ resourceType: 'DocumentReference', description: 'allergies' }]);
   });
 
   test('is one, too, when its entries are null', () => {
@@ -192,8 +193,8 @@ test('an allergy whose substance has a name and no code keeps it, and is not one
     'allergies',
     allergy('416098002', '<code nullFlavor="UNK"/><name>Penicillin</name>', ''),
   );
-  expect(named).toMatchObject({ code: { text: 'Penicillin' } });
-  expect(named).not.toHaveProperty('category');
+  // By its own kind, 416098002: an allergy to a drug.
+  expect(named).toMatchObject({ code: { text: 'Penicillin' }, category: ['medication'] });
   expect(convert('allergies', allergy('91936005', '<code nullFlavor="UNK"/>', ''))).toMatchObject([
     { code: { text: 'Type' } },
   ]);

@@ -132,7 +132,7 @@ describe('what a C-CDA document plans', () => {
     },
   );
 
-  test('is a planned encounter, a care plan that is not completed, a planned medication, a goal', () => {
+  test('is a planned encounter, a request, a planned medication, a goal', () => {
     const { resources } = convert(
       'plan',
       done('encounter', 'active', 'INT'),
@@ -142,7 +142,7 @@ describe('what a C-CDA document plans', () => {
     );
     expect(resources.map(({ resourceType, status, intent }) => [resourceType, status, intent])).toEqual([
       ['Encounter', 'planned', undefined],
-      ['CarePlan', 'active', 'plan'],
+      ['ServiceRequest', 'active', 'plan'],
       ['MedicationRequest', 'active', 'plan'],
       ['Goal', undefined, undefined],
     ]);
@@ -157,8 +157,8 @@ describe('what a C-CDA document plans', () => {
 
   test('is no immunization that was given', () => {
     expect(convert('immunizations', drug('active', 'INT'))).toMatchObject({
-      resources: [],
-      leftOutEntries: 1,
+      resources: [{ resourceType: 'MedicationRequest', intent: 'order' }],
+      leftOutEntries: 0,
     });
   });
 });
@@ -247,23 +247,45 @@ describe('the status that a C-CDA document states', () => {
     ]);
   });
 
-  test('of the reason for an encounter is not that of an active problem', () => {
-    const visit = (time: string) =>
-      `<encounter classCode="ENC" moodCode="EVN"><templateId root="${TEMPLATE}4.49"/><id root="1.2.3" extension="n"/>
-       <code code="99213" codeSystem="2.16.840.1.113883.6.12" displayName="Office visit"/><effectiveTime value="20120101"/>
-       <entryRelationship typeCode="RSON"><observation classCode="OBS" moodCode="EVN"><templateId root="${TEMPLATE}4.19"/>
-       <id root="1.2.3" extension="i"/>${time}${MI}</observation></entryRelationship></encounter>`;
-    const [open, encounter] = convert('encounters', visit('')).resources;
+  const visit = (part: string) =>
+    `<encounter classCode="ENC" moodCode="EVN"><templateId root="${TEMPLATE}4.49"/><id root="1.2.3" extension="n"/>
+     <code code="99213" codeSystem="2.16.840.1.113883.6.12" displayName="Office visit"/><effectiveTime value="20120101"/>${part}</encounter>`;
+  const finding = (time: string) =>
+    `<observation classCode="OBS" moodCode="EVN"><templateId root="${TEMPLATE}4.19"/><id root="1.2.3" extension="i"/>${time}${MI}</observation>`;
+
+  test('of the diagnosis of an encounter is not that of an active problem', () => {
+    const diagnosed = (time: string) =>
+      visit(`<entryRelationship typeCode="COMP"><act classCode="ACT" moodCode="EVN"><templateId root="${TEMPLATE}4.80"/>
+        <code code="29308-4" ${LOINC}/><statusCode code="active"/><entryRelationship typeCode="SUBJ">${finding(time)}</entryRelationship></act></entryRelationship>`);
+    const [open, encounter] = convert('encounters', diagnosed('')).resources;
     expect(codesIn(open?.category)).toEqual(['encounter-diagnosis']);
     expect(open).not.toHaveProperty('clinicalStatus');
-    expect(encounter).toMatchObject({ period: { start: '2012-01-01' } });
+    expect(encounter).toMatchObject({
+      period: { start: '2012-01-01' },
+      status: 'finished',
+      class: { code: 'AMB' },
+      diagnosis: [{ condition: { reference: 'Condition/ccda.u.1' } }],
+    });
     expect(JSON.stringify(encounter)).not.toContain('Admission');
-    const [over] = convert(
-      'encounters',
-      visit('<effectiveTime><high value="20120110"/></effectiveTime>'),
-    ).resources;
+    const ended = diagnosed('<effectiveTime><high value="20120110"/></effectiveTime>');
+    const [over] = convert('encounters', ended).resources;
     expect(over).toMatchObject({ abatementDateTime: '2012-01-10' });
     expect(codesIn(over?.clinicalStatus)).toEqual(['resolved']);
+  });
+
+  test('of the reason for an encounter is the problem of the document that it names, otherwise only a reason', () => {
+    const reason = visit(`<entryRelationship typeCode="RSON">${finding('')}</entryRelationship>`);
+    expect(convert('encounters', reason).resources).toMatchObject([
+      { resourceType: 'Encounter', reasonCode: [{ text: 'Myocardial infarction' }] },
+    ]);
+    const listed = problem('active').replace('extension="d"', 'extension="i"');
+    const sections = (['encounters', 'problems'] as const).map((place) =>
+      section(PLACES[place][0], PLACES[place][1], `<entry>${place === 'problems' ? listed : reason}</entry>`),
+    );
+    expect(convertedSections(...sections).resources).toMatchObject([
+      { resourceType: 'Condition' },
+      { resourceType: 'Encounter', reasonReference: [{ reference: 'Condition/ccda.u.1' }] },
+    ]);
   });
 });
 
@@ -287,7 +309,7 @@ describe('what a C-CDA document measured', () => {
     ],
     [
       '<value xsi:type="IVL_PQ"><low value="5" unit="mg" inclusive="false"/></value>',
-      { valueString: '> 5 mg' },
+      { valueQuantity: { comparator: '>', value: 5, unit: 'mg' } },
     ],
     [
       '<value xsi:type="CD" nullFlavor="OTH"><originalText>Gram-positive rods</originalText></value>',
@@ -379,7 +401,11 @@ describe('a C-CDA document', () => {
   test('may give a dose as a range, and the time of an immunization as a period', () => {
     const dose = '<doseQuantity><low value="1" unit="mg"/><high value="2" unit="mg"/></doseQuantity>';
     expect(convert('medications', drug('active', 'EVN', dose)).resources).toMatchObject([
-      { dosageInstruction: [{ text: 'Dose: 1 mg - 2 mg' }] },
+      {
+        dosage: [
+          { doseAndRate: [{ doseRange: { low: { value: 1, code: 'mg' }, high: { value: 2, unit: 'mg' } } }] },
+        ],
+      },
     ]);
     const time = '<effectiveTime><low value="20200101"/></effectiveTime>';
     expect(convert('immunizations', drug('completed', 'EVN', time)).resources).toMatchObject([
@@ -400,7 +426,7 @@ describe('a section of a C-CDA document', () => {
     ['the template is unknown', '1.2.3', MEDICATIONS],
   ])('is read when %s', (_, templates, code) => {
     const { resources, ...rest } = convertedSections(section(templates, code, aspirin));
-    expect(resources).toMatchObject([{ resourceType: 'MedicationRequest' }]);
+    expect(resources).toMatchObject([{ resourceType: 'MedicationStatement' }]);
     expect(rest).toMatchObject({ skippedSections: 0, leftOutEntries: 0 });
   });
 
@@ -413,13 +439,24 @@ describe('a section of a C-CDA document', () => {
     const act = `<entry><act classCode="ACT" moodCode="EVN"><templateId root="${TEMPLATE}4.35"/>
       <entryRelationship typeCode="SUBJ">${drug('active')}</entryRelationship></act></entry>`;
     expect(convertedSections(section(`${TEMPLATE}2.11`, '10183-2', act)).resources).toMatchObject([
-      { resourceType: 'MedicationRequest', status: 'active' },
+      { resourceType: 'MedicationStatement', status: 'active' },
     ]);
   });
 
-  test('that is not read counts its entries; an empty element harms nothing', () => {
+  test('of administered medications says what was given', () => {
     const administered = section(`${TEMPLATE}2.38`, '29549-3', aspirin);
-    expect(convertedSections(administered)).toMatchObject({ resources: [], leftOutEntries: 1 });
+    expect(convertedSections(administered).resources).toMatchObject([
+      { resourceType: 'MedicationAdministration', status: 'in-progress' },
+    ]);
+  });
+
+  test('has no entry that leaves no sign; an empty element harms nothing', () => {
+    const media = `<entry><observationMedia classCode="OBS" moodCode="EVN"><templateId root="${TEMPLATE}4.99"/></observationMedia></entry>`;
+    expect(convertedSections(section(`${TEMPLATE}2.3.1`, '30954-2', media))).toMatchObject({
+      resources: [],
+      leftOutEntries: 1,
+      leftOutTemplates: { '4.99': 1 },
+    });
     const empty = section(
       '',
       '30954-2',

@@ -1,133 +1,135 @@
 import { fc, test } from '@fast-check/vitest';
-import { convertXmlToCcda } from '@medplum/ccda';
 import { describe, expect } from 'vitest';
-import { readPlainXml } from '../../../src/exchange/records/ccda/plain-xml.ts';
-import { LISTS, readCcda } from '../../../src/exchange/records/ccda/read-ccda.ts';
-import { openXml } from '../../../src/exchange/records/ccda/xml-gate.ts';
-import { loadCcda, loadSamplePatients } from '../../../src/simulator/samples.ts';
+import {
+  attribute,
+  type CdaElement,
+  readElements,
+  select,
+} from '../../../src/exchange/records/ccda/element.ts';
+import { narrativeParts, words } from '../../../src/exchange/records/ccda/narrative.ts';
+import { isUcum } from '../../../src/exchange/records/ccda/ucum.ts';
 
-/** As text, so that the order of members counts too. */
-const textOf = (read: unknown): string | undefined => JSON.stringify(read);
-const inDocument = (content: string) => `<ClinicalDocument>${content}</ClinicalDocument>`;
+const name = fc.constantFrom('a', 'b', 'id', 'entry', 'constructor', '__proto__');
+const text = fc.string({ maxLength: 6 }).map((words) => words.replaceAll(/[^ -~]/g, ' '));
+const element = fc.letrec<{ element: CdaElement }>((tie) => ({
+  element: fc.record({
+    name,
+    attributes: fc.dictionary(
+      fc.constantFrom('code', 'root'),
+      text.filter((value) => value.trim() === value && value !== ''),
+      { maxKeys: 2 },
+    ),
+    content: fc.array(
+      fc.oneof(
+        text.filter((value) => value !== ''),
+        tie('element'),
+      ),
+      { maxLength: 3 },
+    ),
+  }),
+})).element;
+const escaped = (words: string) =>
+  words.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+const written = ({ name: own, attributes, content }: CdaElement, prefix = ''): string =>
+  `<${prefix}${own}${Object.entries(attributes)
+    .map(([key, value]) => ` ${key}="${escaped(value)}"`)
+    .join('')}>${content
+    .map((part) => (typeof part === 'string' ? escaped(part) : written(part, prefix)))
+    .join('<!-- c -->')}</${prefix}${own}>`;
+/** Joins texts that follow each other, which the reader may give in one piece. */
+const joined = ({ name: own, attributes, content }: CdaElement): unknown => ({
+  own,
+  attributes: { ...attributes },
+  content: content
+    .map((part) => (typeof part === 'string' ? part : joined(part)))
+    .reduce<unknown[]>((all, part) => {
+      const last = all.at(-1);
+      if (typeof part === 'string' && typeof last === 'string') all[all.length - 1] = last + part;
+      else all.push(part);
+      return all;
+    }, []),
+});
 
-const NAMES = ['id', 'name', 'given', 'component', 'section', 'entry', 'x', 'xsi:type', 'constructor', 'a-b'];
-const name = fc.constantFrom(...NAMES);
-const space = fc.constantFrom('', ' ', '\n', '\t ', '\r\n');
-/** Well-formed text. An equals sign before a line end could begin an attribute, so it may be left to the library. */
-const plainWords = fc.oneof(
-  fc.constantFrom(' a ', 'b&amp;lt;', '&lt;&apos;&quot;', 'c > d', ' e', '&gt;'),
-  fc.string({ maxLength: 8 }).map((text) => text.replaceAll(/[<&\]=]/g, '')),
-);
-const plainText = fc.oneof(plainWords, fc.constantFrom(' e\tf', 'g\r\nh\ri'));
-const anyWords = fc.oneof(
-  plainText,
-  fc.constantFrom('&', '&unknown;', '&#xe4;', '&#39;', '&#x27;', '&#60; &gt;', ']]>', '\u0001', '\ufffe'),
-);
-const attributesWith = (values: fc.Arbitrary<string>) =>
-  fc
-    .uniqueArray(fc.tuple(name, fc.constantFrom('=', ' = '), values, fc.constantFrom('"', "'")), {
-      maxLength: 3,
-      selector: ([own]) => own,
-    })
-    .map((all) =>
-      all
-        .map(
-          ([own, equals, value, quote]) => ` ${own}${equals}${quote}${value.replaceAll(quote, '')}${quote}`,
-        )
-        .join(''),
-    );
-
-/** Nested elements with attributes, text, and some of the given parts. */
-const contentWith = (values: fc.Arbitrary<string>, text: fc.Arbitrary<string>, parts: string[]) =>
-  fc.letrec<{ content: string; element: string }>((tie) => ({
-    content: fc
-      .array(fc.oneof(text, tie('element'), tie('element'), fc.constantFrom(...parts)), { maxLength: 4 })
-      .map((all) => all.join('')),
-    element: fc
-      .tuple(name, attributesWith(values), space, tie('content'))
-      .map(([own, attributes, end, inner]) => `<${own}${attributes}${end}>${inner}</${own}${end}>`),
-  })).content;
-const PLAIN = ['<!-- a <b> -->', '<!---->', '<x/>', '<x a="" />'];
-const plainDocument = fc
-  .tuple(
-    fc.constantFrom('', '<?xml version="1.0"?>\n<!-- b -->'),
-    contentWith(plainWords, plainText, PLAIN),
-    space,
-  )
-  .map(([before, content, after]) => before + inDocument(content) + after);
-
-const ODD = [
-  '<![CDATA[ <c> ]]>',
-  '<?pi x="?>"?>',
-  '<x / >',
-  '<_c/>',
-  '<d.e/>',
-  '<x a=1/>',
-  '<x a="1"b="2"/>',
-  '<x a="1" a="2"/>',
-  '<x>',
-];
-/** A document of which a part may be missing or repeated. */
-const anyDocument = fc
-  .tuple(
-    contentWith(anyWords, anyWords, [...PLAIN, ...ODD]),
-    fc.constantFrom('', '<x/>', '<ClinicalDocument/>'),
-    fc.option(fc.tuple(fc.nat(), fc.nat(9), fc.nat(2))),
-  )
-  .map(([content, after, damage]) => {
-    const whole = inDocument(content) + after;
-    if (damage === null) return whole;
-    const at = damage[0] % whole.length;
-    return (
-      whole.slice(0, at) + whole.slice(at, at + damage[1]).repeat(damage[2]) + whole.slice(at + damage[1])
-    );
-  });
-
-describe('a document that the plain reader accepts', () => {
-  test.prop([plainDocument], { numRuns: 1_000 })(
-    'is what the library makes of it, to the order of its members',
-    (xml) => {
-      expect(textOf(readPlainXml(xml, LISTS)?.ClinicalDocument)).toBe(textOf(convertXmlToCcda(xml)));
+describe('a document', () => {
+  test.prop([element, fc.constantFrom('', 'cda:')])(
+    'is read as it was written, in its order, with or without prefixes',
+    (whole, prefix) => {
+      const [read] = readElements(written(whole, prefix)).content;
+      expect(joined(read as CdaElement)).toEqual(joined(whole));
     },
   );
 
-  test.prop([anyDocument], { numRuns: 1_000 })('is so whatever it looks like', (xml) => {
-    const read = readPlainXml(xml, LISTS);
-    if (read !== undefined) expect(textOf(read.ClinicalDocument)).toBe(textOf(convertXmlToCcda(xml)));
+  test.each([
+    ['CDATA', '<x><![CDATA[a <b>]]></x>', 'a <b>'],
+    ['an unknown entity', '<x>a &deg; b</x>', 'a &deg; b'],
+    ['a processing instruction', '<x>a<?pi?></x>', 'a'],
+  ])('is read although it has %s', (_, xml, expected) => {
+    expect(words(select(readElements(xml), 'x')[0], { parts: [] })).toBe(expected);
   });
 
-  test.each(loadSamplePatients())('is the C-CDA of $key', (sample) => {
-    const opened = openXml(loadCcda(sample));
-    if (opened.kind !== 'xml') throw new Error('not XML');
-    const read = readPlainXml(opened.text, LISTS);
-    expect(textOf(read?.ClinicalDocument)).toBe(textOf(convertXmlToCcda(opened.text)));
+  test.each([
+    ['has no end tag', '<x><y></x>'],
+    ['has an end tag of another element', '<x></y></x>'],
+    ['is cut off', '<x><y>'],
+  ])('is not read when an element %s', (_, xml) => {
+    expect(() => readElements(xml)).toThrow();
   });
+});
 
-  test.each(LISTS)('has a list at %s, even of one', (path) => {
-    const names = path.split('.').filter((part) => part !== '' && part !== 'ClinicalDocument');
-    const xml = inDocument(
-      `<x>${names.map((each) => `<${each}>`).join('')}1${names
-        .reverse()
-        .map((each) => `</${each}>`)
-        .join('')}</x>${names.map((each) => `<${each}/>`).join('')}`,
-    );
-    expect(textOf(readPlainXml(xml, LISTS)?.ClinicalDocument)).toBe(textOf(convertXmlToCcda(xml)));
-  });
+test('a path finds elements by their attributes, codes and templates', () => {
+  const document = readElements(
+    '<e><r typeCode="MFST"><o><templateId root="2.16.840.1.113883.10.20.22.4.9"/><code code="SEV"/></o></r><r typeCode="SUBJ"><o/></r></e>',
+  );
+  const count = (path: string) => select(document, path).length;
+  expect([
+    count('e/r/o'),
+    count('e/r[@typeCode=MFST]/o'),
+    count('e/r/o[code=A|SEV]'),
+    count('e/r/o[template=4.9]'),
+  ]).toEqual([2, 1, 1, 1]);
+  expect(select(document, '.')).toEqual([document]);
+  expect(attribute(select(document, 'e/r')[0], 'typeCode')).toBe('MFST');
+});
+
+test('words of the narrative keep their order and the lines of blocks', () => {
+  const document = readElements(
+    '<s><text><table><tr><td ID="a">No <content>known</content> allergies</td><td>today</td></tr><tr><td/></tr></table></text><v><reference value="#a"/></v><w><reference value="#none"/></w></s>',
+  );
+  const parts = [narrativeParts(document)];
+  const said = (path: string) => words(select(document, path)[0], { parts });
+  expect(said('s/text')).toBe('No known allergies | today');
+  expect(said('s/v')).toBe('No known allergies');
+  expect(said('s/w')).toBeUndefined();
 });
 
 test.each([
-  ['CDATA', '<x><![CDATA[a]]></x>'],
-  ['a processing instruction within', '<x><?pi?></x>'],
-  ['no end tag', '<x>'],
-  ['an end tag of another element', '<x></y>'],
-  ['an attribute without quotation marks', '<x a=1/>'],
-  ['an attribute that is there twice', '<x a="1" a="2"/>'],
-  ['a line end in an attribute', '<x a="1\n2"/>'],
-  ['a character given as a number', '<x>&#xe4;</x>'],
-  ['an unknown entity', '<x>&unknown;</x>'],
-  ['an ampersand by itself', '<x>a & b</x>'],
-])('what is not plain is left to the library: %s', (_, content) => {
-  const xml = inDocument(content);
-  expect(readPlainXml(xml, LISTS)).toBeUndefined();
-  expect(textOf(readCcda(xml))).toBe(textOf(convertXmlToCcda(xml)));
-});
+  'mg/dL',
+  '10*3/uL',
+  '{tbl}',
+  '%',
+  'mm[Hg]',
+  '[in_i]',
+  '/min',
+  'kg/m2',
+  '1',
+  'ug/(kg.min)',
+  '10*6/L',
+  '[pH]',
+  'mol{a}',
+  'Cel',
+  '1/d',
+])('%s is a unit of UCUM', (unit) => expect(isUcum(unit)).toBe(true));
+test.each([
+  'mcg',
+  'TAB',
+  'thou/mcL',
+  'seconds',
+  'mg/',
+  '',
+  'mg dL',
+  '10^3/ul)',
+  'BID',
+  'm^2',
+  'meq/l]',
+  '(mg',
+])('"%s" is none', (unit) => expect(isUcum(unit)).toBe(false));

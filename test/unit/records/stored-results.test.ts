@@ -13,10 +13,10 @@ import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from '../../s
  * every record is merged (or every document converted) again, and put the new hash here.
  */
 const CONVERTED_BY_RULES: Readonly<Record<number, string>> = {
-  5: '3fe4a29d6cbb6dc3f1584044d4f8bf3b',
+  6: '23f2c17b390f798481681a63e168c35f',
 };
 const MERGED_BY_RULES: Readonly<Record<number, string>> = {
-  6: 'cf0c4f33b3dba101f2c5822955a91217',
+  7: '5fe7b5ea21da3908dca15631b9e1c900',
 };
 
 const digest = (results: unknown): string =>

@@ -1,16 +1,22 @@
-import { type Ccda, convertCcdaToFhir } from '@medplum/ccda';
-import { isJson, type Json, objectsOf } from '../rules/json.ts';
-import { documentTime, withStatedOn } from '../rules/stated-on.ts';
-import { asStated } from './as-stated.ts';
-import { dropNarratives, emptySections } from './empty-sections.ts';
-import { takeLeftOut } from './left-out.ts';
-import { type NamedStatements, nameStatements } from './named-statements.ts';
-import { nameByNarrative } from './narrative-names.ts';
-import { dropNullEntries, negated, takeNegated } from './negation.ts';
-import { dayOfDocument, prepareCcda, withoutTimeMarks } from './prepare.ts';
-import { readCcda } from './read-ccda.ts';
-import { prepareSections } from './sections.ts';
-import { tidyResources } from './tidy.ts';
+import type { Json } from '../rules/json.ts';
+import { withStatedOn } from '../rules/stated-on.ts';
+import {
+  attribute,
+  type CdaElement,
+  childOf,
+  childrenOf,
+  readElements,
+  select,
+  templatesOf,
+} from './element.ts';
+import { headerEncounter } from './encounters.ts';
+import { type Reading, readStatement } from './entries.ts';
+import { narrativeParts } from './narrative.ts';
+import { createResult } from './result.ts';
+import { emptySection, entriesOf, isNull, kindOf, sectionsOf, statementsIn } from './sections.ts';
+import { resourceOf, type Scope } from './table.ts';
+import { fhirTime, offsetOf } from './times.ts';
+import { TRANSFORMS } from './transforms.ts';
 import { isClinicalDocument, openXml } from './xml-gate.ts';
 
 export type CcdaConversion =
@@ -22,6 +28,8 @@ export type CcdaConversion =
       skippedSections: number;
       /** Entries of other sections that can be read in the document only. */
       leftOutEntries: number;
+      /** How many of these there are of each template; `none` for those without one. */
+      leftOutTemplates: Readonly<Record<string, number>>;
     }
   | { kind: 'not-cda' }
   /** Binary, or text without markup. */
@@ -37,9 +45,11 @@ export interface CcdaNames {
 }
 
 /**
- * Converts a C-CDA document to FHIR R4 resources. The same bytes always give the same resources. A section that cannot be
- * converted is skipped and counted. Takes about 0.2 s and 40 MB of memory per MB of input, so call it in a thread
- * (`ccda-converter.ts`).
+ * Converts a C-CDA document to FHIR R4 resources by the tables in `templates.json`, which follow HL7's guide C-CDA on FHIR. The same bytes
+ * always give the same resources. A section that cannot be converted is skipped and counted, as is each entry of which nothing
+ * is made. Takes about 0.1 s and 40 MB of memory per MB of input, so call it in a thread (`ccda-converter.ts`).
+ *
+ * @throws when the document is not well-formed
  */
 export function convertCcda(bytes: Uint8Array, names: CcdaNames): CcdaConversion {
   const xml = openXml(bytes);
@@ -48,103 +58,99 @@ export function convertCcda(bytes: Uint8Array, names: CcdaNames): CcdaConversion
     return { kind: isXml ? 'skipped' : 'not-xml', reason: xml.reason };
   }
   if (!isClinicalDocument(xml.text)) return { kind: 'not-cda' };
-  // The parser would accept a truncated document without an error.
   if (!isWhole(xml.text)) return { kind: 'skipped', reason: 'it is truncated' };
-  const ccda = readCcda(withoutPrefix(xml.text));
-  const persons = ccda?.recordTarget?.length ?? 0;
-  if (ccda === undefined || persons !== 1) {
-    return { kind: 'skipped', reason: persons > 1 ? 'it is about several people' : 'it names no patient' };
+  const document = childOf(readElements(xml.text), 'ClinicalDocument');
+  const persons = childrenOf(document, 'recordTarget');
+  const [role] = document === undefined ? [] : select(document, 'recordTarget/patientRole');
+  if (document === undefined || persons.length !== 1 || role === undefined) {
+    return {
+      kind: 'skipped',
+      reason: persons.length > 1 ? 'it is about several people' : 'it names no patient',
+    };
   }
-  const document = ccda as unknown as Json;
-  const day = dayOfDocument(document);
-  const at = documentTime(objectsOf(document.effectiveTime)[0]?.['@_value']);
-  prepareSections(document);
-  const empty = emptySections(document, day);
-  nameByNarrative(document);
-  dropNarratives(document);
-  prepareCcda(ccda);
-  dropNullEntries(document);
-  const { leftOut, relatives } = takeLeftOut(document);
-  const statements = nameStatements(document);
-  const denied = NEGATION.test(xml.text) ? convertNegated(document, statements, day) : NOTHING_DENIED;
-  const { bundle, skippedSections } = convertSections(ccda, statements, day);
-  const header = bundle.find(({ resourceType }) => resourceType === 'Patient');
-  if (header === undefined) return { kind: 'skipped', reason: 'it names no patient' };
-  // The converter gives it a random id.
-  const { id: _id, ...patient } = header;
+  return convert(document, role, names);
+}
+
+function convert(document: CdaElement, role: CdaElement, names: CcdaNames): CcdaConversion {
+  const result = createResult(names.unit);
+  const stated = attribute(childOf(document, 'effectiveTime'), 'value');
+  const at = fhirTime(stated, undefined)?.value;
+  const all = narrativeParts(document);
+  const base: Scope = {
+    day: fhirTime(stated, undefined)?.value,
+    offset: offsetOf(stated),
+    section: undefined,
+    parts: [all],
+    patient: { reference: `Patient/${names.patientId}` },
+    transforms: TRANSFORMS,
+    add: result.add,
+    named: new Map(),
+  };
+  const header = patientOf(role, base);
+  // The organization around the header's patient says nothing of the person.
+  result.reset();
+  let skippedSections = 0;
+  const leftOut: Record<string, number> = {};
+  const count = (node: CdaElement): void => {
+    const [template = 'none'] = templatesOf(node).filter((root) => /^[\d.]{3,}$/.test(root));
+    leftOut[template] = (leftOut[template] ?? 0) + 1;
+  };
+  for (const section of inOrder(sectionsOf(document))) {
+    const scope = {
+      ...base,
+      section: kindOf(section),
+      parts: [narrativeParts(childOf(section, 'text')), all],
+    };
+    const mark = result.mark();
+    const before = { ...leftOut };
+    try {
+      readSection(section, scope, count);
+    } catch (error) {
+      if (error instanceof RangeError) throw error;
+      result.backTo(mark);
+      for (const template of Object.keys(leftOut)) leftOut[template] = before[template] ?? 0;
+      skippedSections += 1;
+    }
+  }
+  const visit = headerEncounter(document, base);
+  if (visit !== undefined) result.add(visit);
   return {
     kind: 'converted',
-    patient,
-    resources: tidyResources(
-      [...bundle, ...relatives, ...denied.resources, ...empty],
-      names.unit,
-      names.patientId,
-    ).map((resource) => withStatedOn(resource, at)),
-    skippedSections: skippedSections + denied.skippedSections,
-    leftOutEntries: leftOut + denied.leftOut,
+    patient: header,
+    resources: result.resources().map((resource) => withStatedOn(resource, at)),
+    skippedSections,
+    leftOutEntries: Object.values(leftOut).reduce((sum, number) => sum + number, 0),
+    leftOutTemplates: leftOut,
   };
 }
 
-const NEGATION = /negationInd\s*=\s*["'](?:true|1)["']/;
-const NOTHING_DENIED = { resources: [] as Json[], skippedSections: 0, leftOut: 0 };
+/** Encounters last: they refer to problems of other sections. */
+const inOrder = (sections: readonly CdaElement[]): CdaElement[] => [
+  ...sections.filter((section) => kindOf(section) !== 'encounters'),
+  ...sections.filter((section) => kindOf(section) === 'encounters'),
+];
 
-/** Removes the negated entries from the document and converts them separately. */
-function convertNegated(
-  document: Json,
-  statements: NamedStatements,
-  day: string | undefined,
-): typeof NOTHING_DENIED {
-  const { denied, leftOut } = takeNegated(document);
-  const { bundle, skippedSections } = convertSections(denied as unknown as Ccda, statements, day);
-  const resources = bundle.map((resource) => negated(resource, day)).filter(isJson);
-  return { resources, skippedSections, leftOut };
+function readSection(section: CdaElement, scope: Scope, leftOut: Reading['leftOut']): void {
+  const entries = entriesOf(section);
+  const read = entries.filter((entry) => !isNull(entry));
+  if (read.length === 0) {
+    const empty = emptySection(section, scope);
+    if (empty !== undefined) scope.add(empty.list);
+    // A null flavor of the section says that its words are no information.
+    const isSaid = empty?.isQuoted === true || attribute(section, 'nullFlavor') !== undefined;
+    const text = isSaid ? undefined : resourceOf('DocumentReference', section, scope);
+    if (text !== undefined) scope.add(text);
+    else if (empty === undefined) for (const entry of entries) statementsIn(entry).forEach(leftOut);
+  }
+  for (const entry of read)
+    for (const statement of statementsIn(entry)) readStatement(statement, { scope, leftOut });
+  if (read.length > 0) for (const entry of entries) if (isNull(entry)) statementsIn(entry).forEach(leftOut);
+}
+
+function patientOf(role: CdaElement, scope: Scope): Json {
+  const { deceasedBoolean, ...made } = resourceOf('Patient', role, scope) ?? {};
+  return made.deceasedDateTime === undefined ? { ...made, deceasedBoolean } : made;
 }
 
 const isWhole = (xml: string): boolean =>
   /<\/(?:[A-Za-z][\w.-]*:)?ClinicalDocument\s*>/.test(xml.trimEnd().slice(-2_000));
-
-/** Converts the whole document at once; if that fails, section by section. */
-function convertSections(
-  ccda: Ccda,
-  statements: NamedStatements,
-  day: string | undefined,
-): { bundle: Json[]; skippedSections: number } {
-  try {
-    return { bundle: resourcesOf(ccda, statements, day), skippedSections: 0 };
-  } catch {
-    const sections = ccda.component?.structuredBody?.component ?? [];
-    let skippedSections = 0;
-    const bundle: Json[] = resourcesOf({ ...ccda, component: undefined } as unknown as Ccda, statements, day);
-    for (const section of sections) {
-      try {
-        const alone = { ...ccda, component: { structuredBody: { component: [section] } } } as unknown as Ccda;
-        bundle.push(
-          ...resourcesOf(alone, statements, day).filter(({ resourceType }) => resourceType !== 'Patient'),
-        );
-      } catch {
-        skippedSections += 1;
-      }
-    }
-    return { bundle, skippedSections };
-  }
-}
-
-function resourcesOf(ccda: Ccda, statements: NamedStatements, day: string | undefined): Json[] {
-  const bundle = convertCcdaToFhir(ccda, { ignoreUnsupportedSections: true });
-  // The Composition repeats the document, which is stored.
-  const entries: readonly { resource?: { resourceType: string } }[] = bundle.entry ?? [];
-  const resources = entries.flatMap(({ resource }) =>
-    resource === undefined || resource.resourceType === 'Composition'
-      ? []
-      : [asStated(resource as unknown as Json, statements, day)],
-  );
-  return JSON.parse(withoutTimeMarks(JSON.stringify(resources))) as Json[];
-}
-
-/** Removes a namespace prefix (`<cda:ClinicalDocument>`): the converter expects names without one. */
-function withoutPrefix(xml: string): string {
-  const prefix = /<([A-Za-z][\w.-]*):ClinicalDocument[\s>]/.exec(xml.slice(0, 20_000))?.[1];
-  return prefix === undefined
-    ? xml
-    : xml.replaceAll(new RegExp(`(</?)${prefix.replace('.', '\\.')}:`, 'g'), '$1');
-}

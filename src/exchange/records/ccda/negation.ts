@@ -1,89 +1,5 @@
 import { absencesIn, SNOMED } from '../rules/absence.ts';
 import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
-import {
-  isNegated,
-  isNegatedEntry,
-  isNegatedPart,
-  isNull,
-  STATEMENTS,
-  sectionsOf,
-  subjectOf,
-} from './statements.ts';
-
-type Node = Record<string, unknown>;
-
-/** Kinds of entry whose negation can be expressed in FHIR; an encounter or supply that did not happen cannot. */
-const NEGATABLE = ['act', 'observation', 'organizer', 'procedure', 'substanceAdministration'];
-
-/** Marks a negated order so that the mark survives the converter, in place of a reference into the narrative. */
-const NOT_TO_BE = '#not-to-be-given';
-
-/** Removes, in place, entries with a nullFlavor: the converter would turn them into positive statements. */
-export function dropNullEntries(document: Json): void {
-  for (const section of sectionsOf(document) as Node[])
-    if (section.entry !== undefined)
-      section.entry = objectsOf(section.entry).filter((entry) => !isNull(entry));
-}
-
-/**
- * Removes negated entries (`negationInd`) from a parsed document, in place, because the converter would turn them into
- * positive statements. Returns them as a separate document, and the number of entries that cannot be expressed. `negated`
- * corrects the resources converted from that document.
- */
-export function takeNegated(document: Json): { denied: Json; leftOut: number } {
-  const denied = structuredClone(document);
-  const deniedSections = sectionsOf(denied) as Node[];
-  let leftOut = 0;
-  for (const [index, section] of (sectionsOf(document) as Node[]).entries()) {
-    section.entry = objectsOf(section.entry).filter((entry) => !isNegatedEntry(entry));
-    objectsOf(section.entry).forEach(dropNegatedParts);
-    const ownSection = deniedSections[index];
-    if (ownSection === undefined) continue;
-    const deniedEntries = objectsOf(ownSection.entry).flatMap((entry) =>
-      isNegatedEntry(entry) ? [entry] : deniedPanels(entry),
-    );
-    const negatable = deniedEntries.filter((entry) => NEGATABLE.some((kind) => entry[kind] !== undefined));
-    negatable.forEach(dropDetails);
-    ownSection.entry = negatable;
-    leftOut += deniedEntries.length - negatable.length;
-  }
-  return { denied, leftOut };
-}
-
-function dropNegatedParts(node: Json): void {
-  for (const name of ['component', 'entryRelationship'])
-    if (node[name] !== undefined)
-      (node as Node)[name] = objectsOf(node[name]).filter((part) => !isNegatedPart(part));
-  for (const name of [...STATEMENTS, 'component', 'entryRelationship'])
-    objectsOf(node[name]).forEach(dropNegatedParts);
-}
-
-/** Panels that contain negated results, reduced to these results. */
-function deniedPanels(entry: Json): Json[] {
-  const panels = objectsOf(entry.organizer).flatMap((organizer) => {
-    const component = objectsOf(organizer.component).filter(({ observation }) =>
-      objectsOf(observation).some(isNegated),
-    );
-    return component.length === 0 ? [] : [{ ...organizer, component }];
-  });
-  return panels.length === 0 ? [] : [{ organizer: panels }];
-}
-
-/** Removes the details of a negated statement: it is unclear whether the negation covers them. */
-function dropDetails(entry: Json): void {
-  const observations = [
-    ...objectsOf(entry.observation),
-    ...objectsOf(entry.act).map(subjectOf).filter(isJson),
-    ...objectsOf(entry.organizer)
-      .flatMap(({ component }) => objectsOf(component))
-      .flatMap(({ observation }) => objectsOf(observation)),
-  ] as Node[];
-  for (const observation of observations) delete observation.entryRelationship;
-  for (const administration of objectsOf(entry.substanceAdministration) as Node[]) {
-    delete administration.text;
-    if (administration['@_moodCode'] === 'INT') administration.text = { reference: { '@_value': NOT_TO_BE } };
-  }
-}
 
 const concept = (system: string, code: string, display: string): Json => ({
   coding: [{ system, code, display }],
@@ -124,20 +40,22 @@ export function negated(resource: Json, day: string | undefined): Json | undefin
     case 'Immunization':
     case 'Procedure':
       return { ...resource, status: 'not-done' };
-    case 'MedicationRequest':
+    case 'MedicationStatement':
       return notTaken(resource, day);
+    case 'MedicationRequest':
     case 'ServiceRequest':
       return { ...resource, doNotPerform: true };
     case 'Observation':
-      return resource.hasMember === undefined ? notFound(resource) : undefined;
+      return notFound(resource);
     default:
       return undefined;
   }
 }
 
 function refuted(resource: Json, kind: 'allergyintolerance' | 'condition', day: string | undefined): Json {
+  const { reaction: _reaction, evidence: _evidence, ...rest } = resource;
   const hasDate = resource.recordedDate !== undefined || resource.onsetDateTime !== undefined;
-  const dated = hasDate ? resource : { ...resource, recordedDate: day };
+  const dated = hasDate ? rest : { ...rest, recordedDate: day };
   const codes = codesOf(resource.code);
   const none = codes.map((code) => NONE_AT_ALL[code]).find((found) => found !== undefined);
   if (none !== undefined) return { ...dated, code: concept(SNOMED, ...none) };
@@ -154,29 +72,23 @@ function refuted(resource: Json, kind: 'allergyintolerance' | 'condition', day: 
 }
 
 /** A negated medication: no medication at all, an unspecified one, or this one is not taken. */
-function notTaken(request: Json, day: string | undefined): Json {
-  const { medicationCodeableConcept, medicationReference, contained, dispenseRequest } = request;
-  const codes = codesOf(medicationCodeableConcept);
-  const isAny = codes.some((code) => ANY_DRUG.includes(code));
+function notTaken({ dosage: _dosage, ...statement }: Json, day: string | undefined): Json {
+  const { medicationCodeableConcept, medicationReference } = statement;
+  const isAny = codesOf(medicationCodeableConcept).some((code) => ANY_DRUG.includes(code));
   const isSpecified =
-    codes.length > 0 || hasText(medicationCodeableConcept) || medicationReference !== undefined;
-  const isOrder = JSON.stringify(request.extension ?? '').includes(NOT_TO_BE);
-  if (isOrder && isSpecified && !isAny) return { ...request, doNotPerform: true };
+    codesOf(medicationCodeableConcept).length > 0 ||
+    hasText(medicationCodeableConcept) ||
+    medicationReference !== undefined;
   const none = isAny
     ? concept(SNOMED, '787481004', 'No known medications')
     : isSpecified
       ? undefined
       : UNSPECIFIED;
   return {
-    resourceType: 'MedicationStatement',
-    id: request.id,
+    ...statement,
     status: none === undefined ? 'not-taken' : 'unknown',
-    subject: request.subject,
-    ...(none === undefined
-      ? { medicationCodeableConcept, medicationReference, contained }
-      : { medicationCodeableConcept: none }),
-    effectivePeriod: isJson(dispenseRequest) ? dispenseRequest.validityPeriod : undefined,
-    dateAsserted: request.authoredOn ?? day,
+    ...(none === undefined ? {} : { medicationCodeableConcept: none }),
+    dateAsserted: statement.dateAsserted ?? day,
   };
 }
 
@@ -184,8 +96,9 @@ const codesOf = (of: unknown): string[] =>
   isJson(of) ? objectsOf(of.coding).flatMap(({ code }) => textOf(code) ?? []) : [];
 const hasText = (of: unknown): boolean => isJson(of) && textOf(of.text) !== undefined;
 
+/** A finding or value that was not there. */
 function notFound(observation: Json): Json {
-  const { interpretation: _interpretation, ...rest } = observation;
+  const { interpretation: _interpretation, component: _component, ...rest } = observation;
   const kept = Object.fromEntries(Object.entries(rest).filter(([name]) => !name.startsWith('value')));
   const { valueCodeableConcept, valueString, valueQuantity } = rest;
   const value = isJson(valueCodeableConcept)

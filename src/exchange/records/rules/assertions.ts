@@ -1,7 +1,7 @@
 import words from './assertion-words.json' with { type: 'json' };
 import { meaningOf, meaningsBySystem, meaningsOf, valueIn, valueMeaning } from './codes.ts';
 import { comparable } from './comparable.ts';
-import { canBeOneMoment, day, moment, momentOf } from './dates.ts';
+import { canBeOneMoment, comparedMoment, day, moment, momentOf } from './dates.ts';
 import { FILLED } from './filled-elements.ts';
 import { classOf, isEnteredInError, mainElement } from './fingerprints.ts';
 import { hashOf } from './ids.ts';
@@ -151,8 +151,8 @@ function endOf(resource: Json): string {
   for (const name of ['period', 'effectivePeriod', 'performedPeriod', 'occurrencePeriod', 'onsetPeriod']) {
     const value = resource[name];
     if (!isJson(value)) continue;
-    const end = moment(value.end);
-    if (end !== undefined && end !== moment(value.start)) return end;
+    const end = comparedMoment(value, 'end');
+    if (end !== undefined && end !== comparedMoment(value, 'start')) return end;
   }
   return '';
 }
@@ -263,7 +263,8 @@ export function assertionsIn(resource: Json, writtenBy: string | undefined): Ass
     '@retracted': isEnteredInError(resource) ? 'yes' : '',
     '@issued': resource.identifier === undefined ? '' : (moment(resource.issued) ?? ''),
     not: resource.doNotPerform === true ? 'to be performed' : '',
-    state: meaningsOf([resource.clinicalStatus, resource.verificationStatus]).join(),
+    state: meaningsOf(resource.clinicalStatus).join(),
+    verified: meaningsOf(resource.verificationStatus).join(),
     lifecycle: textOf(resource.lifecycleStatus) ?? '',
     [FILLED[type]?.includes('bodySite') ? '+site' : 'site']: meaningsOf(resource.bodySite).join(),
     end: endOf(resource),

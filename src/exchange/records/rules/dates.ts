@@ -59,10 +59,25 @@ export const canBeOneMoment = (left: string, right: string): boolean =>
 export function firstMoment(resource: Json, elements: readonly string[]): string | undefined {
   for (const element of elements) {
     const value = valueAt(resource, element);
-    const found = isJson(value) ? (moment(value.start) ?? moment(value.end)) : moment(value);
+    const found = isJson(value)
+      ? (comparedMoment(value, 'start') ?? comparedMoment(value, 'end'))
+      : (uncertainMoment(resource[`_${element}`]) ?? moment(value));
     if (found !== undefined) return found;
   }
   return undefined;
+}
+
+/** The time at an element, for comparison only. */
+export const comparedMoment = (of: Json, element: string): string | undefined =>
+  uncertainMoment(of[`_${element}`]) ?? moment(of[element]);
+
+const UNCERTAIN = 'http://hl7.org/fhir/StructureDefinition/uncertainPeriod';
+
+/** A time of day whose offset a document does not state, read as UTC: so it can be the same as an instant, never another day. */
+function uncertainMoment(element: unknown): string | undefined {
+  const [found] = isJson(element) ? objectsOf(element.extension).filter(({ url }) => url === UNCERTAIN) : [];
+  const start = isJson(found?.valuePeriod) ? textOf(found.valuePeriod.start) : undefined;
+  return moment(start?.replace(/[+-]\d{2}:\d{2}$/, 'Z'));
 }
 
 /** The days to which something applies, both inclusive; `to` is `infinity` while it is ongoing. */

@@ -21,14 +21,3 @@ export const statedOn = ({ meta }: Json): string | undefined =>
   isJson(meta)
     ? textOf(objectsOf(meta.extension).find(({ url }) => url === STATED_ON)?.valueDateTime)
     : undefined;
-
-/** A time of C-CDA (`20240301101500-0500`) as FHIR dateTime; one without an offset is a date. */
-export function documentTime(value: unknown): string | undefined {
-  const [, year, month, day, hour, minute, second = '00', sign, hours, minutes] =
-    /^(\d{4})(?:(\d{2})(?:(\d{2})(?:(\d{2})(\d{2})(\d{2})?(?:\.\d+)?(?:([+-])(\d{2}):?(\d{2}))?)?)?)?/.exec(
-      textOf(value) ?? '',
-    ) ?? [];
-  const date = [year, month, day].filter((part) => part !== undefined).join('-');
-  if (date === '') return undefined;
-  return sign === undefined ? date : `${date}T${hour}:${minute}:${second}${sign}${hours}:${minutes}`;
-}
