@@ -166,3 +166,67 @@ describe('of results sent in the same minute', () => {
     expect(await glucoseOf(patientId)).toEqual([expected]);
   });
 });
+
+test('documents, vaccinations, orders, prescriptions and appointments are in the record, and follow a merge of records', async () => {
+  const [person, other] = [newPerson(), newPerson()];
+  const [patientId, otherId] = [await environment.addPatient(person), await environment.addPatient(other)];
+  const tag = person.lastName;
+  const send = (type: string, ...segments: string[]) =>
+    environment.send([MSH(type, nextNumber()), pidOf(person), ...segments].join('\r'));
+  await send('VXU^V04', `ORC|RE||V-${tag}`, 'RXA|0|1|20261101||140^Influenza^CVX|0.50|mL');
+  await send(
+    'MDM^T02',
+    `TXA|1|DS^Summary^L|||||||||||D-${tag}^EHR`.replace('|||||||||||D', '||||||||||D'),
+    'OBX|1|TX|||Seen today',
+  );
+  await send('SIU^S12', `SCH||A-${tag}|||||||30|MIN|^^^202612010900+0000`);
+  await send('OML^O21', `ORC|NW|P-${tag}`, `OBR|1|P-${tag}||2345-7^Glucose^LN`);
+  await send('RDE^O11', `ORC|NW|R-${tag}`, 'RXE||308182^Amoxicillin^RXNORM|||||||||30|EA');
+  const types = ['Immunization', 'DocumentReference', 'Appointment', 'ServiceRequest', 'MedicationRequest'];
+  const counts = (id: string) =>
+    Promise.all(types.map(async (type) => (await environment.resources(type, id)).length));
+  expect(await counts(patientId)).toEqual([1, 1, 1, 1, 1]);
+  const { body } = await environment.account.call('GET', `/fhir/R4/Immunization?patient=${patientId}`);
+  expect(body).toContain('"value":0.50');
+  await send('OML^O21', `ORC|CA|P-${tag}`, `OBR|1|P-${tag}||2345-7^Glucose^LN`);
+  expect(await environment.resources('ServiceRequest', patientId)).toMatchObject([{ status: 'revoked' }]);
+  // Nothing was announced.
+  expect(
+    (await environment.account.call('GET', `notification?patientId=${patientId}`)).json().notifications,
+  ).toEqual([]);
+  const merge = adtMessage(other, { event: 'A40', hour: '10', prior: `R-${tag}` });
+  await environment.send(merge);
+  expect([await counts(patientId), await counts(otherId)]).toEqual([
+    [0, 0, 0, 0, 0],
+    [1, 1, 1, 1, 1],
+  ]);
+});
+
+test('a batch is answered message by message', async () => {
+  const person = newPerson();
+  const patientId = await environment.addPatient(person);
+  const batch = [
+    'BHS|^~\\&',
+    glucose(person, 90),
+    glucose(newPerson(), 91).replace('ORU^R01', 'ORU^R99'),
+    'BTS|2',
+  ];
+  const { body } = await environment.post('hl7v2', batch.join('\r'));
+  expect(body.match(/MSA\|A[A-Z]/g)).toEqual(['MSA|AA', 'MSA|AR']);
+  await environment.recordings.drain();
+  expect(await glucoseOf(patientId)).toEqual([['final', 90]]);
+});
+
+test('every message is kept once, although its sender never saw the answer: 200 times', async () => {
+  const person = newPerson();
+  environment.stopRecording();
+  const numbers = Array.from({ length: 200 }, nextNumber);
+  for (const [index, number] of numbers.entries()) {
+    // The answer is lost after the commit; the sender begins again.
+    const sent = glucose(person, index, { number });
+    await environment.post('hl7v2', sent);
+    expect((await environment.post('hl7v2', sent)).body).toContain('MSA|AA');
+  }
+  environment.startRecording();
+  for (const number of numbers) expect(await stored(number)).toEqual([{ reused: false }]);
+}, 600_000);

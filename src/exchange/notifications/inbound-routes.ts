@@ -4,8 +4,8 @@ import type { GatewayPlatform } from '../platform/http/deps.ts';
 import { accepted, FHIR_JSON, refused } from './fhir/answer.ts';
 import { readFhirBundle } from './fhir/bundle.ts';
 import type { FollowUps } from './follow-up/follow-ups.ts';
-import { type Hl7Message, parseHl7 } from './hl7v2/message.ts';
-import { respondToHl7 } from './hl7v2/respond.ts';
+import { batchOf } from './hl7v2/batch.ts';
+import { type ParsedMessage, parseAll, respondToHl7 } from './hl7v2/respond.ts';
 import { UnreadableMessageError } from './inbound.ts';
 import { createIntake } from './intake.ts';
 import type { Recordings } from './recording/recordings.ts';
@@ -62,9 +62,10 @@ export function addInboundNotificationRoutes(
     async (request: SenderRequest, reply) => {
       const bytes = bodyOf(request, HL7_TYPES);
       const sender = senderOf(request);
-      const parsed = parseWithHeader(bytes);
-      const ack = await respondToHl7({ intake, logger: deps.logger }, sender, { bytes, parsed });
-      return reply.type(HL7_ANSWER).send(ack);
+      const acknowledgements: string[] = [];
+      for (const message of parseWithHeader(bytes))
+        acknowledgements.push(await respondToHl7({ intake, logger: deps.logger }, sender, message));
+      return reply.type(HL7_ANSWER).send(batchOf(acknowledgements));
     },
   );
 
@@ -87,10 +88,10 @@ export function addInboundNotificationRoutes(
   );
 }
 
-/** Parses the message. Without a header no acknowledgement is possible, so the error becomes a 400. */
-function parseWithHeader(bytes: Buffer): Hl7Message {
+/** Parses the messages. Without a header no acknowledgement is possible, so the error becomes a 400. */
+function parseWithHeader(bytes: Buffer): ParsedMessage[] {
   try {
-    return parseHl7(bytes);
+    return parseAll(bytes);
   } catch (error) {
     if (!(error instanceof UnreadableMessageError)) throw error;
     throw new InvalidRequestError([{ path: error.place ?? '', message: error.message }]);

@@ -11,12 +11,13 @@ export interface NewInboundMessage {
   /** Of the sender's id alone: messages with the same one and another `messageKey` say something else under a number used before. */
   controlKey: Buffer;
   format: 'hl7v2' | 'fhir';
-  kind: 'encounter' | 'pharmacy' | 'laboratory' | 'merge' | 'person';
+  kind: 'encounter' | 'pharmacy' | 'laboratory' | 'clinical' | 'merge' | 'person';
   trigger: string;
   recordedAt: string;
   sentAt?: string;
   content: BlobRef;
   timeZone: string;
+  unused?: readonly string[];
 }
 
 /**
@@ -63,6 +64,7 @@ export async function insertInboundMessage(
       sent_at: message.sentAt === undefined ? null : new Date(message.sentAt),
       content: JSON.stringify(message.content),
       time_zone: message.timeZone,
+      unused: [...(message.unused ?? [])],
       outcome: 'unmatched',
     })
     .onConflict((conflict) => conflict.columns(['sender', 'message_key']).doNothing())
@@ -101,7 +103,7 @@ export async function messagesBeingMatched(tx: SystemTx): Promise<void> {
 /** Inserts the subject if it is new, and locks its row until the transaction ends. Returns its id. */
 export async function lockSubject(
   tx: SystemTx,
-  subject: { sender: string; kind: 'encounter' | 'pharmacy' | 'laboratory'; sourceKey: Buffer },
+  subject: { sender: string; kind: 'encounter' | 'pharmacy' | 'laboratory' | 'clinical'; sourceKey: Buffer },
 ): Promise<string> {
   const { id } = await tx.db
     .insertInto('inbound_subject')
@@ -164,7 +166,7 @@ export interface StoredInboundEvent {
 export interface StoredSubject {
   id: string;
   sender: string;
-  kind: 'encounter' | 'pharmacy' | 'laboratory';
+  kind: 'encounter' | 'pharmacy' | 'laboratory' | 'clinical';
   sourceKey: Buffer;
   state: Record<string, unknown> | null;
   events: StoredInboundEvent[];

@@ -22,6 +22,8 @@ export interface InboundMessage {
   /** The sender's record number of that person. */
   sourcePatientId?: string;
   content: InboundContent;
+  /** What the message contains and we do not use (`PID-13`, `NK1`); never a value. */
+  unused?: readonly string[];
 }
 
 export type InboundContent =
@@ -32,12 +34,14 @@ export type InboundContent =
       event: Omit<EncounterEvent, 'messageKey' | 'arrival' | 'recordedAt' | 'sentAt'>;
     }
   | { kind: 'pharmacy' | 'laboratory'; items: ClinicalItem[] }
+  /** What is recorded and not announced: documents, immunizations, orders, prescriptions, appointments. */
+  | { kind: 'clinical'; items: ClinicalItem[] }
   /** A new description of the person of a record, and of nothing else. */
   | { kind: 'person'; sourcePatientId: string }
   /** The sender's record `priorPatientId` was merged into `sourcePatientId`. */
   | { kind: 'merge'; priorPatientId: string; sourcePatientId: string };
 
-/** A medication fill or a laboratory result. */
+/** A medication fill, a laboratory result, or what else is recorded. */
 export interface ClinicalItem {
   /** The sender's id, with the type: `MedicationDispense/123`. */
   sourceId: string;
@@ -51,7 +55,7 @@ export interface ClinicalItem {
 
 /** What a message reports about one encounter, fill or result, as FHIR resources. */
 export interface ReportedSubject {
-  kind: 'encounter' | 'pharmacy' | 'laboratory';
+  kind: 'encounter' | 'pharmacy' | 'laboratory' | 'clinical';
   /** As in `InboundContent`. */
   sourceId: string;
   resources: readonly ReportedResource[];

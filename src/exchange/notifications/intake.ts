@@ -83,7 +83,7 @@ export function createIntake(deps: IntakeDeps): Intake {
           const { trigger, recordedAt, sentAt } = message;
           const inserted = await insertInboundMessage(tx, {
             ...{ id, sender: sender.name, messageKey, controlKey, format, kind, trigger, recordedAt, sentAt },
-            ...{ content, timeZone: sender.timeZone },
+            ...{ content, timeZone: sender.timeZone, unused: message.unused },
           });
           if (inserted === undefined) return undefined;
           isNumberReused = inserted.isNumberReused;

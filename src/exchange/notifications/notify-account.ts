@@ -56,7 +56,8 @@ export async function notifyAccount(tx: AccountTx, subject: SubjectUpdate): Prom
   }
   const withdrawn = await updateNotifications(tx, subjectId, { patientId, facts: state.facts });
   update.ended.push(...(await endFollowUps(tx, withdrawn, 'cancelled', 'The sender withdrew the discharge')));
-  update.toRecord.push(...(await noteRecordings(tx, subjectId, patientId)));
+  const isRecorded = state.kind === 'clinical' && update.isMonitored;
+  update.toRecord.push(...(await noteRecordings(tx, subjectId, { patientId, isRecorded })));
   return update;
 }
 

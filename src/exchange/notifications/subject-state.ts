@@ -16,7 +16,7 @@ export interface ItemState {
 
 export type SubjectState =
   | ({ kind: 'encounter' } & EncounterState)
-  | ({ kind: 'pharmacy' | 'laboratory' } & ItemState);
+  | ({ kind: 'pharmacy' | 'laboratory' | 'clinical' } & ItemState);
 
 /** The events in the order in which the source recorded them; between equal times see `compareEvents`. */
 export const inOrder = (events: readonly StoredInboundEvent[]): StoredInboundEvent[] =>
@@ -41,6 +41,7 @@ export function subjectState({ kind, events }: Pick<StoredSubject, 'kind' | 'eve
   const newest = inOrder(events).findLast(({ content }) => !('trigger' in content));
   const item = newest?.content as unknown as ClinicalItem | undefined;
   if (newest === undefined || item === undefined) return { kind, facts: [] };
+  if (kind === 'clinical') return { kind, at: item.at, facts: [] };
   const fact: Fact = { type: kind, key: kind, at: item.at, sentAt: newest.sentAt };
   return { kind, at: item.at, facts: item.isTrue ? [fact] : [] };
 }

@@ -13,7 +13,7 @@ export interface NotificationTables {
   recorded_subject: RecordedSubjectTable;
 }
 
-type SubjectKind = 'encounter' | 'pharmacy' | 'laboratory';
+type SubjectKind = 'encounter' | 'pharmacy' | 'laboratory' | 'clinical';
 
 /** The outcome of a message: whether it matched a patient, and whether an account was notified. */
 export type InboundOutcome =
@@ -49,6 +49,8 @@ interface InboundMessageTable {
   /** Null: older than the column. */
   control_key: Buffer | null;
   is_number_reused: Generated<boolean>;
+  /** Null: older than the column. */
+  unused: string[] | null;
   format: 'hl7v2' | 'fhir';
   kind: SubjectKind | 'merge' | 'person';
   trigger: string;

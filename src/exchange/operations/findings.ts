@@ -1,6 +1,6 @@
 import { counted } from '../../lib/counted.ts';
 import { BACKLOG_LATE_SECONDS, LATE_AFTER_SECONDS, WEBHOOK_LATE_SECONDS } from './late-after.ts';
-import type { OpenWork, OperationsReport, QueueReport, WorkKind } from './report.ts';
+import type { OpenWork, OperationsReport, QueueReport, SenderReport, WorkKind } from './report.ts';
 
 export const FINDING_KINDS = ['stuck', 'late', 'dead-lettered', 'refused', 'paused'] as const;
 
@@ -26,6 +26,7 @@ export function findingsOf(report: OperationsReport, queues: readonly QueueRepor
     ...report.undeliverable.map(ofUndeliverable),
     ...report.failed.map(ofFailed),
     ...(report.unmatchedMessages > 0 ? [unmatched(report.unmatchedMessages)] : []),
+    ...report.senders.flatMap(ofSender),
   ];
   return FINDING_KINDS.flatMap((kind) => found.filter((finding) => finding.kind === kind));
 }
@@ -228,4 +229,16 @@ export function ageOf(seconds: number): string {
   if (seconds < 2 * 3_600) return `${Math.round(seconds / 60)} min`;
   if (seconds < 2 * 86_400) return `${Math.round(seconds / 3_600)} h`;
   return `${Math.round(seconds / 86_400)} days`;
+}
+
+const WEEK_SECONDS = 7 * 86_400;
+/** Fewer messages in a week say nothing about a rhythm. */
+const RHYTHM_MIN = 50;
+
+/** A sender that has been silent for a day, and for far longer than between its messages of the last week. */
+function ofSender({ sender, messages, silentSeconds }: SenderReport): Finding[] {
+  const usualSeconds = WEEK_SECONDS / messages;
+  if (messages < RHYTHM_MIN || silentSeconds < Math.max(86_400, 20 * usualSeconds)) return [];
+  const what = `The sender ${sender} has sent nothing for ${ageOf(silentSeconds)}, after ${counted(messages, 'message')} within a week`;
+  return [{ kind: 'late', what, help: 'docs/hl7v2.md, "A sender falls silent"', count: 1 }];
 }

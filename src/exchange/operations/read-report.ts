@@ -3,6 +3,7 @@ import { readPauses } from '../platform/recovery/pause-store.ts';
 import { reportSources } from '../source-health/report.ts';
 import { WEBHOOK_LATE_SECONDS } from './late-after.ts';
 import { DESTINATION_STATES, type DestinationState, type OperationsReport } from './report.ts';
+import { readSenders } from './sender-store.ts';
 import {
   countDestinations,
   countOthers,
@@ -24,6 +25,7 @@ export const readOperationsReport = (store: Pick<Store, 'asSystem'>): Promise<Op
     undeliverable: await readUndeliverable(tx),
     failed: await readFailed(tx),
     pauses: await readPauses(tx),
+    senders: await readSenders(tx),
     ...(await countOthers(tx)),
   }));
 

@@ -74,6 +74,18 @@ export interface QueueReport {
   pollers: number;
 }
 
+/** What a sender of notifications has sent within the last week. */
+export interface SenderReport {
+  sender: string;
+  messages: number;
+  /** Messages whose number the sender had used before, for something else. */
+  numbersReused: number;
+  /** Since the newest message. */
+  silentSeconds: number;
+  /** What its messages contain and we do not use, most frequent first: `PID-13`, `NK1`. */
+  unused: { place: string; messages: number }[];
+}
+
 /** The state of the whole system as PostgreSQL knows it. Contains ids, counts and times, never personal data. */
 export interface OperationsReport {
   work: OpenWork[];
@@ -88,6 +100,7 @@ export interface OperationsReport {
   unmatchedMessages: number;
   /** Parts of reconcile that an operator has paused. */
   pauses: ReconcilePause[];
+  senders: SenderReport[];
   /** Work at which processes ended repeatedly. */
   suspectedWork: number;
 }

@@ -1,7 +1,7 @@
 import { readConfig } from '../../config.ts';
 import { ageOf, type Finding, findingsOf } from '../../exchange/operations/findings.ts';
 import { readOperationsReport } from '../../exchange/operations/read-report.ts';
-import type { OpenWork } from '../../exchange/operations/report.ts';
+import type { OpenWork, SenderReport } from '../../exchange/operations/report.ts';
 import { createStore } from '../../exchange/platform/database/database.ts';
 import { createTemporalClient, TEMPORAL_VARIABLES } from '../../temporal/client.ts';
 import { readTaskQueueStats, type TaskQueueStats } from '../../temporal/task-queue-stats.ts';
@@ -27,7 +27,7 @@ export async function ops(_options: CommonOptions, context: CommandContext): Pro
     const findings = findingsOf(report, queues);
     return {
       exitCode: EXIT.done,
-      lines: linesOf(findings, report.work, queues),
+      lines: [...linesOf(findings, report.work, queues), ...senderLines(report.senders)],
       document: { command: 'ops', findings, ...report, queues },
     };
   } finally {
@@ -67,6 +67,26 @@ function linesOf(
     ...(queues === undefined ? [] : ['', backlogLine(queues)]),
   ];
 }
+
+/** The fields shown of each sender; `--json` has more. */
+const UNUSED_SHOWN = 6;
+
+const senderLines = (senders: readonly SenderReport[]): string[] =>
+  senders.length === 0
+    ? []
+    : [
+        '',
+        ...renderTable(
+          ['sender, 7 days', 'messages', 'last', 'reused numbers', 'sent and not used'],
+          senders.map(({ sender, messages, silentSeconds, numbersReused, unused }) => [
+            ...[sender, String(messages), ageOf(silentSeconds), String(numbersReused)],
+            unused
+              .slice(0, UNUSED_SHOWN)
+              .map(({ place, messages: count }) => `${place} (${count})`)
+              .join(' '),
+          ]),
+        ),
+      ];
 
 const workLines = (work: readonly OpenWork[]): string[] =>
   work.length === 0

@@ -202,7 +202,7 @@ describe('an ADT message', () => {
       kind: 'unsupported',
       place: 'MSH-9',
     });
-    expect(refusalOf({ MSH: header.replace('ADT^A03', 'ORM^O01') })).toMatchObject({ kind: 'unsupported' });
+    expect(refusalOf({ MSH: header.replace('ADT^A03', 'BAR^P01') })).toMatchObject({ kind: 'unsupported' });
     expect(refusalOf({ MSH: header.replace('|P|', '|T|') })).toMatchObject({
       kind: 'unsupported',
       place: 'MSH-11',

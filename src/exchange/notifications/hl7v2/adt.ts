@@ -13,11 +13,18 @@ const TRIGGERS: Readonly<Record<string, EncounterEvent['trigger'] | 'merge' | 'p
   A04: 'register',
   // What a pre-admission plans has not happened; only its description of the person counts.
   A05: 'update',
+  // An outpatient becomes an inpatient, and the reverse.
+  A06: 'admit',
+  A07: 'describe',
   A08: 'describe',
   A11: 'cancel-admit',
   A12: 'cancel-transfer',
   A13: 'cancel-discharge',
+  A28: 'person',
   A31: 'person',
+  A34: 'merge',
+  A36: 'merge',
+  A39: 'merge',
   A40: 'merge',
 };
 

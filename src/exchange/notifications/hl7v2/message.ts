@@ -19,9 +19,10 @@ export class Hl7Segment {
   readonly name: string;
   readonly #fields: string[];
   readonly #separators: Separators;
+  readonly #read: Set<string>;
 
   /** Throws UnreadableMessageError when the segment is too long to be read. */
-  constructor(line: string, separators: Separators) {
+  constructor(line: string, separators: Separators, read: Set<string>) {
     if (line.length > HL7_LIMITS.segmentCharacters && !line.startsWith(`OBX${separators.field}`))
       throw tooMuch(`${HL7_LIMITS.segmentCharacters} characters of a segment`, line.slice(0, 3));
     const fields = line.split(separators.field);
@@ -29,10 +30,12 @@ export class Hl7Segment {
     // MSH-1 is the separator itself.
     this.#fields = this.name === 'MSH' ? ['MSH', separators.field, ...fields.slice(1)] : fields;
     this.#separators = separators;
+    this.#read = read;
   }
 
   /** The field as received, with escape sequences. */
   raw(field: number): string {
+    this.#read.add(`${this.name}-${field}`);
     return this.#fields[field] ?? '';
   }
 
@@ -82,6 +85,11 @@ export interface Hl7Message {
   fingerprint: string;
   /** The first segment of that name. Throws UnreadableMessageError for a message that is too long or in an unknown character set. */
   segment(name: string): Hl7Segment | undefined;
+  /**
+   * What the message contains and nothing has read until now: fields (`PID-13`), or segments of which no field was read (`NK1`),
+   * sorted. Never a value.
+   */
+  unread(): string[];
   /** All segments of these names in their order. Throws UnreadableMessageError likewise. */
   segments(...names: string[]): Hl7Segment[];
 }
@@ -110,6 +118,7 @@ export function parseHl7(bytes: Buffer): Hl7Message {
       'MSH',
     );
   const separators = separatorsOf(first);
+  const read = new Set<string>();
   // Not refused at once: the header can be read, so that the message is answered.
   const checked = (): readonly string[] => {
     if (problem !== undefined) throw new UnreadableMessageError('invalid', problem, 'MSH-18');
@@ -117,16 +126,17 @@ export function parseHl7(bytes: Buffer): Hl7Message {
   };
   return {
     separators,
-    header: new Hl7Segment(first, separators),
+    header: new Hl7Segment(first, separators, read),
+    unread: () => unreadIn(within(lines), separators.field, read),
     fingerprint: fingerprintOf(lines, separators),
     segment(name) {
       const line = checked().find((each) => each === name || each.startsWith(name + separators.field));
-      return line === undefined ? undefined : new Hl7Segment(line, separators);
+      return line === undefined ? undefined : new Hl7Segment(line, separators, read);
     },
     segments: (...names) =>
       checked()
         .filter((line) => names.includes(line.split(separators.field, 1)[0] ?? ''))
-        .map((line) => new Hl7Segment(line, separators)),
+        .map((line) => new Hl7Segment(line, separators, read)),
   };
 }
 
@@ -138,6 +148,28 @@ function within(lines: readonly string[]): readonly string[] {
 
 const tooMuch = (limit: string, place: string): UnreadableMessageError =>
   new UnreadableMessageError('invalid', `At most ${limit} are accepted`, place);
+
+/** The header's separators, encoding and version, and the numbers of segments and of note lines say nothing more. */
+const FORMAL = /^(?:MSH-(?:1|2|5|6|8|9|11|12|15|16|17|18|19|20|21)|(?!RXD|EVN|MSA)[A-Z0-9]{3}-1)$/;
+
+function unreadIn(lines: readonly string[], separator: string, read: ReadonlySet<string>): string[] {
+  const readSegments = new Set([...read].map((place) => place.slice(0, 3)));
+  const unread = lines.flatMap((line) => {
+    const [name = '', ...fields] = line.split(separator);
+    // Anything else is no segment, and may be a part of a text.
+    if (!/^[A-Z][A-Z0-9]{2}$/.test(name)) return [];
+    if (!readSegments.has(name)) return [name];
+    const first = name === 'MSH' ? 2 : 1;
+    return fields.flatMap((text, index) => {
+      const place = `${name}-${index + first}`;
+      const isFormal = FORMAL.test(place) && (name === 'MSH' || /^\d{0,4}$/.test(text));
+      return text === '' || text === '""' || isFormal || read.has(place) ? [] : [place];
+    });
+  });
+  return [...new Set(unread)].sort().slice(0, UNREAD_MAX);
+}
+
+const UNREAD_MAX = 500;
 
 function fingerprintOf([first = '', ...others]: readonly string[], { field }: Separators): string {
   const header = first.split(field);

@@ -1,12 +1,20 @@
 import { type InboundMessage, type ReportedSubject, UnreadableMessageError } from '../inbound.ts';
 import { readAdt } from './adt.ts';
+import { CLINICAL_TYPES, readClinical, readsClinical, reportedInClinical } from './clinical.ts';
 import type { Hl7Message } from './message.ts';
 import { readOru, reportedInOru } from './oru.ts';
 import { readRds, reportedInRds } from './rds.ts';
 
 /** Reads a message of any supported type. Throws UnreadableMessageError. @param zone of the sender's times without an offset */
 export function readHl7(message: Hl7Message, zone: string): InboundMessage {
-  switch (typeOf(message)) {
+  const read = readTyped(message, zone);
+  return { ...read, unused: message.unread() };
+}
+
+function readTyped(message: Hl7Message, zone: string): InboundMessage {
+  const type = typeOf(message);
+  if (readsClinical(type)) return readClinical(message, type, zone);
+  switch (type) {
     case 'ADT':
       return readAdt(message, zone);
     case 'ORU^R01':
@@ -14,13 +22,19 @@ export function readHl7(message: Hl7Message, zone: string): InboundMessage {
     case 'RDS^O13':
       return readRds(message, zone);
     default:
-      throw new UnreadableMessageError('unsupported', 'Not supported: send ADT, ORU^R01 or RDS^O13', 'MSH-9');
+      throw new UnreadableMessageError(
+        'unsupported',
+        `Not supported: send ADT, ORU^R01, RDS^O13, ${CLINICAL_TYPES.join(', ')}`,
+        'MSH-9',
+      );
   }
 }
 
 /** What a message reports besides encounters, as FHIR resources. Throws UnreadableMessageError. */
 export function reportedInHl7(message: Hl7Message, zone: string, sender: string): ReportedSubject[] {
-  switch (typeOf(message)) {
+  const type = typeOf(message);
+  if (readsClinical(type)) return reportedInClinical(message, type, zone, sender);
+  switch (type) {
     case 'ORU^R01':
       return reportedInOru(message, zone, sender);
     case 'RDS^O13':
@@ -30,7 +44,10 @@ export function reportedInHl7(message: Hl7Message, zone: string, sender: string)
   }
 }
 
+/** Types whose events differ only in the status that they report. */
+const OF_ANY_EVENT = new Set(['ADT', 'MDM', 'SIU']);
+
 function typeOf({ header }: Hl7Message): string {
   const [code = '', event = ''] = [header.value(9, 1), header.value(9, 2)];
-  return code === 'ADT' ? code : `${code}^${event}`;
+  return OF_ANY_EVENT.has(code) ? code : `${code}^${event}`;
 }

@@ -3,8 +3,18 @@ import { UnreadableMessageError } from '../inbound.ts';
 import type { Intake } from '../intake.ts';
 import type { NotificationSender } from '../senders.ts';
 import { acknowledge } from './ack.ts';
-import type { Hl7Message } from './message.ts';
+import { messagesIn } from './batch.ts';
+import { type Hl7Message, parseHl7 } from './message.ts';
 import { readHl7 } from './read-hl7.ts';
+
+export interface ParsedMessage {
+  bytes: Buffer;
+  parsed: Hl7Message;
+}
+
+/** The messages of a body or frame. Throws UnreadableMessageError if one cannot be acknowledged. */
+export const parseAll = (bytes: Buffer): ParsedMessage[] =>
+  messagesIn(bytes).map((message) => ({ bytes: message, parsed: parseHl7(message) }));
 
 /**
  * Takes a message in and returns its acknowledgement: AA once it is committed, AE or AR if it is refused. Rejects if it could
@@ -13,7 +23,7 @@ import { readHl7 } from './read-hl7.ts';
 export async function respondToHl7(
   { intake, logger }: { intake: Intake; logger: Pick<Logger, 'info'> },
   sender: NotificationSender,
-  { bytes, parsed }: { bytes: Buffer; parsed: Hl7Message },
+  { bytes, parsed }: ParsedMessage,
 ): Promise<string> {
   try {
     await intake.accept(sender, 'hl7v2', bytes, readHl7(parsed, sender.timeZone));

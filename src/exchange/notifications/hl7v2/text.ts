@@ -14,9 +14,7 @@ export interface DecodedText {
  * text is UTF-8 if valid, otherwise Windows-1252, of which Latin-1 is a part.
  */
 export function readHl7Text(bytes: Buffer): DecodedText {
-  const start = frameStart(bytes);
-  const end = bytes.indexOf(END_BLOCK, start);
-  const framed = bytes.subarray(start, end < 0 ? undefined : end);
+  const framed = withoutFrame(bytes);
   if (framed.subarray(0, 3).equals(BYTE_ORDER_MARK)) return inUtf8(framed.subarray(3));
   const names = charsetsOf(framed.toString('latin1'));
   const charsets = names.map(charsetNamed);
@@ -29,6 +27,12 @@ export function readHl7Text(bytes: Buffer): DecodedText {
   if (charset === 'utf-8') return inUtf8(framed);
   if (charset === ANY) return { text: textOfBytes(framed) };
   return { text: charset === WESTERN ? western(framed) : new TextDecoder(charset).decode(framed) };
+}
+
+export function withoutFrame(bytes: Buffer): Buffer {
+  const start = frameStart(bytes);
+  const end = bytes.indexOf(END_BLOCK, start);
+  return bytes.subarray(start, end < 0 ? undefined : end);
 }
 
 /** After the last start block that begins a message. A vertical tab within a text is none. */

@@ -1,7 +1,8 @@
 import type { Logger } from '../../../lib/logger.ts';
 import { acknowledge } from '../hl7v2/ack.ts';
-import { type Hl7Message, parseHl7 } from '../hl7v2/message.ts';
-import { respondToHl7 } from '../hl7v2/respond.ts';
+import { batchOf } from '../hl7v2/batch.ts';
+import type { Hl7Message } from '../hl7v2/message.ts';
+import { type ParsedMessage, parseAll, respondToHl7 } from '../hl7v2/respond.ts';
 import { UnreadableMessageError } from '../inbound.ts';
 import type { Intake } from '../intake.ts';
 import type { NotificationSender } from '../senders.ts';
@@ -37,26 +38,35 @@ export function createMllpAnswer(deps: {
     return senders.find(({ name }) => name === identity?.sender);
   }
 
-  return async (bytes, names) => {
-    let parsed: Hl7Message;
+  async function answerOne(message: ParsedMessage, sender: NotificationSender | undefined): Promise<string> {
+    if (sender === undefined) {
+      logger.warn('a message of an unknown MLLP sender was refused');
+      return acknowledge(message.parsed, 'AR', UNKNOWN_SENDER);
+    }
     try {
-      parsed = parseHl7(bytes);
+      return await respondToHl7(deps, sender, message);
+    } catch (err) {
+      logger.warn({ err, sender: sender.name }, 'a message could not be stored');
+      return acknowledge(message.parsed, 'AE', NOT_STORED);
+    }
+  }
+
+  return async (bytes, names) => {
+    let messages: ParsedMessage[];
+    try {
+      messages = parseAll(bytes);
     } catch (error) {
       if (error instanceof UnreadableMessageError) return undefined;
       throw error;
     }
-    const sender = senderOf(parsed, names);
-    if (sender === undefined) {
-      logger.warn('a message of an unknown MLLP sender was refused');
-      return { acknowledgement: acknowledge(parsed, 'AR', UNKNOWN_SENDER), isOfKnownSender: false };
+    const acknowledgements: string[] = [];
+    let isOfKnownSender = false;
+    for (const message of messages) {
+      const sender = senderOf(message.parsed, names);
+      isOfKnownSender ||= sender !== undefined;
+      acknowledgements.push(await answerOne(message, sender));
     }
-    try {
-      const acknowledgement = await respondToHl7(deps, sender, { bytes, parsed });
-      return { acknowledgement, isOfKnownSender: true };
-    } catch (err) {
-      logger.warn({ err, sender: sender.name }, 'a message could not be stored');
-      return { acknowledgement: acknowledge(parsed, 'AE', NOT_STORED), isOfKnownSender: true };
-    }
+    return { acknowledgement: batchOf(acknowledgements), isOfKnownSender };
   };
 }
 

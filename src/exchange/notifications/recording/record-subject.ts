@@ -35,7 +35,7 @@ interface OfPatient {
 /** Concurrent messages about the same subject after which the rest is left to `reconcile`. */
 const ROUNDS_MAX = 5;
 
-const SOURCES = { encounter: 'hie', pharmacy: 'pharmacy', laboratory: 'lab' } as const;
+const SOURCES = { encounter: 'hie', pharmacy: 'pharmacy', laboratory: 'lab', clinical: 'hie' } as const;
 
 /** The source that what messages report of a subject is recorded under. */
 export const recordSource = (kind: StoredSubject['kind']): SourceType => SOURCES[kind];

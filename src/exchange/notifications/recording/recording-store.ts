@@ -5,18 +5,22 @@ import { lockRecord } from '../../records/merge-store.ts';
 import type { InboundFormat } from '../read-message.ts';
 
 /**
- * Notes that a subject may have changed for the patients of an account who were notified of it: `patientId`, whom it is about
- * now, and those whom it was about before. Returns those whose record must follow.
+ * Notes that a subject may have changed for the patients of an account who were notified of it, or have it in their record:
+ * `patientId`, whom it is about now, and those whom it was about before. Returns those whose record must follow.
+ *
+ * @param isRecorded it is recorded although nothing was announced
  */
 export async function noteRecordings(
   tx: AccountTx,
   subjectId: string,
-  patientId: string | undefined,
+  { patientId, isRecorded }: { patientId: string | undefined; isRecorded: boolean },
 ): Promise<{ patientId: string; subjectId: string }[]> {
   const { rows } = await sql<{ patientId: string; subjectId: string }>`
     insert into recorded_subject as r (account_id, patient_id, subject_id, is_about)
-    select distinct account_id, patient_id, subject_id, patient_id is not distinct from ${patientId ?? null}::uuid
-    from notification where subject_id = ${subjectId}
+    select ${tx.accountId}::uuid, patient_id, ${subjectId}::uuid, patient_id is not distinct from ${patientId ?? null}::uuid
+    from (select patient_id from notification where subject_id = ${subjectId}
+      union select patient_id from recorded_subject where subject_id = ${subjectId}
+      union select ${patientId ?? null}::uuid where ${isRecorded && patientId !== undefined}) as concerned
     on conflict (patient_id, subject_id) do update
       set is_about = excluded.is_about, wanted = r.wanted + 1, changed_at = now()
       where r.is_about or excluded.is_about
@@ -159,7 +163,7 @@ export async function retireReported(
 export async function readKind(
   tx: SystemTx,
   subjectId: string,
-): Promise<'encounter' | 'pharmacy' | 'laboratory'> {
+): Promise<'encounter' | 'pharmacy' | 'laboratory' | 'clinical'> {
   const { kind } = await tx.db
     .selectFrom('inbound_subject')
     .select('kind')

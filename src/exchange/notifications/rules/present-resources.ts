@@ -68,6 +68,7 @@ const withStatus = (before: ReportedResource | undefined, now: ReportedResource)
   resource: {
     ...(before?.resource ?? now.resource),
     status: (now.resource as { status?: string }).status,
+    ...('docStatus' in now.resource ? { docStatus: now.resource.docStatus } : {}),
   } as ReportedResource['resource'],
 });
 

@@ -10,6 +10,7 @@ const forgettable = (before: Date) => sql`
   s.updated_at < ${before}
   and exists (select from inbound_event e where e.subject_id = s.id)
   and not exists (select from notification n where n.subject_id = s.id)
+  and not exists (select from recorded_subject r where r.subject_id = s.id)
   and not exists (
     select from inbound_event e join inbound_message m on m.id = e.message_id
     where e.subject_id = s.id and (

@@ -1,0 +1,123 @@
+import type { FhirResource } from 'fhir/r4.js';
+import { type InboundMessage, type ReportedSubject, UnreadableMessageError } from '../inbound.ts';
+import type { ReportedResource } from '../rules/present-resources.ts';
+import messages from './clinical-messages.json' with { type: 'json' };
+import { envelopeOf } from './envelope.ts';
+import { required } from './fields.ts';
+import { type ElementMapping, mappedResource, numberAt, valueAt } from './mapped.ts';
+import type { Hl7Message, Hl7Segment } from './message.ts';
+import type { ObservationReading } from './value.ts';
+
+/** How one kind of message is read; each main segment, with the others around it, is one resource. */
+interface MessageMapping {
+  main: string;
+  segments: string[];
+  what: string;
+  resource: { resourceType: string };
+  /** Where the sender's number of it stands; with `andCode`, one number may stand for several things. */
+  number: string[];
+  andCode?: string;
+  /** Values that say that there is none: of the main code, the whole resource is left out. */
+  leftOut?: Record<string, string[]>;
+  statusOnlyWithout?: string;
+  replaces?: { number: string; events: Record<string, string> };
+  elements: ElementMapping[];
+}
+const mapped = messages as unknown as Record<string, MessageMapping>;
+const MESSAGES: Readonly<Record<string, MessageMapping | undefined>> = {
+  ...mapped,
+  'OML^O21': mapped['ORM^O01'],
+};
+
+/** The supported types, for refusals. */
+export const CLINICAL_TYPES = Object.keys(MESSAGES);
+
+export const readsClinical = (type: string): boolean => MESSAGES[type] !== undefined;
+
+/** Reads what is recorded without being announced. Throws UnreadableMessageError. */
+export function readClinical(message: Hl7Message, type: string, zone: string): InboundMessage {
+  const { pid: _, time, ...envelope } = envelopeOf(message, zone);
+  const items = reportsOf(message, type, { time, sender: '' });
+  return {
+    ...envelope,
+    trigger: message.header.value(9, 2) ?? '',
+    recordedAt: required(envelope.sentAt, 'MSH-7', 'the time of the message'),
+    content: { kind: 'clinical', items: items.map(({ sourceId }) => ({ sourceId, isTrue: true })) },
+  };
+}
+
+/** What the message reports, as FHIR resources. */
+export function reportedInClinical(
+  message: Hl7Message,
+  type: string,
+  zone: string,
+  sender: string,
+): ReportedSubject[] {
+  const { time } = envelopeOf(message, zone);
+  return reportsOf(message, type, { time, sender }).map(({ sourceId, ...reported }) => ({
+    kind: 'clinical',
+    sourceId,
+    resources: [reported],
+  }));
+}
+
+type Report = ReportedResource & { sourceId: string };
+
+function reportsOf(message: Hl7Message, type: string, reading: ObservationReading): Report[] {
+  const mapping = required(MESSAGES[type], 'MSH-9', 'a supported type');
+  const groups = groupsOf(message, mapping);
+  if (groups.length === 0)
+    throw new UnreadableMessageError('invalid', `${mapping.main} is required: ${mapping.what}`, mapping.main);
+  return groups.flatMap((group) => reportOf([message.header, ...group], mapping, reading));
+}
+
+/** A group begins with ORC, or with a main segment that has none. */
+function groupsOf(message: Hl7Message, { main, segments }: MessageMapping): Hl7Segment[][] {
+  const groups: Hl7Segment[][] = [];
+  for (const segment of message.segments(...segments)) {
+    const has = (name: string) => groups.at(-1)?.some((each) => each.name === name) === true;
+    if (segment.name === 'ORC' || (segment.name === main && (has(main) || groups.length === 0)))
+      groups.push([]);
+    groups.at(-1)?.push(segment);
+  }
+  return groups.filter((group) => group.some(({ name }) => name === main));
+}
+
+function reportOf(
+  group: readonly Hl7Segment[],
+  mapping: MessageMapping,
+  reading: ObservationReading,
+): Report[] {
+  const { resource, andCode, leftOut = {}, replaces } = mapping;
+  const isLeftOut = (place: string) => leftOut[place]?.includes(valueAt(group, place) ?? '') === true;
+  if (andCode !== undefined && isLeftOut(andCode)) return [];
+  const elements = mapping.elements.filter(({ from }) => !from.some(isLeftOut));
+  const numbers = mapping.number.filter((place) => !isLeftOut(place));
+  const number = numbers.flatMap((place) => numberAt(group, place) ?? []).at(0);
+  const idOf = (of: string): string => `${resource.resourceType}/${of}`;
+  const code = andCode === undefined ? '' : `/${valueAt(group, andCode) ?? valueAt(group, `${andCode}.2`)}`;
+  const reported = mappedResource(group, { resource, elements }, reading);
+  const isStatusOnly =
+    mapping.statusOnlyWithout !== undefined && !group.some(({ name }) => name === mapping.statusOnlyWithout);
+  const sourceId = idOf(
+    `${required(number, mapping.number[0] ?? '', `the number of ${mapping.what.replace('the ', '')}`)}${code}`,
+  );
+  const own: Report = { sourceId, resource: reported, ...(isStatusOnly ? { isStatusOnly } : {}) };
+  const relation = replaces?.events[valueAt(group, 'MSH-9.2') ?? ''];
+  const other = replaces && numberAt(group, replaces.number);
+  if (relation === undefined || other === undefined || other === number) return [own];
+  const target = { identifier: { value: valueAt(group, replaces?.number ?? '') } };
+  own.resource = { ...reported, relatesTo: [{ code: relation, target }] } as FhirResource & { id: string };
+  if (relation !== 'replaces') return [own];
+  const { docStatus: _, ...replaced } = reported as FhirResource & { id: string; docStatus?: string };
+  const superseded = {
+    ...replaced,
+    masterIdentifier: target.identifier,
+    status: 'superseded',
+    content: [{ attachment: {} }],
+  };
+  return [
+    own,
+    { sourceId: idOf(other), resource: superseded as FhirResource & { id: string }, isStatusOnly: true },
+  ];
+}

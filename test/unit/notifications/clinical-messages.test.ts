@@ -1,0 +1,208 @@
+import { describe, expect, test } from 'vitest';
+import { messagesIn } from '../../../src/exchange/notifications/hl7v2/batch.ts';
+import { parseHl7 } from '../../../src/exchange/notifications/hl7v2/message.ts';
+import { readHl7, reportedInHl7 } from '../../../src/exchange/notifications/hl7v2/read-hl7.ts';
+import { fhirJson } from '../../../src/lib/written-decimals.ts';
+
+const message = (type: string, ...segments: string[]) =>
+  parseHl7(
+    Buffer.from(
+      [
+        `MSH|^~\\&|EHR|ACME|HUB|X|20261120090000+0000||${type}|m-1|P|2.5.1`,
+        'PID|||R1^^^ACME^MR||Li^Wei||19800405|F|||1 Main St^^Boston^MA^02108',
+        ...segments,
+      ].join('\r'),
+    ),
+  );
+function reported(type: string, ...segments: string[]) {
+  const parsed = message(type, ...segments);
+  const { content } = readHl7(parsed, 'UTC');
+  const subjects = reportedInHl7(parsed, 'UTC', 'acme');
+  expect(content.kind === 'clinical' && content.items.map(({ sourceId }) => sourceId)).toEqual(
+    subjects.map(({ sourceId }) => sourceId),
+  );
+  return subjects.flatMap(({ sourceId, resources }) =>
+    // biome-ignore lint/suspicious/noExplicitAny: resources of several types
+    resources.map((each) => ({ sourceId, isStatusOnly: each.isStatusOnly, resource: each.resource as any })),
+  );
+}
+
+describe('a VXU message', () => {
+  const ORC = 'ORC|RE||V-1^REG';
+  const RXA =
+    'RXA|0|1|20261101||140^Influenza^CVX|0.50|mL^milliliter^UCUM||00^New^NIP001|12^Lee^Ada|||||LOT7|20270630|SKB^Glaxo^MVX|||CP|A';
+  test('is a vaccination with dose, lot, maker, route and who gave it', () => {
+    const [vaccination, other] = reported(
+      'VXU^V04',
+      ORC,
+      RXA,
+      'RXR|IM^Intramuscular^HL70162|LD^Left deltoid^HL70163',
+      'ORC|RE||9999',
+      'RXA|0|1|20200101||03^MMR^CVX|999||||||||||||00^Refused^NIP002||RE|A',
+    );
+    expect(vaccination).toMatchObject({
+      sourceId: 'Immunization/V-1^REG/140',
+      resource: {
+        status: 'completed',
+        patient: { reference: 'Patient/person' },
+        vaccineCode: { coding: [{ system: 'http://hl7.org/fhir/sid/cvx', code: '140' }] },
+        occurrenceDateTime: '2026-11-01',
+        primarySource: true,
+        lotNumber: 'LOT7',
+        expirationDate: '2027-06-30',
+        manufacturer: { display: 'Glaxo' },
+        route: { text: 'Intramuscular' },
+        site: { text: 'Left deltoid' },
+        performer: [{ actor: { display: 'Ada Lee' } }],
+      },
+    });
+    expect(vaccination?.resource.occurrenceString).toBeUndefined();
+    expect(fhirJson(vaccination?.resource.doseQuantity)).toBe('{"value":0.50,"unit":"milliliter"}');
+    expect(other).toMatchObject({ sourceId: 'Immunization/20200101^/03', resource: { status: 'not-done' } });
+    expect(other?.resource).not.toHaveProperty('doseQuantity');
+  });
+  test('is taken back by its action code, and without a vaccine says nothing', () => {
+    expect(reported('VXU^V04', ORC, RXA.replace('|CP|A', '|CP|D'))[0]?.resource.status).toBe(
+      'entered-in-error',
+    );
+    expect(reported('VXU^V04', ORC, RXA.replace('140^Influenza', '998^None'))).toEqual([]);
+    expect(() => readHl7(message('VXU^V04', ORC), 'UTC')).toThrow('RXA is required: the vaccination');
+  });
+});
+
+describe('an MDM message', () => {
+  const txa = (fields: Record<number, string>) =>
+    [
+      'TXA',
+      ...Array.from(
+        { length: 19 },
+        (_, index) =>
+          ({
+            2: 'DS^Discharge summary^L',
+            4: '202611200800+0000',
+            9: '12^Lee^Ada',
+            12: 'D-1^EHR',
+            17: 'AU',
+            ...fields,
+          })[index + 1] ?? '',
+      ),
+    ].join('|');
+  test('is a document, its lines one file', () => {
+    const [document] = reported('MDM^T02', txa({ 18: 'R' }), 'OBX|1|TX|||Seen today', 'OBX|2|TX|||and well');
+    expect(document).toMatchObject({
+      sourceId: 'DocumentReference/D-1^EHR',
+      isStatusOnly: undefined,
+      resource: {
+        status: 'current',
+        docStatus: 'final',
+        type: { text: 'Discharge summary' },
+        author: [{ display: 'Ada Lee' }],
+        securityLabel: [{ coding: [{ code: 'R' }] }],
+        content: [{ attachment: { data: Buffer.from('Seen today\nand well').toString('base64') } }],
+      },
+    });
+  });
+  test('of a replacement supersedes the one before, and one that is cancelled was an error', () => {
+    const [own, before] = reported('MDM^T10', txa({ 12: 'D-2^EHR', 13: 'D-1^EHR' }), 'OBX|1|TX|||Better');
+    expect(own?.resource.relatesTo).toMatchObject([{ code: 'replaces' }]);
+    expect(before).toMatchObject({
+      sourceId: 'DocumentReference/D-1^EHR',
+      isStatusOnly: true,
+      resource: { status: 'superseded' },
+    });
+    expect(reported('MDM^T11', txa({}))).toMatchObject([
+      { isStatusOnly: true, resource: { status: 'entered-in-error' } },
+    ]);
+  });
+});
+
+test('an SIU message is an appointment with its time, people and place', () => {
+  const SCH =
+    'SCH|P-1|A-1^EHR|||||CHK^Check-up^L|FU^Follow-up^L|30|MIN|^^^202612010900+0000||||||||||||||Booked';
+  const [appointment] = reported(
+    'SIU^S12',
+    SCH,
+    'AIS|1||CONS^Consultation^L',
+    'AIL|1||ROOM^7',
+    'AIP|1||12^Lee^Ada',
+  );
+  expect(appointment).toMatchObject({
+    sourceId: 'Appointment/A-1^EHR',
+    resource: {
+      status: 'booked',
+      start: '2026-12-01T09:00:00.000Z',
+      end: '2026-12-01T09:30:00.000Z',
+      serviceType: [{ text: 'Consultation' }],
+      participant: [
+        { actor: { reference: 'Patient/person' } },
+        { actor: { display: 'Ada Lee' } },
+        { actor: { display: 'ROOM-7' } },
+      ],
+    },
+  });
+  expect(reported('SIU^S15', SCH)[0]?.resource.status).toBe('cancelled');
+  expect(reported('SIU^S26', SCH.replace('|30|MIN', '||'))[0]?.resource).toMatchObject({
+    status: 'noshow',
+    requestedPeriod: [{ start: '2026-12-01T09:00:00.000Z' }],
+  });
+});
+
+test.each(['ORM^O01', 'OML^O21'])(
+  'an order (%s) is known by number and code, and can be cancelled',
+  (type) => {
+    const OBR = 'OBR|1|P-7^EHR||2345-7^Glucose^LN|||||||||Fasting|||12^Lee^Ada||||||||||||||R73.9^High^I10C';
+    const [order] = reported(type, 'ORC|NW|P-7^EHR|||||^^^^^S||202611200700+0000', OBR, 'NTE|1||By noon');
+    expect(order).toMatchObject({
+      sourceId: 'ServiceRequest/P-7^EHR/2345-7',
+      resource: {
+        status: 'active',
+        priority: 'stat',
+        requester: { display: 'Ada Lee' },
+        authoredOn: '2026-11-20T07:00:00.000Z',
+        note: [{ text: 'Fasting\nBy noon' }],
+      },
+    });
+    expect(reported(type, 'ORC|CA|P-7^EHR', OBR)[0]?.resource.status).toBe('revoked');
+  },
+);
+
+test('an RDE message is a prescription', () => {
+  const [prescription] = reported(
+    'RDE^O11',
+    'ORC|NW|RX-1^EHR',
+    'RXE||308182^Amoxicillin^RXNORM|500||mg||^One three times a day|||30|EA^capsule|2|12^Lee^Ada',
+    'RXR|PO^Oral^HL70162',
+  );
+  expect(prescription?.resource).toMatchObject({
+    status: 'active',
+    intent: 'order',
+    medicationCodeableConcept: { coding: [{ code: '308182' }] },
+    dosageInstruction: [{ text: 'One three times a day', route: { text: 'Oral' } }],
+    dispenseRequest: { quantity: { value: 30, unit: 'capsule' }, numberOfRepeatsAllowed: 2 },
+  });
+});
+
+test('what a message contains and is not used is named, never by its value', () => {
+  const parsed = message(
+    'SIU^S12',
+    'SCH||A-1^EHR|||||||||^^^202612010900||||||||Secret Contact||||||Booked',
+    'NK1|1|Doe^Jane',
+    'Jane Doe|x',
+  );
+  const { unused } = readHl7(parsed, 'UTC');
+  expect(unused).toEqual(['NK1', 'SCH-19']);
+});
+
+describe('a batch', () => {
+  const one = 'MSH|^~\\&|A|B|||1||ADT^A01|1|P|2.5\rPID|1';
+  const two = one.replace('|1|P', '|2|P');
+  test.each([
+    [`FHS|^~\\&\rBHS|^~\\&\r${one}\r${two}\rBTS|2\rFTS|1\r`, [`${one}\r`, two]],
+    [`\u000bBHS|^~\\&\r${one}\rBTS|1\r\u001c\r`, [one]],
+    [`${one}\r${two}\r`, [`${one}\r`, `${two}\r`]],
+    [one, [one]],
+    ['hello', ['hello']],
+  ])('is taken apart: %j', (bytes, messages) => {
+    expect(messagesIn(Buffer.from(bytes)).map(String)).toEqual(messages);
+  });
+});

@@ -1,0 +1,103 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import mapped from '../../../src/exchange/notifications/hl7v2/clinical-messages.json' with { type: 'json' };
+import { parseHl7 } from '../../../src/exchange/notifications/hl7v2/message.ts';
+import { readHl7 } from '../../../src/exchange/notifications/hl7v2/read-hl7.ts';
+
+const page = readFileSync('docs/hl7v2.md', 'utf8');
+/** The fields in the tables of a section. */
+const documented = (...titles: string[]) =>
+  titles.flatMap((title) => {
+    const section = page.split(/^## /m).find((part) => part.startsWith(title)) ?? '';
+    const rows = section.split('\n').filter((line) => line.startsWith('| `'));
+    return rows.flatMap((row) =>
+      [...(row.split(' | ')[0] ?? '').matchAll(/`(\w{3}-\d+)/g)].map(([, place = '']) => place),
+    );
+  });
+
+const FIELDS = 50;
+/** Every field of every segment filled, so that a field is missing from `unused` only if it was read. */
+function readOf(type: string, segments: Record<string, Record<number, string>>): string[] {
+  const names = Object.keys(segments);
+  const text = (without: string) =>
+    [
+      `MSH|^~\\&|A|B|C|D|20261120090000+0000||${type}|1|P|2.5.1`,
+      ...names.map((name) =>
+        [
+          name,
+          ...Array.from({ length: FIELDS }, (_, index) =>
+            without === `${name}-${index + 1}` ? '' : (segments[name]?.[index + 1] ?? 'xx'),
+          ),
+        ].join('|'),
+      ),
+    ].join('\r');
+  const places = names.flatMap((name) =>
+    Array.from({ length: FIELDS }, (_, index) => `${name}-${index + 1}`),
+  );
+  const read = new Set<string>();
+  for (const without of ['', ...places]) {
+    try {
+      const { unused = [] } = readHl7(parseHl7(Buffer.from(text(without))), 'UTC');
+      const isFormal = (place: string) =>
+        place.endsWith('-1') && !['RXD-1', 'EVN-1', 'ORC-1', 'MRG-1', 'SCH-1'].includes(place);
+      for (const place of places)
+        if (
+          place !== without &&
+          !isFormal(place) &&
+          !unused.includes(place) &&
+          !unused.includes(place.slice(0, 3))
+        )
+          read.add(place);
+    } catch {
+      // A required field is missing.
+    }
+  }
+  return [...read].sort();
+}
+const of = (places: readonly string[], ...segments: string[]) =>
+  [...new Set(places)].filter((place) => segments.includes(place.slice(0, 3))).sort();
+
+describe('docs/hl7v2.md names exactly the fields that are read', () => {
+  const PID = { 3: 'R1^^^A^MR', 5: 'Li^Wei', 7: '19800405', 11: 'x^^y^MA^02108' };
+  const time = '20261120080000';
+  test('of stays', () => {
+    const read = readOf('ADT^A01', { EVN: { 2: time, 6: time }, PID, PV1: { 2: 'I', 44: time, 45: time } });
+    const places = documented('All messages', 'ADT');
+    expect(of(read, 'PID', 'PV1')).toEqual(of(places, 'PID', 'PV1'));
+    expect(of(read, 'EVN')).toEqual(['EVN-2', 'EVN-6']);
+  });
+  test('of results', () => {
+    const numeric = { 2: 'NM', 3: '1^T^L', 5: '1', 11: 'F', 14: time, 19: time };
+    const read = readOf('ORU^R01', {
+      PID,
+      ORC: {},
+      OBR: { 3: 'F', 4: '1^T^L', 7: time, 25: 'F' },
+      OBX: numeric,
+      NTE: {},
+      SPM: { 17: time },
+    });
+    const segments = ['ORC', 'OBR', 'OBX', 'NTE', 'SPM'];
+    expect(of(read, ...segments)).toEqual(of(documented('ORU'), ...segments));
+  });
+  test('of fills', () => {
+    const read = readOf('RDS^O13', {
+      PID,
+      ORC: {},
+      RXE: {},
+      RXR: { 1: 'PO' },
+      RXD: { 2: '1^T^L', 3: time, 4: '1' },
+    });
+    const segments = ['ORC', 'RXD', 'RXE'];
+    expect(of(read, ...segments)).toEqual(of(documented('RDS'), ...segments));
+  });
+  test.each(Object.entries(mapped))('of %s, and where they go', (type, { elements }) => {
+    const section = page.split(/^## /m).find((part) => part.startsWith(type)) ?? '';
+    for (const { from, to } of elements) {
+      const row = section
+        .split('\n')
+        .find((line) => line.includes(`.${to}\``) && line.includes(`\`${from[0]}\``));
+      expect(row, `${type} ${to}`).toBeDefined();
+      for (const place of from) expect(row).toContain(`\`${place}\``);
+    }
+  });
+});
