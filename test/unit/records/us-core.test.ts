@@ -4,6 +4,7 @@ import { isJson, type Json } from '../../../src/exchange/records/rules/json.ts';
 import { mergeDeliveries } from '../../../src/exchange/records/rules/merge.ts';
 import { provenanceOf } from '../../../src/exchange/records/rules/provenance.ts';
 import { referencesIn } from '../../../src/exchange/records/rules/references.ts';
+import { BOUNDS } from '../../../src/exchange/records/rules/us-core/bounds.ts';
 import { ConformanceCount } from '../../../src/exchange/records/rules/us-core/conformance-report.ts';
 import words from '../../../src/exchange/records/rules/us-core/defect-words.json' with { type: 'json' };
 import { ALL_PROFILES } from '../../../src/exchange/records/rules/us-core/profiles.ts';
@@ -211,8 +212,25 @@ test('a generated Provenance claims US Core, and its agents are found inside it'
   expect(claimsOf(without(provenance, 'contained'))).toEqual([]);
 });
 
+test.each([
+  ['an element that R4 does not know', { comment: 'x' }],
+  ['a code that R4 does not know', { status: 'done' }],
+  ['an element in another form', { code: [{ text: 'Glucose' }] }],
+  ['a list in which R4 has one', { subject: [{ reference: 'Patient/p' }] }],
+  ['a text in which R4 has a number', { valueQuantity: { value: '5' } }],
+  ['two categories of which the profile allows one', { category: [glucose.category, glucose.category].flat() }],
+])('a result with %s claims nothing', (_, change) => {
+  expect(claimsOf({ ...glucose, ...change })).toEqual([]);
+});
+
+test('a range in units of another system claims 6.1.0 only', () => {
+  const referenceRange = [{ low: { value: 1, system: 'urn:local' } }];
+  expect(claimsOf({ ...glucose, referenceRange })).toEqual([both('us-core-observation-lab')[1]]);
+});
+
 test('every requirement has words, so that each defect can be reported in plain words', () => {
-  const unnamed = ALL_PROFILES.flatMap(({ requires }) => requires.map(({ element }) => element)).filter(
+  const requirements = [...ALL_PROFILES.flatMap(({ requires }) => requires), ...Object.values(BOUNDS).flat()];
+  const unnamed = requirements.map(({ element }) => element).filter(
     (element) => !Object.hasOwn(words.elements, element),
   );
   expect(unnamed).toEqual([]);

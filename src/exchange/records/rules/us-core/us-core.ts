@@ -1,4 +1,6 @@
 import { isJson, type Json } from '../json.ts';
+import { r4Faults } from '../r4/check-r4.ts';
+import { BOUNDS } from './bounds.ts';
 import { type Profile, type Requirement, US_CORE_VERSIONS, type UsCoreVersion } from './profile.ts';
 import { ALL_PROFILES } from './profiles.ts';
 
@@ -27,7 +29,7 @@ export interface Examined {
 /**
  * The resource as it is given out: `meta.profile` names the US Core profiles that it conforms to, by our own check. Elements
  * that a profile requires and the source left out are stated as unknown, never invented. Claims of a source to US Core are
- * not kept, because merging has changed the resource; those of other guides are.
+ * not kept, because merging has changed the resource; those of other guides are. What is not FHIR R4 in itself claims nothing.
  */
 export function examined(resource: Json): Examined {
   const profiles = profilesFor(resource);
@@ -35,11 +37,16 @@ export function examined(resource: Json): Examined {
   const defects: Defect[] = [];
   const claims: string[] = [];
   for (const { name, requires: own } of profiles) {
-    const requires = [...own, IN_ORDER];
+    const requires = [...own, IN_ORDER, ...(BOUNDS[name] ?? [])];
     const missing = requires.filter(({ holds, isOfVersion }) => isOfVersion !== true && !holds(resource));
     const completed = fill(filled, requires);
     const unmet = requires.filter(({ holds }) => !holds(completed));
-    const versions = US_CORE_VERSIONS.filter((version) => !unmet.some((each) => concerns(each, version)));
+    // After what is unknown has been filled in, which R4 may require too.
+    const isR4 = r4Faults(completed).length === 0;
+    if (!isR4) defects.push({ profile: name, element: NOT_R4, isStated: false });
+    const versions = US_CORE_VERSIONS.filter(
+      (version) => isR4 && !unmet.some((each) => concerns(each, version)),
+    );
     if (versions.length > 0) filled = completed;
     claims.push(...versions.map((version) => `${BASE}${name}|${version}`));
     for (const element of new Set(missing.map((each) => each.element))) {
@@ -62,6 +69,8 @@ const profilesFor = (resource: Json): Profile[] =>
   (BY_TYPE.get(String(resource.resourceType)) ?? []).filter(
     ({ isFor }) => isFor === undefined || isFor(resource),
   );
+
+const NOT_R4 = 'FHIR R4';
 
 /** No period ends before it starts (per-1 of FHIR itself), which sources get wrong. */
 const IN_ORDER: Requirement = { element: 'Period', holds: (resource) => !hasReversedPeriod(resource) };
