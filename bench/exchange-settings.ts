@@ -4,6 +4,7 @@ export const BENCH_SETTINGS = {
   LINK_SIGNING_KEY: 'a link signing key for benchmarks',
   PUBLIC_BASE_URL: 'http://127.0.0.1:1',
   ALLOW_LOOPBACK_WEBHOOKS: true,
+  WEBHOOK_REFUSED_PORTS: [],
   WEBHOOK_TRUSTED_ORIGINS: [],
   HIE_CALLBACK_SECRET: undefined,
   PHARMACY_CALLBACK_SECRET: undefined,

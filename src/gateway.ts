@@ -55,6 +55,7 @@ await runProcess('gateway', async (logger) => {
     linkSigningKey: config.LINK_SIGNING_KEY,
     internalTokenKey: config.INTERNAL_TOKEN_KEY,
     allowLoopbackWebhooks: config.ALLOW_LOOPBACK_WEBHOOKS,
+    refusedWebhookPorts: config.WEBHOOK_REFUSED_PORTS,
     trustedWebhookOrigins: config.WEBHOOK_TRUSTED_ORIGINS,
     trustedProxies: config.TRUSTED_PROXIES,
     accountRequestsMax: config.ACCOUNT_REQUESTS_MAX,

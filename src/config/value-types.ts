@@ -3,6 +3,11 @@ import { z } from 'zod';
 import { isTimeZone } from '../lib/time-zone.ts';
 
 export const port = z.coerce.number().int().min(0).max(65_535);
+export const ports = z
+  .string()
+  .transform((value) => value.split(/\s+/).filter(Boolean))
+  .transform((words) => words.map(Number))
+  .pipe(z.array(z.int().min(1).max(65_535)));
 export const flag = z.enum(['true', 'false']).transform((value) => value === 'true');
 export const httpUrl = z.url({ protocol: /^https?$/ }).transform((value) => value.replace(/\/+$/, ''));
 const wordsOf = (value: string): string[] => value.split(/\s+/).filter(Boolean);

@@ -107,12 +107,16 @@ const exchangeEnvironment = (facts: StackFacts): Environment => ({
   INTERNAL_TOKEN_KEY: facts.secrets.internalTokenKey,
   PUBLIC_BASE_URL: gatewayUrl(facts.ports),
   ALLOW_LOOPBACK_WEBHOOKS: 'true',
+  WEBHOOK_REFUSED_PORTS: refusedPorts(facts.ports),
   MESSAGE_PARTNER_BASE_URL: `${simulatorUrl(facts.ports)}/messages`,
   MESSAGE_PARTNER_SECRET: facts.secrets.messagePartnerSecret,
   ...(facts.sources.HIE ?? simulatedSource('HIE', facts.ports, facts.secrets)),
   ...(facts.sources.PHARMACY ?? simulatedSource('PHARMACY', facts.ports, facts.secrets)),
   ...(facts.sources.LAB ?? simulatedSource('LAB', facts.ports, facts.secrets)),
 });
+
+/** Webhooks go to the receiver, and to no other part of the stack. */
+const refusedPorts = ({ receiver: _, ...others }: StackPorts): string => Object.values(others).join(' ');
 
 /** The simulator is the only sender. */
 const notificationSenders = ({ notificationSecret }: StackSecrets): string =>

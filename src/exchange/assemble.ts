@@ -29,6 +29,7 @@ export const EXCHANGE_VARIABLES = [
   'ID_HMAC_KEY',
   'PUBLIC_BASE_URL',
   'ALLOW_LOOPBACK_WEBHOOKS',
+  'WEBHOOK_REFUSED_PORTS',
   'WEBHOOK_TRUSTED_ORIGINS',
   'HIE_CALLBACK_SECRET',
   'PHARMACY_CALLBACK_SECRET',
@@ -92,6 +93,7 @@ async function openPlatform(
     causes,
     destinations: {
       allowLoopback: config.ALLOW_LOOPBACK_WEBHOOKS,
+      refusedPorts: config.WEBHOOK_REFUSED_PORTS,
       trustedOrigins: config.WEBHOOK_TRUSTED_ORIGINS,
     },
     links,

@@ -86,6 +86,8 @@ export async function createGateway(deps: GatewayDeps): Promise<FastifyInstance>
 
 /** Adds all routes that require authentication. Routes that do not are collected in `open`, for the caller to add. */
 async function addInterface(app: FastifyInstance, deps: GatewayDeps, open: AddRoutes[]): Promise<void> {
+  // Answers to callers are about patients or contain credentials; no cache between us may keep them.
+  app.addHook('onRequest', async (_request, reply) => void reply.header('cache-control', 'no-store'));
   const knownKeys = createKnownKeys();
   shedKnownKeys(app, knownKeys);
   addAuthentication(app, deps);

@@ -67,7 +67,8 @@ function resolved(part: unknown): unknown {
   return copy;
 }
 
-function writtenIn(element: unknown): string | undefined {
+/** How the number beside was written, if the element says only that. */
+export function writtenIn(element: unknown): string | undefined {
   const [extension, ...others] = isPart(element) && Array.isArray(element.extension) ? element.extension : [];
   if (others.length > 0 || !isPart(extension) || extension.url !== WRITTEN) return undefined;
   const { valueString } = extension;

@@ -88,3 +88,15 @@ test('large Patients make a short page that has a next one', async () => {
   expect(idsIn(pages).sort()).toEqual([...ids].sort());
   expect(pages[0]?.total).toBeUndefined();
 });
+
+test('a search takes at most 100 different values of a parameter, and equal ones once', async () => {
+  const patientId = await deliver([observation('a')]);
+  const codes = (count: number) => Array.from({ length: count }, (_, index) => `c${index}`);
+  const asking = (values: string[]) => door.get(`Observation?patient=${patientId}&code=${values.join(',')}`);
+  expect((await asking([...codes(99), '718-7'])).json().total ?? 1).toBe(1);
+  expect((await asking(Array.from({ length: 500 }, () => '718-7'))).statusCode).toBe(200);
+  const refused = await asking(codes(101));
+  expect(refused.statusCode).toBe(400);
+  expect(diagnosticsIn(refused.json())).toContain('at most 100 values');
+  expect((await door.get(`Patient?family=${codes(101).join(',')}`)).statusCode).toBe(400);
+});

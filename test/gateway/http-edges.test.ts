@@ -23,6 +23,19 @@ const call = (method: string, url: string, headers: Record<string, string> = {})
     headers: { 'x-api-key': account.apiKey, ...headers },
   });
 
+test.each([
+  ['GET', '/medical/v1/patient/{patient}'],
+  ['GET', '/settings'],
+  ['GET', '/medical/v1/webhook'],
+  ['GET', '/medical/v1/patient/0191d2b4-0000-7000-8000-000000000001'],
+  ['POST', '/medical/v1/cohort'],
+  ['GET', '/fhir/R4/Observation?patient={patient}'],
+  ['GET', '/fhir/R4/Observation?patient=x'],
+])('no cache keeps what a caller is answered: %s %s', async (method, url) => {
+  expect((await call(method, url)).headers['cache-control']).toBe('no-store');
+  expect((await call(method, url, { 'x-api-key': 'wrong' })).headers['cache-control']).toBe('no-store');
+});
+
 describe('a method', () => {
   test.each([
     ['OPTIONS', '/medical/v1/patient/{patient}', 'GET, HEAD, PUT, DELETE'],

@@ -14,7 +14,7 @@ import { findAccount } from '../accounts/account-store.ts';
 import { SERVED_TYPES } from '../fhir-api/capability-statement.ts';
 import { insertAuditEntry } from '../platform/audit/audit-store.ts';
 import { type Store, withinAccount } from '../platform/database/database.ts';
-import type { GatewayPlatform } from '../platform/http/deps.ts';
+import { type DestinationDeps, destinationRules, type GatewayPlatform } from '../platform/http/deps.ts';
 import { FHIR_PATH } from '../platform/http/fhir-path.ts';
 import { OAuthRefusal } from '../platform/http/oauth-refusal.ts';
 import { refuseBeyond } from '../platform/http/plugins/limits.ts';
@@ -33,16 +33,10 @@ const JWT_BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 /** SMART Backend Services: discovery, and the token endpoint for registered clients. Needs no API key. */
 export function addTokenRoutes(
   app: FastifyInstance,
-  deps: Pick<
-    GatewayPlatform,
-    'store' | 'publicBaseUrl' | 'internalTokenKey' | 'allowLoopbackWebhooks' | 'trustedWebhookOrigins'
-  >,
+  deps: DestinationDeps & Pick<GatewayPlatform, 'store' | 'publicBaseUrl' | 'internalTokenKey'>,
 ): void {
   const tokenUrl = `${deps.publicBaseUrl}${TOKEN_PATH}`;
-  const check = createAssertionCheck(tokenUrl, {
-    allowLoopback: deps.allowLoopbackWebhooks,
-    trustedOrigins: deps.trustedWebhookOrigins,
-  });
+  const check = createAssertionCheck(tokenUrl, destinationRules(deps));
   const limiter = new AccountLimiter(deps.store);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<string>(

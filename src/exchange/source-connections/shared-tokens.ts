@@ -21,7 +21,9 @@ export function createSharedTokens(store: Pick<Store, 'asSystem'>, keyRing: KeyR
       const token = await request();
       const sealed = keyRing.encrypt(Buffer.from(token.authorization), purpose);
       const [renewAt, endsAt] = [new Date(token.renewAtMs), new Date(token.endsAtMs)];
-      await store.asSystem((tx) => saveToken(tx, name, { sealed, renewAt, endsAt }));
+      await store.asSystem((tx) =>
+        saveToken(tx, name, { sealed, renewAt, endsAt, missingScopes: token.missingScopes }),
+      );
       return token;
     } catch (error) {
       await store.asSystem((tx) => releaseToken(tx, name));
@@ -42,6 +44,7 @@ export function createSharedTokens(store: Pick<Store, 'asSystem'>, keyRing: KeyR
             authorization,
             renewAtMs: stored.renewAt?.getTime() ?? 0,
             endsAtMs: stored.endsAt?.getTime() ?? 0,
+            ...(stored.missingScopes === null ? {} : { missingScopes: stored.missingScopes }),
           };
         // Encrypted for other credentials, or with a key that is gone.
         const { sealed } = stored;

@@ -45,4 +45,5 @@ interface SourceTokenTable {
   renew_at: Date | null;
   ends_at: Date | null;
   requested_until: Date | null;
+  missing_scopes: string[] | null;
 }

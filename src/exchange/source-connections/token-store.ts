@@ -7,6 +7,7 @@ export interface StoredToken {
   isEnded: boolean;
   renewAt: Date | null;
   endsAt: Date | null;
+  missingScopes: string[] | null;
 }
 
 /** The token of this name, and whether the caller is to request a new one: at most one caller at a time is. */
@@ -25,19 +26,20 @@ export async function claimToken(
       returning *),
     found as (select * from claimed union all
       select * from source_token where name = ${name} and not exists (select from claimed))
-    select sealed, renew_at as "renewAt", ends_at as "endsAt", exists (select from claimed) as "isClaimed",
+    select sealed, renew_at as "renewAt", ends_at as "endsAt", missing_scopes as "missingScopes", exists (select from claimed) as "isClaimed",
       (renew_at is null or renew_at <= now()) as "isDue", (ends_at is null or ends_at <= now()) as "isEnded"
     from found`.execute(tx.db);
   const [row] = rows;
   // Deleted between the two reads: the next call inserts it.
-  return row ?? { sealed: null, renewAt: null, endsAt: null, isDue: true, isEnded: true, isClaimed: false };
+  const never = { sealed: null, renewAt: null, endsAt: null, missingScopes: null };
+  return row ?? { ...never, isDue: true, isEnded: true, isClaimed: false };
 }
 
 /** Stores a new token and ends the claim. */
 export async function saveToken(
   tx: SystemTx,
   name: string,
-  token: { sealed: Buffer; renewAt: Date; endsAt: Date },
+  token: { sealed: Buffer; renewAt: Date; endsAt: Date; missingScopes?: readonly string[] },
 ): Promise<void> {
   await tx.db
     .updateTable('source_token')
@@ -45,6 +47,7 @@ export async function saveToken(
       sealed: token.sealed,
       renew_at: token.renewAt,
       ends_at: token.endsAt,
+      missing_scopes: token.missingScopes === undefined ? null : [...token.missingScopes],
       requested_until: null,
     })
     .where('name', '=', name)

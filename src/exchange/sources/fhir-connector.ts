@@ -49,7 +49,14 @@ export function createFhirConnector(config: SourceConfig, deps: ConnectorDeps = 
         patientIds.length === 0
           ? { kind: 'unknown-patient' }
           : await begin(context, patientIds, options, signal);
-      return notice === undefined ? begun : { ...begun, notice };
+      const lacking = http.missingScopes();
+      const notices = [
+        ...(notice === undefined ? [] : [notice]),
+        ...(lacking.length === 0
+          ? []
+          : [`the authorization server did not grant all scopes that were asked for: ${lacking.join(' ')}`]),
+      ];
+      return notices.length === 0 ? begun : { ...begun, notice: notices.join('; ') };
     },
     async poll(handle, signal): Promise<Poll> {
       const state = await pollJob(context, jobOfHandle(handle), signal);

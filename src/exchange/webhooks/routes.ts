@@ -1,5 +1,5 @@
 import type { AccountTx } from '../platform/database/database.ts';
-import type { GatewayPlatform } from '../platform/http/deps.ts';
+import { type DestinationDeps, destinationRules, type GatewayPlatform } from '../platform/http/deps.ts';
 import { noContent, ok, orNotFound } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
 import {
@@ -16,11 +16,12 @@ import { serializeWebhook } from './serializers.ts';
 /** Routes for further destinations. */
 export function addWebhookRoutes(
   operations: Operations,
-  deps: Pick<GatewayPlatform, 'allowLoopbackWebhooks' | 'trustedWebhookOrigins' | 'webhookKeys'> & {
-    destinationPing: Pick<DestinationPing, 'ping'>;
-  },
+  deps: DestinationDeps &
+    Pick<GatewayPlatform, 'webhookKeys'> & {
+      destinationPing: Pick<DestinationPing, 'ping'>;
+    },
 ): void {
-  const rules = { allowLoopback: deps.allowLoopbackWebhooks, trustedOrigins: deps.trustedWebhookOrigins };
+  const rules = destinationRules(deps);
   const responseOf = async (tx: AccountTx, destination: StoredDestination) =>
     serializeWebhook(destination, await countUndelivered(tx, destination.id), deps.webhookKeys);
 

@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
-import type { GatewayPlatform } from '../platform/http/deps.ts';
+import { type DestinationDeps, destinationRules, type GatewayPlatform } from '../platform/http/deps.ts';
 import { ok } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
 import { generateWebhookKey } from '../platform/outbox/webhook-key.ts';
@@ -21,12 +21,12 @@ const AT_ROOT = '/settings';
 
 export function addSettingsRoutes(
   operations: Operations,
-  deps: Pick<
-    GatewayPlatform,
-    'allowLoopbackWebhooks' | 'trustedWebhookOrigins' | 'webhookDispatcher' | 'webhookKeys'
-  > & { destinationPing: Pick<DestinationPing, 'ping'> },
+  deps: DestinationDeps &
+    Pick<GatewayPlatform, 'webhookDispatcher' | 'webhookKeys'> & {
+      destinationPing: Pick<DestinationPing, 'ping'>;
+    },
 ): void {
-  const rules = { allowLoopback: deps.allowLoopbackWebhooks, trustedOrigins: deps.trustedWebhookOrigins };
+  const rules = destinationRules(deps);
   const keys = deps.webhookKeys;
 
   operations.read(

@@ -9,6 +9,7 @@ const EMBEDDED_ONLY = [
   'TEMPORAL_PORT',
   'TEMPORAL_UI_PORT',
   'ALLOW_LOOPBACK_WEBHOOKS',
+  'WEBHOOK_REFUSED_PORTS',
 ];
 /** Read by docker-compose.yml alone. */
 const COMPOSE_ONLY = ['IMAGE_TAG', 'TEMPORAL_RETENTION', 'CODEC_ORIGIN'];

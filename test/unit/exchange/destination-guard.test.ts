@@ -78,6 +78,15 @@ describe('a webhook destination', () => {
   });
 });
 
+test('in the embedded stack, no part of the stack itself but the receiver is a destination', () => {
+  const rules = { allowLoopback: true, refusedPorts: [7233, 443] };
+  for (const host of ['127.0.0.1:7233', 'localhost:7233', '[::1]:7233', '0x7f.1:7233', 'a.localhost:7233'])
+    expect(destinationProblem(`http://${host}/x`, rules)).toContain('port of this service');
+  expect(destinationProblem('https://localhost/x', rules)).toContain('port of this service');
+  expect(destinationProblem('http://127.0.0.1:7234/x', rules)).toBeUndefined();
+  expect(destinationProblem('https://hooks.example.org/x', rules)).toBeUndefined();
+});
+
 describe('the look-up of a destination’s socket', () => {
   const lookUp = (name: string, rules: { allowLoopback: boolean }, all: boolean) =>
     new Promise<string | LookupAddress[]>((resolve, reject) => {

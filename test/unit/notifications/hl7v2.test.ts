@@ -218,6 +218,14 @@ describe('an ADT message', () => {
 });
 
 describe('the acknowledgement', () => {
+  test('repeats no more of the header than the standard allows', () => {
+    const long = 'A'.repeat(5_000);
+    const header = `MSH|^~\\&${long}|${long}|${long}|${long}|${long}|20260501||ADT^A01${long}|${long}|${long}|${long}`;
+    const ack = acknowledge(parseHl7(Buffer.from(header)), 'AR');
+    expect(ack.length).toBeLessThan(1_500);
+    expect(ack).toMatch(/^MSH\|\^~\\&A\|/);
+  });
+
   test('repeats the control id and turns sender and receiver round', () => {
     const segments = acknowledge(parseHl7(message()), 'AA').split('\r');
     expect(segments[0]).toMatch(

@@ -218,7 +218,10 @@ test.each([
   ['an element in another form', { code: [{ text: 'Glucose' }] }],
   ['a list in which R4 has one', { subject: [{ reference: 'Patient/p' }] }],
   ['a text in which R4 has a number', { valueQuantity: { value: '5' } }],
-  ['two categories of which the profile allows one', { category: [glucose.category, glucose.category].flat() }],
+  [
+    'two categories of which the profile allows one',
+    { category: [glucose.category, glucose.category].flat() },
+  ],
 ])('a result with %s claims nothing', (_, change) => {
   expect(claimsOf({ ...glucose, ...change })).toEqual([]);
 });
@@ -230,9 +233,9 @@ test('a range in units of another system claims 6.1.0 only', () => {
 
 test('every requirement has words, so that each defect can be reported in plain words', () => {
   const requirements = [...ALL_PROFILES.flatMap(({ requires }) => requires), ...Object.values(BOUNDS).flat()];
-  const unnamed = requirements.map(({ element }) => element).filter(
-    (element) => !Object.hasOwn(words.elements, element),
-  );
+  const unnamed = requirements
+    .map(({ element }) => element)
+    .filter((element) => !Object.hasOwn(words.elements, element));
   expect(unnamed).toEqual([]);
   expect(ALL_PROFILES.filter(({ type }) => !Object.hasOwn(words.types, type))).toEqual([]);
 });

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { missingScopes } from '../../../src/exchange/sources/http/auth/missing-scopes.ts';
 import { ada, bundle, connect, FakeSource, never } from './fake-source.ts';
 
 let source: FakeSource;
@@ -44,6 +45,26 @@ test('one token serves all calls, those that start together too', async () => {
   expect(request?.body).toBe('grant_type=client_credentials&scope=system%2F*.read');
   const login = Buffer.from(request?.headers.authorization?.replace('Basic ', '') ?? '', 'base64').toString();
   expect(login.split(':').map(decodeURIComponent)).toEqual(['ex:change', 'sécret']);
+});
+
+test.each([
+  ['system/Patient.rs system/Observation.rs', 'system/Patient.read', ['system/Observation.rs']],
+  ['system/*.read', 'system/Patient.rs', ['system/*.read']],
+  ['system/Patient.read openid', 'system/*.r system/*.s', ['openid']],
+  ['system/Patient.rs', 'system/*.cruds', []],
+  ['system/Patient.rs', undefined, []],
+])('of %s the server grants %s', (asked, granted, missing) => {
+  expect(missingScopes(asked, granted)).toEqual(missing);
+});
+
+test('fewer scopes than asked are said', async () => {
+  await start({
+    'POST token': () => ({ ...tokenRoute(), json: { ...tokenRoute().json, scope: 'system/Patient.rs' } }),
+  });
+  expect(await connector().begin(ada, {}, never)).toEqual({
+    kind: 'unknown-patient',
+    notice: 'the authorization server did not grant all scopes that were asked for: system/*.read',
+  });
 });
 
 test('a token that is no longer taken is replaced once', async () => {

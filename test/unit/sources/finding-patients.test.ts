@@ -115,6 +115,37 @@ describe('a search', () => {
     expect(source.asked.length).toBeLessThan(20);
   });
 
+  test('is repeated without the birth date for a server that refuses it, and our rule compares it', async () => {
+    const sent = ({ body }: { body: string }) =>
+      new URLSearchParams(body).has('birthdate')
+        ? { status: 400 }
+        : { json: bundle([{ ...adaAtSource, id: 'p7', birthDate: '1985-12-11' }, adaAtSource]) };
+    await start({
+      ...match,
+      'POST Patient/_search': sent,
+      'GET Patient/p1/$everything': { json: bundle([condition('c1')]) },
+    });
+    expect(idsOf(await collectAtOnce(connect(source)))).toEqual(['Condition/c1']);
+  });
+
+  test('is sent by GET to a server that has no other', async () => {
+    await start({
+      ...match,
+      'POST Patient/_search': { status: 405 },
+      'GET Patient': ({ path }: { path: string }) => ({
+        json: bundle(path.includes('family=Lovelace') ? [adaAtSource] : []),
+      }),
+      'GET Patient/p1/$everything': { json: bundle([condition('c1')]) },
+    });
+    expect(idsOf(await collectAtOnce(connect(source)))).toEqual(['Condition/c1']);
+  });
+
+  test('that reports an error is no proof that the patient is unknown', async () => {
+    const outcome = { resourceType: 'OperationOutcome', issue: [{ severity: 'error', code: 'timeout' }] };
+    await start({ ...match, 'POST Patient/_search': { json: bundle([outcome]) } });
+    await expect(begin()).rejects.toMatchObject({ kind: 'bad-answer' });
+  });
+
   test('is not continued by a link that would put the name into an address', async () => {
     let posts = 0;
     await start({

@@ -28,3 +28,16 @@ test.prop({ text: fc.string({ unit: fc.constantFrom('[', '{', '"', '\\', ']', 'x
 test.each(['', '{', '"', '"\\', '[}', 'x'])('%j is broken', (text) => {
   expect(read(text)).toEqual({ isRead: false, fault: 'broken JSON' });
 });
+
+test.prop({ before: fc.jsonValue({ maxDepth: 4 }), name: fc.string(), inList: fc.boolean() })(
+  'an element that is named twice in one object is found, wherever it stands and however it is written',
+  ({ before, name, inList }) => {
+    const escaped = [...name].map((each) =>
+      each.length === 1 ? `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}` : each,
+    );
+    const object = `{${JSON.stringify(name)}:${JSON.stringify(before)},"${escaped.join('')}":1}`;
+    const fault = { isRead: false, fault: 'JSON that names an element twice' };
+    expect(read(inList ? `[1,${object}]` : `{"x":[],"y":${object}}`)).toEqual(fault);
+    expect(read(`[{${JSON.stringify(name)}:1},{${JSON.stringify(name)}:1}]`).isRead).toBe(true);
+  },
+);

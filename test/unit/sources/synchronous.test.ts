@@ -194,7 +194,7 @@ test('a source that supports nothing of this is refused, with a reason', async (
   source.routes = {};
   await expect(collectAtOnce(connect(source))).rejects.toMatchObject({
     kind: 'refused',
-    message: 'hie supports neither Patient/$match nor POST Patient/_search',
+    message: 'hie supports neither Patient/$match nor a search for Patients',
   });
 });
 

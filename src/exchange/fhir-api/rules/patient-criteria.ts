@@ -1,5 +1,6 @@
 import { type DateCondition, parseDateCondition } from '../../records/rules/search-clauses.ts';
 import {
+  ALTERNATIVES_MAX,
   boundFaults,
   type PairOutcome,
   readCommonPair,
@@ -57,7 +58,7 @@ const HOW = { exact: 'exact', contains: 'contains' } as const;
 
 function readPair(request: PatientCriteria, name: string, value: string): PairOutcome {
   const [base, modifier] = name.split(':');
-  const values = valuesOf(value).filter((each) => each !== '');
+  const values = [...new Set(valuesOf(value))].filter((each) => each !== '');
   const isName = base === 'name' || base === 'family' || base === 'given';
   if (!isName && !['identifier', 'birthdate', 'gender', '_revinclude'].includes(base ?? '')) return 'ignored';
   if (base === '_revinclude') {
@@ -66,6 +67,7 @@ function readPair(request: PatientCriteria, name: string, value: string): PairOu
     return 'used';
   }
   if (values.length === 0) return { fault: 'is empty' };
+  if (values.length > ALTERNATIVES_MAX) return { fault: `has at most ${ALTERNATIVES_MAX} values` };
   if (isName) {
     if (modifier !== undefined && modifier !== 'exact' && modifier !== 'contains')
       return { fault: `the modifier :${modifier} is not supported` };

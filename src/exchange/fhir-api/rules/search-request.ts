@@ -55,6 +55,8 @@ export const COUNT_MAX = 500;
 /** Bounds of one search. */
 const PAIRS_MAX = 50;
 const TEXT_MAX = 4_000;
+/** Each is a condition of its own in PostgreSQL, so many of them slow down other callers. */
+export const ALTERNATIVES_MAX = 100;
 /** The name of an element of the resource itself; nested ones are not chosen among. */
 const ELEMENT = /^[a-z][A-Za-z]{0,63}$/;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -173,7 +175,9 @@ export function readCommonPair(
       return 'used';
     }
     case '_lastUpdated': {
-      const conditions = valuesOf(value).map(parseDateCondition);
+      const values = [...new Set(valuesOf(value))];
+      if (values.length > ALTERNATIVES_MAX) return { fault: `has at most ${ALTERNATIVES_MAX} values` };
+      const conditions = values.map(parseDateCondition);
       if (!conditions.every((condition) => condition !== undefined))
         return { fault: 'is not a date such as ge2026-05-01 or gt2026-05-01T12:00:00Z' };
       request.lastUpdated.push(conditions);
@@ -207,7 +211,9 @@ function readClause(request: SearchRequest, type: string, name: string, value: s
   if (parameter === undefined) return 'ignored';
   // FHIR: a modifier must not be ignored, because the result would be another one.
   if (modifier !== undefined) return { fault: `the modifier :${modifier} is not supported` };
-  const alternatives = valuesOf(value).map((each) => alternativeOf(base, parameter, each));
+  const values = [...new Set(valuesOf(value))];
+  if (values.length > ALTERNATIVES_MAX) return { fault: `has at most ${ALTERNATIVES_MAX} values` };
+  const alternatives = values.map((each) => alternativeOf(base, parameter, each));
   if (alternatives.every((alternative) => alternative !== undefined)) {
     request.clauses.push(alternatives);
     return 'used';

@@ -5,6 +5,7 @@ import type { NotificationSender } from '../../notifications/senders.ts';
 import type { QueueReport } from '../../operations/report.ts';
 import type { Store } from '../database/database.ts';
 import type { LinkMaker } from '../links/signed-link.ts';
+import type { DestinationRules } from '../outbox/destination-guard.ts';
 import type { WebhookDispatcher } from '../outbox/webhook-dispatcher.ts';
 import type { WebhookKeys } from '../outbox/webhook-key.ts';
 import type { ResponseSeal } from './response-seal.ts';
@@ -27,6 +28,8 @@ export interface GatewayPlatform {
   internalTokenKey: string;
   /** Embedded stack only: allows http webhook destinations on this machine. */
   allowLoopbackWebhooks: boolean;
+  /** Ports of this machine to which no webhook may be sent. */
+  refusedWebhookPorts?: readonly number[];
   /** Origins that webhooks may be sent to although they are private or plain http. */
   trustedWebhookOrigins?: readonly string[];
   /** Addresses and ranges of proxies whose `X-Forwarded-For` header is trusted. Default: none. */
@@ -53,3 +56,14 @@ export interface GatewayPlatform {
   /** Resolves if the Temporal server responds. */
   pingTemporal(): Promise<void>;
 }
+
+export type DestinationDeps = Pick<
+  GatewayPlatform,
+  'allowLoopbackWebhooks' | 'refusedWebhookPorts' | 'trustedWebhookOrigins'
+>;
+
+export const destinationRules = (deps: DestinationDeps): DestinationRules => ({
+  allowLoopback: deps.allowLoopbackWebhooks,
+  refusedPorts: deps.refusedWebhookPorts,
+  trustedOrigins: deps.trustedWebhookOrigins,
+});

@@ -6,6 +6,8 @@ import { Agent, type Dispatcher } from 'undici';
 export interface DestinationRules {
   /** Embedded stack only: allows plain http to this machine. */
   allowLoopback: boolean;
+  /** Ports of this machine that are not for webhooks: those of the stack itself. */
+  refusedPorts?: readonly number[];
   /** Origins (such as `http://receiver:8081`) that the operator allows although they are private or plain http. */
   trustedOrigins?: readonly string[];
 }
@@ -32,11 +34,16 @@ export function destinationProblem(address: string, rules: DestinationRules): st
   if (onThisMachine && !rules.allowLoopback) return 'must not be an address of this machine';
   if (url.protocol !== 'https:' && !(onThisMachine && url.protocol === 'http:'))
     return 'must be an https URL';
-  if (onThisMachine) return undefined;
+  if (onThisMachine)
+    return rules.refusedPorts?.includes(Number(url.port || DEFAULT_PORTS[url.protocol]))
+      ? 'must not be a port of this service itself'
+      : undefined;
   if (isIP(host) !== 0) return isPublic(host) ? undefined : 'must not be an address in a private network';
   const isInternalName = !host.includes('.') || /\.(local|internal|localdomain|home\.arpa)$/i.test(host);
   return isInternalName ? 'must have a public host name' : undefined;
 }
+
+const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
 
 /** Throws BlockedDestinationError if webhooks must not be sent to the address. */
 export function checkDestination(address: string, rules: DestinationRules): void {
@@ -52,8 +59,10 @@ export function guardedLookup(rules: DestinationRules): LookupFunction {
   return (hostname, options, callback) => {
     dnsLookup(hostname, { ...options, all: true }, (error, addresses: LookupAddress[]) => {
       if (error !== null) return callback(error, []);
+      // Only names that are always of this machine: another one was not checked against the ports of this service.
+      const mayBeHere = rules.allowLoopback && isLoopbackHost(hostname);
       const refused = addresses.some(
-        ({ address }) => !isPublic(address) && !(rules.allowLoopback && isLoopback(address)),
+        ({ address }) => !isPublic(address) && !(mayBeHere && isLoopback(address)),
       );
       const [first] = addresses;
       if (refused || first === undefined) {

@@ -82,7 +82,7 @@ export class HttpExchange {
     const { label, signal } = this.request;
     if (signal.aborted)
       return new SourceFailure('transport', `${source}: ${label} was cancelled`, { cause: error });
-    const untrusted = tlsFailure(source, label, error);
+    const untrusted = tlsFailure(this.config, label, error);
     if (untrusted !== undefined) return untrusted;
     const code = codeOf(error);
     if (this.timedOut || code.endsWith('_TIMEOUT')) {

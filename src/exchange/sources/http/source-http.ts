@@ -88,6 +88,11 @@ export class SourceHttp {
     return this.tokens.authorization();
   }
 
+  /** Scopes that our token lacks although we asked for them. */
+  missingScopes(): readonly string[] {
+    return this.tokens.missingScopes();
+  }
+
   /** Sends a request and returns the response, whatever its status. The body must be read or discarded. */
   async send(request: SourceRequest): Promise<SourceResponse> {
     const { source } = this.config;

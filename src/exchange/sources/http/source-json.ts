@@ -1,4 +1,4 @@
-import { parseFhirJson } from '../../../lib/written-decimals.ts';
+import { parseFhirJson, writtenIn } from '../../../lib/written-decimals.ts';
 
 /** Deeper than any FHIR resource, but shallow enough for our recursive functions. */
 const LEVELS_MAX = 1_000;
@@ -8,30 +8,50 @@ export type SourceJson = { isRead: true; json: unknown } | { isRead: false; faul
 /** Parses JSON from a source. On failure, `fault` describes the problem for a message, such as `broken JSON`. */
 export function readSourceJson(bytes: Buffer): SourceJson {
   // Checked before parsing: deeper nesting overflows the stack, in JSON.parse or in later code.
-  if (!isWithinLevels(bytes))
+  const memberCount = countMembers(bytes);
+  if (memberCount === undefined)
     return { isRead: false, fault: `JSON nested more than ${LEVELS_MAX} levels deep` };
   try {
-    return { isRead: true, json: parseFhirJson(bytes.toString('utf8')) };
+    const json = parseFhirJson(bytes.toString('utf8'));
+    // JSON.parse keeps the last of two equal names, other parsers the first: nobody knows which one the source means.
+    if (membersIn(json) !== memberCount) return { isRead: false, fault: 'JSON that names an element twice' };
+    return { isRead: true, json };
   } catch {
     return { isRead: false, fault: 'broken JSON' };
   }
 }
 
-const [QUOTE, BACKSLASH] = [0x22, 0x5c];
+/** Without what `parseFhirJson` adds. */
+function membersIn(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  let count = 0;
+  if (Array.isArray(value)) for (const item of value) count += membersIn(item);
+  else
+    for (const item of Object.values(value)) if (writtenIn(item) === undefined) count += 1 + membersIn(item);
+  return count;
+}
+
+const [QUOTE, BACKSLASH, COLON] = [0x22, 0x5c, 0x3a];
 const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_LIST, CLOSE_LIST] = [0x7b, 0x7d, 0x5b, 0x5d];
 
-/** One pass over the bytes; string contents, which make up most of them, are skipped. */
-function isWithinLevels(bytes: Buffer): boolean {
-  let levels = 0;
+/**
+ * The number of members of all objects; undefined if they are nested too deeply. One pass over the bytes; string contents, which make
+ * up most of them, are skipped.
+ */
+function countMembers(bytes: Buffer): number | undefined {
+  let [levels, members] = [0, 0];
   for (let index = 0; index < bytes.length; index += 1) {
     switch (bytes[index]) {
       case QUOTE:
         index = endOfString(bytes, index);
         break;
+      case COLON:
+        members += 1;
+        break;
       case OPEN_OBJECT:
       case OPEN_LIST:
         levels += 1;
-        if (levels > LEVELS_MAX) return false;
+        if (levels > LEVELS_MAX) return undefined;
         break;
       case CLOSE_OBJECT:
       case CLOSE_LIST:
@@ -39,7 +59,7 @@ function isWithinLevels(bytes: Buffer): boolean {
         break;
     }
   }
-  return true;
+  return members;
 }
 
 /** The index of the quote that closes the string; the last index when it is not closed. */

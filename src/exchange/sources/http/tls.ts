@@ -36,15 +36,46 @@ function pinFault({ raw }: PeerCertificate, pins: readonly string[]): Error | un
 const UNTRUSTED = /^(CERT_|ERR_TLS_CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|CRL_|HOSTNAME_MISMATCH$)/;
 const REFUSED_BY_SERVER = /^ERR_SSL_.*(CERTIFICATE|UNKNOWN_CA|HANDSHAKE_FAILURE|ACCESS_DENIED)/;
 
+/** With TLS 1.3 a server may refuse our certificate only after the handshake, and some then drop the connection. */
+const DROPPED = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
+
+function ownCertificateFault({ cert }: SourceTls, nowMs: number): string | undefined {
+  if (cert === undefined) return undefined;
+  try {
+    const { validFrom, validTo } = new X509Certificate(cert);
+    if (Date.parse(validTo) < nowMs) return `expired on ${new Date(validTo).toISOString().slice(0, 10)}`;
+    return Date.parse(validFrom) > nowMs
+      ? `is valid only from ${new Date(validFrom).toISOString().slice(0, 10)} on`
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** The failure for a TLS handshake that will not succeed however often it is repeated; undefined for other errors. */
-export function tlsFailure(source: SourceType, label: string, error: unknown): SourceFailure | undefined {
+export function tlsFailure(
+  { source, tls }: { source: SourceType; tls: SourceTls },
+  label: string,
+  error: unknown,
+  nowMs = Date.now(),
+): SourceFailure | undefined {
   const code = (error as { code?: unknown } | null)?.code;
   if (typeof code !== 'string' || !/^[A-Z0-9_]+$/.test(code)) return undefined;
   if (UNTRUSTED.test(code))
     return new SourceFailure('denied', `${source} is not trusted: its certificate is not valid (${code})`, {
       cause: error,
     });
-  if (!REFUSED_BY_SERVER.test(code)) return undefined;
+  const isRefused = REFUSED_BY_SERVER.test(code);
+  const fault = isRefused || DROPPED.has(code) ? ownCertificateFault(tls, nowMs) : undefined;
+  if (fault !== undefined)
+    return new SourceFailure(
+      'denied',
+      `${source} refuses our client certificate, which ${fault}: replace it`,
+      {
+        cause: error,
+      },
+    );
+  if (!isRefused) return undefined;
   return new SourceFailure('denied', `${source} refused our certificate during ${label} (${code})`, {
     cause: error,
   });

@@ -28,6 +28,12 @@ export function personSearches(
   return [exact, ...wide.filter(isOffered)];
 }
 
+/** For servers that do not take the birth date: our rule compares it in what they return. */
+export const searchByName = ({ lastNames, firstNames }: Demographics): PersonSearch => ({
+  family: lastNames,
+  given: firstNames,
+});
+
 /** The form as it is sent. A comma inside a value is escaped; commas between values mean "or". */
 export function searchForm(search: PersonSearch, pageSize: number): URLSearchParams {
   const form = new URLSearchParams();

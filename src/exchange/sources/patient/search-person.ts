@@ -7,7 +7,13 @@ import { badResponse } from '../http/failures.ts';
 import type { SourceRequest } from '../http/source-http.ts';
 import type { SourceContext } from '../source-context.ts';
 import { type ReadPatient, readPatients } from './patient-shape.ts';
-import { IDENTIFYING_PARAMETERS, type PersonSearch, personSearches, searchForm } from './person-searches.ts';
+import {
+  IDENTIFYING_PARAMETERS,
+  type PersonSearch,
+  personSearches,
+  searchByName,
+  searchForm,
+} from './person-searches.ts';
 
 const SEARCH = 'Patient/_search';
 const PAGE_SIZE = 100;
@@ -35,10 +41,12 @@ export async function searchForPerson(
   const offered = (await context.capabilities.read()).searchParameters?.get('Patient');
   const [exact, ...wide] = personSearches(person, offered);
   const isSearchStated = offered?.has('birthdate') === true;
-  const searches = isMatched ? (isSearchStated ? wide : []) : [exact, ...wide];
+  const searches = isMatched ? (isSearchStated ? wide : []) : [exact, ...wide, searchByName(person)];
   let isAnswered = isMatched;
   let refusal: SourceFailure | undefined;
   for (const search of searches) {
+    // Without the birth date a search is wide, so it is only for servers that refuse the birth date.
+    if (search.birthdate === undefined && isAnswered) break;
     const result = await runSearch(context, search, signal);
     if (result.kind === 'unsupported') {
       refusal ??= result.failure;
@@ -72,24 +80,32 @@ async function runSearch(
   search: PersonSearch,
   signal: AbortSignal,
 ): Promise<SearchResult> {
-  const post = (form: URLSearchParams): Pick<SourceRequest, 'method' | 'url' | 'body'> => ({
-    method: 'POST',
-    url: new URL(SEARCH, config.baseUrl),
-    body: { text: form.toString(), contentType: 'application/x-www-form-urlencoded' },
-  });
+  let isByGet = false;
+  const ask = (form: URLSearchParams): Pick<SourceRequest, 'method' | 'url' | 'body'> => {
+    if (isByGet) return { method: 'GET', url: new URL(`Patient?${form}`, config.baseUrl) };
+    const body = { text: form.toString(), contentType: 'application/x-www-form-urlencoded' };
+    return { method: 'POST', url: new URL(SEARCH, config.baseUrl), body };
+  };
   const patients: ReadPatient[] = [];
   const gaps: string[] = [];
-  let request = post(searchForm(search, PAGE_SIZE));
+  const form = searchForm(search, PAGE_SIZE);
+  let request = ask(form);
   for (let page = 1; page <= PAGES_MAX; page += 1) {
     // Some servers repeat an earlier result for a while; a patient registered since would be missing.
     const headers = { 'cache-control': 'no-cache' };
-    const response = await http.send({ ...request, headers, label: SEARCH, signal });
+    let response = await http.send({ ...request, headers, label: SEARCH, signal });
+    if (page === 1 && NO_SEARCH.has(response.status)) {
+      // A server that has no search by POST finds nobody otherwise; only its own logs hold the address (decision 175).
+      await response.discard();
+      isByGet = true;
+      response = await http.send({ ...ask(form), headers, label: SEARCH, signal });
+    }
     if (response.status !== 200) {
       const failure = await http.failureOf(response, SEARCH);
       if (page > 1) throw failure;
       if (NO_COMBINATION.has(response.status)) return { kind: 'unsupported', failure };
       if (!NO_SEARCH.has(response.status)) throw failure;
-      const message = `${config.source} supports neither Patient/$match nor POST ${SEARCH}`;
+      const message = `${config.source} supports neither Patient/$match nor a search for Patients`;
       return { kind: 'unsupported', failure: new SourceFailure('refused', message, failure.options) };
     }
     const json = await http.readJson(response, SEARCH);
@@ -102,7 +118,7 @@ async function runSearch(
       throw badResponse(config.source, `answered ${SEARCH} with a next link that is not a valid URL`);
     // A link that repeats our parameters would put the person's name into a URL, so they are sent as a form again.
     const isIdentifying = IDENTIFYING_PARAMETERS.some((name) => url.searchParams.has(name));
-    request = isIdentifying ? post(url.searchParams) : { method: 'GET', url };
+    request = isIdentifying ? ask(url.searchParams) : { method: 'GET', url };
   }
   return { kind: 'cut-off', patients, gaps };
 }

@@ -15,7 +15,9 @@ const AT_MOST_ONCE: Readonly<Record<string, readonly string[]>> = {
   'us-core-diagnosticreport-lab': ['category=http://terminology.hl7.org/CodeSystem/v2-0074|LAB'],
   'us-core-documentreference': ['context.encounter'],
   'us-core-implantable-device': ['udiCarrier'],
-  'us-core-observation-lab': ['category=http://terminology.hl7.org/CodeSystem/observation-category|laboratory'],
+  'us-core-observation-lab': [
+    'category=http://terminology.hl7.org/CodeSystem/observation-category|laboratory',
+  ],
   'us-core-observation-screening-assessment': [
     'category=http://terminology.hl7.org/CodeSystem/observation-category|survey',
   ],
@@ -65,7 +67,9 @@ export const BOUNDS: Readonly<Record<string, readonly Requirement[]>> = {
       isOfVersion: true,
       holds: ({ referenceRange }) =>
         objectsOf(referenceRange).every((range) =>
-          LOW_AND_HIGH.every((end) => objectsOf(range[end]).every(({ system }) => system === undefined || system === UCUM)),
+          LOW_AND_HIGH.every((end) =>
+            objectsOf(range[end]).every(({ system }) => system === undefined || system === UCUM),
+          ),
         ),
     },
   ],

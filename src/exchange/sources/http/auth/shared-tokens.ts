@@ -5,6 +5,8 @@ export interface IssuedToken {
   authorization: string;
   renewAtMs: number;
   endsAtMs: number;
+  /** Asked for and not granted. */
+  missingScopes?: readonly string[];
 }
 
 /** Tokens that several workers use together, so that a source is asked for one token and not for one per process. */

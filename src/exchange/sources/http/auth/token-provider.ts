@@ -6,6 +6,8 @@ import type { TokenDeps } from './token-deps.ts';
 export interface TokenProvider {
   /** The value of the Authorization header, or undefined when the source needs none. */
   authorization(): Promise<string | undefined>;
+  /** Scopes that the token in use lacks although we asked for them. */
+  missingScopes(): readonly string[];
   /** Discards a token that the source rejected; returns whether a new one can be requested. */
   invalidate(authorization: string): Promise<boolean>;
 }
@@ -40,6 +42,7 @@ export function createTokenProvider(config: ResolvedSourceConfig, deps: TokenDep
       });
       return fetching;
     },
+    missingScopes: () => current?.missingScopes ?? [],
     async invalidate(authorization) {
       if (current?.authorization === authorization) current = undefined;
       await shared.discard(config, authorization);
@@ -49,5 +52,9 @@ export function createTokenProvider(config: ResolvedSourceConfig, deps: TokenDep
 }
 
 function fixed(authorization: string | undefined): TokenProvider {
-  return { authorization: async () => authorization, invalidate: async () => false };
+  return {
+    authorization: async () => authorization,
+    missingScopes: () => [],
+    invalidate: async () => false,
+  };
 }

@@ -4,12 +4,14 @@ import { SourceFailure } from '../../connector.ts';
 import type { ResolvedSourceConfig } from '../../source-config.ts';
 import { badResponse, failureOfTokenRequest, isRecord, parseRetryAfter } from '../failures.ts';
 import { tlsFailure } from '../tls.ts';
+import { missingScopes } from './missing-scopes.ts';
 import { oauthErrorOf } from './oauth-errors.ts';
 import type { IssuedToken } from './shared-tokens.ts';
 
 const tokenSchema = z.object({
   access_token: z.string().min(1),
   expires_in: z.coerce.number().positive().optional(),
+  scope: z.string().optional(),
 });
 
 const LABEL = 'the token request';
@@ -49,7 +51,8 @@ export function createTokenEndpoint(
       }
       const token = tokenSchema.safeParse(json);
       if (!token.success) throw badResponse(source, `answered ${LABEL} without a token`);
-      return issued(token.data, now());
+      const missing = missingScopes(form.get('scope') ?? '', token.data.scope);
+      return { ...issued(token.data, now()), ...(missing.length === 0 ? {} : { missingScopes: missing }) };
     },
   };
 
@@ -79,7 +82,7 @@ export function createTokenEndpoint(
       };
     } catch (cause) {
       throw (
-        tlsFailure(source, LABEL, cause) ??
+        tlsFailure(config, LABEL, cause) ??
         new SourceFailure('transport', `${source} did not answer ${LABEL}`, { cause })
       );
     }
