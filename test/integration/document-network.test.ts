@@ -69,7 +69,7 @@ async function query() {
 test('gives a whole record from its documents, and the record says what came', async () => {
   const { converted, hie, unread, told } = await query();
   expect(converted).toEqual(
-    expect.arrayContaining(['Condition', 'Encounter', 'Immunization', 'MedicationRequest', 'Observation']),
+    expect.arrayContaining(['Condition', 'Encounter', 'Immunization', 'MedicationStatement', 'Observation']),
   );
   expect(hie).toMatchObject({ state: 'completed', omissions: [] });
   expect(hie?.documents).toBeGreaterThan(0);
