@@ -107,6 +107,9 @@ export const sourceEntrySchema = z
     status: sourceStatusSchema,
     startedAt: instantSchema,
     completedAt: instantSchema.optional(),
+    reason: z.string().optional().meta({
+      description: 'Why the source failed, for a person to read.',
+    }),
     waiting: sourceWaitSchema.optional().meta({
       description:
         'Present while a running source is not called because it failed or refused the last calls: the reason, since when, and when it is called again.',

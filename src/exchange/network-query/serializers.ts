@@ -29,6 +29,7 @@ function queryAnswer(query: QueryView, dialect: Dialect, running: Running): Netw
       status: sourceStatus(attempt, dialect, running),
       startedAt: attempt.startedAt.toISOString(),
       completedAt: attempt.completedAt?.toISOString(),
+      reason: attempt.status === 'failed' ? attempt.reason : undefined,
       waiting: attempt.waiting && {
         reason: attempt.waiting.reason,
         since: attempt.waiting.since.toISOString(),

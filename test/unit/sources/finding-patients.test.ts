@@ -45,7 +45,27 @@ describe('$match', () => {
     expect(await begin()).toEqual({ kind: 'unknown-patient' });
     const namesake = { ...adaAtSource, address: [{ postalCode: '90210' }] };
     source.routes = { 'POST Patient/$match': { json: graded(namesake, 'certain') } };
-    expect(await begin()).toEqual({ kind: 'unknown-patient' });
+    expect(await begin()).toMatchObject({
+      kind: 'unknown-patient',
+      notice: expect.stringContaining('1 Patient that may be this patient, which is not certain'),
+    });
+  });
+
+  test('twins who contradict each other are both held back, and not searched for one by one', async () => {
+    const twins = ['Ann', 'Beth'].map((second, index) => ({
+      ...adaAtSource,
+      id: `p${index + 1}`,
+      name: [{ family: 'LOVELACE', given: ['Ada', second] }],
+    }));
+    await start({
+      'POST Patient/$match': { json: bundle(twins) },
+      'POST Patient/_search': { json: bundle(twins.slice(0, 1)) },
+    });
+    expect(await begin()).toMatchObject({
+      kind: 'unknown-patient',
+      notice: expect.stringContaining('2 Patients that contradict each other'),
+    });
+    expect(source.askedFor('POST Patient/_search')).toEqual([]);
   });
 
   test('others beside our person are ignored', async () => {

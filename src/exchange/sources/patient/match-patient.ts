@@ -6,9 +6,10 @@ import { SourceFailure } from '../connector.ts';
 import { failureOfStatus, isRecord } from '../http/failures.ts';
 import { FHIR_JSON, type JsonResponse, readError } from '../http/source-http.ts';
 import type { SourceContext } from '../source-context.ts';
+import { type Candidate, type Chosen, chooseCandidates } from './choose-candidates.ts';
 import { linkedPatients } from './linked-patients.ts';
 import { matchParameters } from './match-parameters.ts';
-import { type ReadPatient, readPatient, readPatients } from './patient-shape.ts';
+import { readPatient } from './patient-shape.ts';
 import { searchForPerson } from './search-person.ts';
 
 const MATCH = 'Patient/$match';
@@ -47,12 +48,25 @@ export async function findPatients(
   if (answer instanceof SourceFailure) {
     const found = await searchAfter(answer, context, person, signal);
     const notice = `${answer.message}; the patient was searched for instead`;
-    return { patientIds: await linkedPatients(context, person, found, signal), notice };
+    return withLinks(context, person, found, signal, notice);
   }
-  const trusted = answer === undefined ? [] : trustedPatients(context, person, answer);
-  const found =
-    trusted.length > 0 ? trusted : await searchForPerson(context, person, answer !== undefined, signal);
-  return { patientIds: await linkedPatients(context, person, found, signal) };
+  const matched: Chosen = answer === undefined ? { accepted: [] } : trustedPatients(context, person, answer);
+  if (matched.accepted.length > 0 || matched.isAmbiguous) return withLinks(context, person, matched, signal);
+  const searched = await searchForPerson(context, person, answer !== undefined, signal);
+  return withLinks(context, person, searched, signal, matched.heldBack);
+}
+
+/** The accepted Patients and those they link to, and what the timeline says about others. */
+async function withLinks(
+  context: SourceContext,
+  person: Demographics,
+  { accepted, heldBack }: Chosen,
+  signal: AbortSignal,
+  before?: string,
+): Promise<FoundPatients> {
+  const notices = [before, heldBack === before ? undefined : heldBack].filter((each) => each !== undefined);
+  const patientIds = await linkedPatients(context, person, accepted, signal);
+  return notices.length === 0 ? { patientIds } : { patientIds, notice: notices.join('. ') };
 }
 
 /** The response to `$match`; undefined when the source does not have it, a failure after which searching makes sense. */
@@ -103,26 +117,24 @@ async function searchAfter(
   context: SourceContext,
   person: Demographics,
   signal: AbortSignal,
-): Promise<ReadPatient[]> {
+): Promise<Chosen> {
   const found = await searchForPerson(context, person, false, signal).catch((error: unknown) => {
     // A limit, or credentials that are refused, say more than what `$match` answered.
     const saysMore = !(error instanceof SourceFailure) || !isOfMatchAlone(error) || error.kind === 'denied';
     throw saysMore ? error : failure;
   });
   const mayPass = failure.kind === 'transport' || failure.kind === 'bad-answer';
-  if (found.length > 0 || !mayPass) return found;
+  if (found.accepted.length > 0 || !mayPass) return found;
   throw new SourceFailure('bad-answer', `${failure.message}, and its searches do not find the patient`);
 }
 
 /** @throws SourceFailure `refused` when the source grades a different person as a certain match */
-function trustedPatients(
-  { config }: SourceContext,
-  person: Demographics,
-  answer: JsonResponse,
-): ReadPatient[] {
-  const patients = readPatients(bundleOf(config.source, MATCH, answer));
-  const trusted = patients.filter((patient) => describesPerson(person, patient));
-  if (trusted.length === 0 && claimedPatients(answer).some((patient) => !agreesElsewhere(person, patient))) {
+function trustedPatients({ config }: SourceContext, person: Demographics, answer: JsonResponse): Chosen {
+  bundleOf(config.source, MATCH, answer);
+  const candidates = candidatesOf(answer);
+  const chosen = chooseCandidates(person, candidates);
+  const isOther = ({ patient, isClaimed }: Candidate) => isClaimed && !agreesElsewhere(person, patient);
+  if (!candidates.some(({ patient }) => describesPerson(person, patient)) && candidates.some(isOther)) {
     const remedy =
       'nothing was collected; compare our description of the patient with the source, then query it again';
     throw new SourceFailure(
@@ -130,14 +142,15 @@ function trustedPatients(
       `${config.source} answered ${MATCH} with another patient as a certain match: ${remedy}`,
     );
   }
-  return trusted;
+  return chosen;
 }
 
-/** The Patients that the source claims to be the requested person. */
-function claimedPatients({ json }: JsonResponse): ReadPatient[] {
+/** The Patients in a response, and whether the source claims that they are the requested person. */
+function candidatesOf({ json }: JsonResponse): Candidate[] {
   const entries: unknown[] = Array.isArray(json.entry) ? json.entry : [];
   return entries.flatMap((entry) => {
-    return isRecord(entry) && isClaim(entry.search) ? (readPatient(entry.resource) ?? []) : [];
+    const patient = isRecord(entry) ? readPatient(entry.resource) : undefined;
+    return patient === undefined || !isRecord(entry) ? [] : [{ patient, isClaimed: isClaim(entry.search) }];
   });
 }
 

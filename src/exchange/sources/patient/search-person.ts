@@ -1,11 +1,11 @@
 import type { Demographics } from '../../patients/rules/demographics.ts';
-import { describesPerson } from '../../patients/rules/patient-matching.ts';
 import { bundleOf, resolveLink } from '../collect/bundle.ts';
 import { reportedIn } from '../collect/reported.ts';
 import { SourceFailure } from '../connector.ts';
 import { badResponse } from '../http/failures.ts';
 import type { SourceRequest } from '../http/source-http.ts';
 import type { SourceContext } from '../source-context.ts';
+import { type Chosen, chooseCandidates } from './choose-candidates.ts';
 import { type ReadPatient, readPatients } from './patient-shape.ts';
 import {
   IDENTIFYING_PARAMETERS,
@@ -25,7 +25,7 @@ const NO_SEARCH = new Set([404, 405, 501]);
 const NO_COMBINATION = new Set([400, 422]);
 
 /**
- * The Patients that our matching rule accepts, from the first search that returns any. Only when every search that the
+ * The Patients that are our person (choose-candidates.ts), from the first search that returns any. Only when every search that the
  * server supports returns none is the person unknown; a search that could not be read to its end is no proof of that.
  *
  * @param isMatched whether `$match` found nobody: the exact search would repeat it, and the wider ones are sent only if the
@@ -36,7 +36,7 @@ export async function searchForPerson(
   person: Demographics,
   isMatched: boolean,
   signal: AbortSignal,
-): Promise<ReadPatient[]> {
+): Promise<Chosen> {
   const { source } = context.config;
   const offered = (await context.capabilities.read()).searchParameters?.get('Patient');
   const [exact, ...wide] = personSearches(person, offered);
@@ -44,6 +44,7 @@ export async function searchForPerson(
   const searches = isMatched ? (isSearchStated ? wide : []) : [exact, ...wide, searchByName(person)];
   let isAnswered = isMatched;
   let refusal: SourceFailure | undefined;
+  let heldBack: string | undefined;
   for (const search of searches) {
     // Without the birth date a search is wide, so it is only for servers that refuse the birth date.
     if (search.birthdate === undefined && isAnswered) break;
@@ -55,8 +56,12 @@ export async function searchForPerson(
       continue;
     }
     isAnswered = true;
-    const accepted = result.patients.filter((patient) => describesPerson(person, patient));
-    if (accepted.length > 0) return accepted;
+    const chosen = chooseCandidates(
+      person,
+      result.patients.map((patient) => ({ patient, isClaimed: false })),
+    );
+    if (chosen.accepted.length > 0 || chosen.isAmbiguous) return chosen;
+    heldBack ??= chosen.heldBack;
     const [gap] = result.gaps;
     if (gap !== undefined) throw badResponse(source, `could not search for the patient: ${gap}`);
     if (result.kind === 'cut-off')
@@ -67,7 +72,8 @@ export async function searchForPerson(
     // The server ignores the birth date, by which alone the wider searches are narrow.
     if (result.patients.some(({ birthDate }) => birthDate !== undefined && birthDate !== person.dob)) break;
   }
-  if (isAnswered || refusal === undefined) return [];
+  if (isAnswered || refusal === undefined)
+    return heldBack === undefined ? { accepted: [] } : { accepted: [], heldBack };
   throw refusal;
 }
 

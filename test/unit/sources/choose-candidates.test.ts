@@ -1,0 +1,78 @@
+import type { Patient } from 'fhir/r4.js';
+import { describe, expect, test } from 'vitest';
+import type { Demographics } from '../../../src/exchange/patients/rules/demographics.ts';
+import { chooseCandidates } from '../../../src/exchange/sources/patient/choose-candidates.ts';
+
+const home = { line: ['12 Elm St'], city: 'Boston', state: 'MA', postalCode: '02115' };
+const phone = { system: 'phone' as const, value: '617-555-0100' };
+const ours: Demographics = {
+  firstNames: ['Rosalind'],
+  lastNames: ['Garcia'],
+  dob: '2015-06-07',
+  gender: 'F',
+  addresses: [{ addressLine1: '12 Elm St', city: 'Boston', state: 'MA', zip: '02115', country: 'USA' }],
+  contacts: [{ phone: '6175550100' }],
+  personalIdentifiers: [],
+};
+const patient = (id: string, change: Partial<Patient> = {}) => ({
+  resourceType: 'Patient' as const,
+  id,
+  name: [{ given: ['Rosalind'], family: 'Garcia' }],
+  birthDate: '2015-06-07',
+  gender: 'female' as const,
+  address: [home],
+  telecom: [phone],
+  ...change,
+});
+const named = (id: string, ...given: string[]) => patient(id, { name: [{ given, family: 'Garcia' }] });
+const ssn = (value: string) => ({ identifier: [{ system: 'http://hl7.org/fhir/sid/us-ssn', value }] });
+const chosen = (...candidates: Array<[ReturnType<typeof patient>, boolean?]>) => {
+  const { accepted, heldBack } = chooseCandidates(
+    ours,
+    candidates.map(([each, isClaimed = false]) => ({ patient: each, isClaimed })),
+  );
+  return { ids: accepted.map(({ id }) => id), heldBack };
+};
+
+describe('of several Patients that a source returns', () => {
+  test('all are taken that describe one person', () => {
+    expect(chosen([patient('p1')], [named('p2', 'Rosalind', 'Ann')])).toEqual({ ids: ['p1', 'p2'] });
+  });
+
+  test('the one that the source is less sure of than of another one is held back', () => {
+    const { ids, heldBack } = chosen([patient('p1'), true], [patient('p2'), false]);
+    expect(ids).toEqual(['p1']);
+    expect(heldBack).toContain('1 Patient that the source itself is less sure of');
+    expect(chosen([patient('p2'), false])).toEqual({ ids: ['p2'] });
+  });
+
+  test('none is taken of two that contradict each other, in any order', () => {
+    const twins = [named('p1', 'Rosalind', 'Ann'), named('p2', 'Rosalind', 'Beth')] as const;
+    const numbers = [patient('p1', ssn('512345671')), patient('p2', ssn('623456782'))] as const;
+    for (const [one, other] of [twins, numbers])
+      for (const pair of [
+        [one, other],
+        [other, one],
+      ] as const) {
+        const { ids, heldBack } = chosen(...pair.map((each) => [each, true] as [typeof each, boolean]));
+        expect(ids).toEqual([]);
+        expect(heldBack).toContain('2 Patients that contradict each other');
+      }
+  });
+
+  test('the exact one is taken before one with an error that contradicts it', () => {
+    const near = patient('p2', { birthDate: '2015-06-08' });
+    expect(chosen([patient('p1')], [near]).ids).toEqual(['p1']);
+    expect(chosen([near]).ids).toEqual(['p2']);
+  });
+
+  test('those that may be ours are counted, without a word about them', () => {
+    const { ids, heldBack } = chosen(
+      [named('p1', 'Rosalinde')],
+      [patient('p2', { gender: 'unknown' as never, ...ssn('1') })],
+    );
+    expect(ids).toEqual(['p2']);
+    expect(heldBack).toContain('1 Patient that may be this patient, which is not certain');
+    expect(heldBack).not.toMatch(/Rosalind|Garcia|2015/);
+  });
+});
