@@ -266,6 +266,21 @@ export const patientSchema = z
     status: z.object({ hieOptOut: z.boolean(), treatmentRelationship: z.boolean() }),
     createdAt: z.string().optional(),
     networkQuery: networkQueryStatusSchema.optional(),
+    possibleDuplicates: z
+      .array(
+        z.object({
+          id: idSchema,
+          patientId: idSchema,
+          grade: z.enum(['certain', 'probable', 'possible']),
+          agrees: z.array(z.string()),
+          contradicts: z.array(z.string()),
+        }),
+      )
+      .optional()
+      .meta({
+        description:
+          'In the answer to a create only: other patients who may be this person, at most ten, with what is the same and what contradicts. A person decides (Possible duplicates).',
+      }),
   })
   .meta({ id: 'Patient' });
 export type PatientResponse = z.output<typeof patientSchema>;

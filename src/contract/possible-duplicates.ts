@@ -22,6 +22,10 @@ export const possibleDuplicateSchema = z
       description:
         'What is the same: firstName, lastName, dob, genderAtBirth, zip, address, phone, email, ssn, driversLicense.',
     }),
+    contradicts: z.array(z.string()).meta({
+      description:
+        'What speaks for two people: genderAtBirth, ssn, driversLicense (both have one, none in common), suffix (senior and junior).',
+    }),
     foundAt: instantSchema,
     decidedAt: instantSchema.optional(),
   })

@@ -59,6 +59,40 @@ describe('importing rows', () => {
     );
   });
 
+  test('keeps two with another SSN or licence apart as E4 does, within a chunk, across chunks and in a second file', async () => {
+    const [byFile, byCalls] = [await env.addAccount(), await env.addAccount()];
+    const licence = (no: string) => ({ driversLicenseNo: no, driversLicenseState: 'MA' });
+    const rows = [
+      person('Ann', '02116', { ssn: '512345671' }),
+      person('Ann', '02116', { ssn: '623456782' }),
+      person('Ann', '02116', { ssn: '512345671', externalId: 'ann-1' }),
+      person('Ann', '02116', { ssn: '623456782', externalId: 'ann-2' }),
+      person('Ann', '02116', licence('S1234987')),
+      person('Ann', '02116', { ssn: '734567893' }),
+      person('Ann'),
+      person('Baby Girl'),
+      person('Baby Girl'),
+      person('Baby Girl', '02116', { externalId: 'newborn-1' }),
+      person('Baby Girl', '02116', { externalId: 'newborn-1' }),
+      person('John', '02116', { lastName: 'Doe' }),
+      person('John', '02116', { lastName: 'Doe' }),
+    ];
+    for (const round of [1, 2]) {
+      const result = await env.run(byFile.accountId, await env.upload(byFile, csvOf(rows)));
+      const statuses = await createOneByOne(byCalls, rows);
+      expect([round, ...result.map(({ status }) => status)]).toEqual([round, ...statuses]);
+      expect(await env.patients(byFile.accountId)).toEqual(await env.patients(byCalls.accountId));
+      if (round === 2) continue;
+      expect(statuses.slice(0, 7)).toEqual([
+        ...['created', 'created', 'updated', 'updated', 'updated', 'created', 'updated'],
+      ]);
+      expect(result[1]?.reason).toContain("another SSN or driver's licence than patient");
+      expect(statuses.slice(7)).toEqual([
+        ...['created', 'created', 'created', 'updated', 'created', 'created'],
+      ]);
+    }
+  });
+
   test('fails the row that a patient has no room for, with the reason, and no other', async () => {
     const account = await env.addAccount();
     const rows = Array.from({ length: 13 }, (_, row) =>

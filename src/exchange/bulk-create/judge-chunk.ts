@@ -15,7 +15,7 @@ import {
   releaseKeys,
 } from './patient-store.ts';
 import type { PreparedChunk, PreparedPerson, PreparedRow } from './prepare-chunk.ts';
-import { createRoomCheck } from './row-content.ts';
+import { createContradictionCheck, createRoomCheck } from './row-content.ts';
 import { type FoldedPerson, foldRows, type KnownPerson, type RowOutcome } from './rules/bulk-fold.ts';
 import { findTrialKeyHolders } from './trial-store.ts';
 
@@ -88,7 +88,7 @@ async function judgeAsNew(
 
 /** `assume-new`: as if no patient had any of the keys. */
 async function judge(tx: AccountTx, job: BulkJob, chunk: PreparedChunk, mode: ReadMode | 'assume-new') {
-  const known = mode === 'assume-new' ? noneKnown() : await findKnown(tx, job, [...chunk.keys], mode);
+  const known = mode === 'assume-new' ? noneKnown() : await findKnown(tx, job, chunk, mode);
   const references = await checkReferences(tx, job.facilityId, chunk.lines);
 
   const lines = chunk.lines.map((line) => {
@@ -111,6 +111,8 @@ async function judge(tx: AccountTx, job: BulkJob, chunk: PreparedChunk, mode: Re
       if (job.dryRun) trialRows.set(id, row);
       return id;
     },
+    contradicts: createContradictionCheck(matched, known.patients),
+    ownKeys: (place) => matched[place]?.person.ownKeys() ?? [],
     whyFull: createRoomCheck(matched, known.patients, job.facilityId),
   });
   const judged: JudgedChunk = { ...chunk, ...folded, lines, matched, patients: known.patients, trialRows };
@@ -131,10 +133,19 @@ export const claimsOf = ({ persons }: Pick<JudgedChunk, 'persons'>): KeyHolder[]
 async function findKnown(
   tx: AccountTx,
   { requestId, dryRun }: BulkJob,
-  keys: readonly string[],
+  chunk: PreparedChunk,
   mode: ReadMode,
 ) {
-  const holders = await findKeyHolders(tx, keys);
+  const plain = await findKeyHolders(tx, [...chunk.keys]);
+  const held = new Set(plain.map(({ key }) => key));
+  // A row whose keys somebody holds may be of another person, with keys of the own SSN or licence.
+  const own = chunk.lines.flatMap(({ person }) =>
+    person?.keys.some((key) => held.has(key)) && person.given.personalIdentifiers.length > 0
+      ? person.ownKeys()
+      : [],
+  );
+  const keys = [...chunk.keys, ...own];
+  const holders = own.length === 0 ? plain : [...plain, ...(await findKeyHolders(tx, own))];
   const trialHolders = dryRun ? await findTrialKeyHolders(tx, requestId, keys) : [];
 
   const keysOf = new Map<string, string[]>();

@@ -3,7 +3,7 @@ import type { CsvLayout } from '../../shared/bulk-csv/layout.ts';
 import { parseRecords } from '../../shared/bulk-csv/records.ts';
 import type { CellId, RowError, RowReader } from '../../shared/bulk-csv/row.ts';
 import type { Demographics } from '../patients/rules/demographics.ts';
-import { identityKeyTexts } from '../patients/rules/identity-keys.ts';
+import { identityKeyTexts, ownKeyTexts } from '../patients/rules/identity-keys.ts';
 import type { StatedFacts } from '../patients/rules/patient-content.ts';
 import { normaliseDemographics } from '../patients/rules/patient-normalisation.ts';
 import type { OpenChunk } from './chunk-store.ts';
@@ -37,6 +37,8 @@ export interface PreparedPerson {
   facts: StatedFacts;
   /** Identity keys as Latin-1 text. */
   keys: string[];
+  /** Those of the own SSN or licence, needed where somebody else holds the keys. */
+  ownKeys(): string[];
 }
 
 export interface PreparedChunk extends OpenChunk {
@@ -66,8 +68,9 @@ function prepareRow(
   const { value, errors, facility, cohorts } = readRow(cells);
   if (value === undefined) return { row, line, errors, facility, cohorts };
   const given = normaliseDemographics(value.patient);
-  const keys = identityKeyTexts(hmacKey, accountId, given);
   const { externalId, status } = value.patient;
-  const person = { given, facts: { externalId, status }, keys };
+  const keys = identityKeyTexts(hmacKey, accountId, { ...given, externalId });
+  const ownKeys = () => ownKeyTexts(hmacKey, accountId, given);
+  const person = { given, facts: { externalId, status }, keys, ownKeys };
   return { row, line, errors, facility, cohorts, person };
 }

@@ -49,11 +49,18 @@ function resultOf(outcome: RowOutcome, dryRun: boolean, chunk: JudgedChunk): Row
     );
   if (outcome.kind === 'no-room') return failed(outcome.reason);
   const { id } = outcome.person;
-  const others = outcome.alsoMatches.map((person) => {
-    const trialRow = chunk.trialRows.get(person.id);
-    return trialRow === undefined ? `patient ${person.id}` : `the patient of row ${trialRow}`;
-  });
-  const reason = others.length === 0 ? '' : `also matches ${others.join(', ')}; the oldest was updated`;
+  const named = (persons: ReadonlyArray<{ id: string }>): string =>
+    persons
+      .map((person) => chunk.trialRows.get(person.id) ?? person.id)
+      .map((name) => (typeof name === 'number' ? `the patient of row ${name}` : `patient ${name}`))
+      .join(', ');
+  const { alsoMatches, contradicted } = outcome;
+  const reason = [
+    ...(alsoMatches.length === 0 ? [] : [`also matches ${named(alsoMatches)}; the oldest was updated`]),
+    ...(contradicted.length === 0
+      ? []
+      : [`another SSN or driver's licence than ${named(contradicted)}, so they stay two patients`]),
+  ].join('; ');
   if (!dryRun) return { status: outcome.kind, patientId: id, reason };
   const status = outcome.kind === 'created' ? 'would-create' : 'would-update';
   return { status, patientId: chunk.patients.has(id) ? id : '', reason };

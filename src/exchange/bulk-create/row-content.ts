@@ -1,4 +1,5 @@
 import { mergedContent, newContent, type PatientContent } from '../patients/rules/patient-content.ts';
+import { areContradicting } from '../patients/rules/patient-matching.ts';
 import { type ListSizes, overfullList, sizesOf } from '../patients/rules/patient-room.ts';
 import type { PreparedPerson, PreparedRow } from './prepare-chunk.ts';
 
@@ -20,6 +21,25 @@ export function contentAfter(
         : mergedContent(content, person.given, person.facts, facilityId);
   }
   return content;
+}
+
+/**
+ * Makes a check of whether a row is of another person than the one who holds its keys: another SSN or licence than the patient
+ * and the rows that are taken for the person so far. A dry run does not know those of earlier chunks.
+ */
+export function createContradictionCheck(
+  rows: readonly ContentRow[],
+  patients: ReadonlyMap<string, PatientContent>,
+) {
+  return (person: { id: string; rows: readonly number[] }, place: number): boolean => {
+    const given = rows[place]?.person.given;
+    if (given === undefined || given.personalIdentifiers.length === 0) return false;
+    const known = [
+      ...(patients.get(person.id)?.personalIdentifiers ?? []),
+      ...person.rows.flatMap((before) => rows[before]?.person.given.personalIdentifiers ?? []),
+    ];
+    return areContradicting({ personalIdentifiers: known }, given);
+  };
 }
 
 /**

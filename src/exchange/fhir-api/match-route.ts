@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Patient } from 'fhir/r4.js';
-import { findByIdentityKeys, findPatient } from '../patients/patient-store.ts';
-import { comparePersons } from '../patients/rules/compare-persons.ts';
+import { findByIdentityKeys, findPatient, findPatients } from '../patients/patient-store.ts';
+import { comparePersons, contradictedIdentifiers } from '../patients/rules/compare-persons.ts';
 import type { Demographics } from '../patients/rules/demographics.ts';
 import { identityKeys } from '../patients/rules/identity-keys.ts';
 import { gradeMatch, QUALITY_SCORES } from '../patients/rules/match-score.ts';
@@ -36,7 +36,14 @@ export function addMatchRoute(app: FastifyInstance, deps: FhirDeps): void {
         );
       const { id: accountId } = callerOf(request).account;
       const keys = persons.flatMap((person) => identityKeys(deps.idHmacKey, accountId, person));
-      const [patientId] = await deps.store.asAccount(accountId, (tx) => findByIdentityKeys(tx, keys));
+      const described = traitsOfPatient(
+        readDescription(patientIn(request.body)) ?? { resourceType: 'Patient' },
+      );
+      const patientId = await deps.store.asAccount(accountId, async (tx) => {
+        const holders = await findPatients(tx, await findByIdentityKeys(tx, keys));
+        return holders.find((holder) => contradictedIdentifiers(traitsOf(holder), described).length === 0)
+          ?.id;
+      });
       if (patientId !== undefined) await deps.records.merge(accountId, patientId);
       const { matches, score } =
         patientId === undefined

@@ -59,6 +59,7 @@ export async function lockPatient(tx: AccountTx, id: string): Promise<StoredPati
 
 /** Ids of the patients that have any of the identity keys, oldest first. */
 export async function findByIdentityKeys(tx: AccountTx, keys: readonly Buffer[]): Promise<string[]> {
+  if (keys.length === 0) return [];
   const rows = await tx.db
     .selectFrom('patient')
     .select('patient.id')
@@ -128,11 +129,8 @@ export async function releaseOtherKeys(
   patientId: string,
   keep: readonly Buffer[],
 ): Promise<void> {
-  await tx.db
-    .deleteFrom('patient_identity_key')
-    .where('patient_id', '=', patientId)
-    .where('key', 'not in', keep)
-    .execute();
+  const held = tx.db.deleteFrom('patient_identity_key').where('patient_id', '=', patientId);
+  await (keep.length === 0 ? held : held.where('key', 'not in', keep)).execute();
 }
 
 function toColumns(content: PatientContent) {

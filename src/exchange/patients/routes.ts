@@ -5,6 +5,8 @@ import { checkETag, eTagHeader } from '../platform/http/etag.ts';
 import { created, noContent, ok, orNotFound } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/operations.ts';
 import { openPage } from '../platform/http/paging.ts';
+import { compareNow } from '../possible-duplicates/comparing.ts';
+import { namedDuplicates } from '../possible-duplicates/serializers.ts';
 import { assignToCohorts } from './consent.ts';
 import { deletePatient } from './delete-patient.ts';
 import type { Erasures } from './erasures.ts';
@@ -32,7 +34,11 @@ export function addPatientRoutes(
         request: body.networkQuery,
         purposeOfUse: 'treatment',
       }));
-    const response = serializePatient(patient, caller.account.dialect, started?.answer);
+    const duplicates = await compareNow(tx, { ...patient, accountId: tx.accountId });
+    const response = {
+      ...serializePatient(patient, caller.account.dialect, started?.answer),
+      ...(duplicates.length === 0 ? {} : { possibleDuplicates: namedDuplicates(duplicates, patient.id) }),
+    };
     return (isNew ? created : ok)(response, {
       headers: eTagHeader(patient),
       patientId: patient.id,

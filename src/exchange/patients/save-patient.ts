@@ -8,7 +8,7 @@ import { ConflictError, InvalidRequestError, NotFoundError } from '../platform/e
 import {
   claimKeys,
   findByIdentityKeys,
-  findPatient,
+  findPatients,
   insertPatient,
   lockPatient,
   releaseOtherKeys,
@@ -16,7 +16,8 @@ import {
   updatePatient,
 } from './patient-store.ts';
 import { normaliseAdditionalIdentifiers } from './rules/additional-identifiers.ts';
-import { identityKeys } from './rules/identity-keys.ts';
+import type { Demographics } from './rules/demographics.ts';
+import { identityKeys, ownKeys } from './rules/identity-keys.ts';
 import {
   isSameContent,
   mergedContent,
@@ -24,6 +25,7 @@ import {
   type PatientContent,
   unitedIds,
 } from './rules/patient-content.ts';
+import { areContradicting } from './rules/patient-matching.ts';
 import { normaliseDemographics } from './rules/patient-normalisation.ts';
 import { overfullList, sizesOf } from './rules/patient-room.ts';
 
@@ -45,17 +47,19 @@ export async function createOrMatchPatient(
 ): Promise<{ patient: StoredPatient; isNew: boolean }> {
   await requireFacility(tx, facilityId);
   const given = normaliseDemographics(body);
-  const keys = identityKeys(hmacKey, tx.accountId, given);
-
-  // If the keys belong to several patients, the oldest one is used.
-  const [knownId] = await findByIdentityKeys(tx, keys);
-  if (knownId === undefined) {
+  const { keys, own, known: found, isHeld } = await findKnown({ tx, hmacKey }, given, body.externalId);
+  if (found === undefined) {
     const content = newContent(given, body, facilityId);
-    return { patient: await insertPatient(tx, uuidv7(), content, keys), isNew: true };
+    // Others hold some of the keys, so the person is known by the keys of the own SSN or licence.
+    const patient = await insertPatient(tx, uuidv7(), content, isHeld ? own : keys);
+    if (isHeld) await claimKeys(tx, patient.id, keys);
+    return { patient, isNew: true };
   }
 
-  const known = await lockPatient(tx, knownId);
+  const known = await lockPatient(tx, found.id);
   if (known === undefined) throw new OvertakenError('the matching patient was deleted concurrently');
+  if (areContradicting(known, given))
+    throw new OvertakenError('the matching patient got another identifier concurrently');
   await claimKeys(tx, known.id, keys);
   const content = mergedContent(known, given, body, facilityId);
   requireRoom(known, content);
@@ -64,12 +68,26 @@ export async function createOrMatchPatient(
 
 /** The patient that `createOrMatchPatient` would match; undefined if there is none. */
 export async function findMatch(
-  { tx, hmacKey }: SaveContext,
+  context: SaveContext,
   body: PatientDemographics,
 ): Promise<StoredPatient | undefined> {
-  const keys = identityKeys(hmacKey, tx.accountId, normaliseDemographics(body));
-  const [knownId] = await findByIdentityKeys(tx, keys);
-  return knownId === undefined ? undefined : findPatient(tx, knownId);
+  return (await findKnown(context, normaliseDemographics(body), body.externalId)).known;
+}
+
+/**
+ * The oldest patient who has one of the identity keys and does not contradict: another SSN or driver's licence means two
+ * people, who then have keys of their own (docs/decisions/0151-what-contradicts-stays-apart.md).
+ */
+async function findKnown(
+  { tx, hmacKey }: SaveContext,
+  given: Demographics,
+  externalId: string | undefined,
+): Promise<{ keys: Buffer[]; own: Buffer[]; known?: StoredPatient; isHeld: boolean }> {
+  const keys = identityKeys(hmacKey, tx.accountId, { ...given, externalId });
+  const own = keys.length === 0 ? [] : ownKeys(hmacKey, tx.accountId, given);
+  const holders = await findPatients(tx, await findByIdentityKeys(tx, [...keys, ...own]));
+  const known = holders.find((holder) => !areContradicting(holder, given));
+  return { keys, own, known, isHeld: holders.length > 0 };
 }
 
 /**
@@ -90,17 +108,20 @@ export async function replacePatient(
   checkVersion(known);
   if (facilityId !== undefined) await requireFacility(tx, facilityId);
 
-  const keys = identityKeys(hmacKey, tx.accountId, given);
+  const keys = identityKeys(hmacKey, tx.accountId, { ...given, externalId: body.externalId });
+  const own = keys.length === 0 ? [] : ownKeys(hmacKey, tx.accountId, given);
   await claimKeys(tx, known.id, keys);
   // Only after claimKeys, which waits for concurrent transactions that claim one of the keys.
-  const holders = await findByIdentityKeys(tx, keys);
-  const other = holders.find((holder) => holder !== known.id);
+  const holders = await findPatients(tx, await findByIdentityKeys(tx, [...keys, ...own]));
+  const others = holders.filter(({ id: holder }) => holder !== known.id);
+  const other = others.find((holder) => !areContradicting(holder, given));
   if (other !== undefined) {
     throw new ConflictError(
-      `Patient ${other} already has these demographics: same names, date of birth, gender and a zip in common`,
+      `Patient ${other.id} already has these demographics: same names, date of birth, gender and a zip in common`,
     );
   }
-  await releaseOtherKeys(tx, known.id, keys);
+  if (others.length > 0) await claimKeys(tx, known.id, own);
+  await releaseOtherKeys(tx, known.id, [...keys, ...own]);
   const content = {
     ...given,
     externalId: body.externalId ?? null,

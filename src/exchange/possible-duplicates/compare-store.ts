@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Demographics } from '../patients/rules/demographics.ts';
-import type { SystemTx } from '../platform/database/database.ts';
+import type { AccountTx, SystemTx } from '../platform/database/database.ts';
 import { textArray, uuidArray } from '../platform/database/pg-arrays.ts';
 
 /** Bounds what thousands of people cost who share a made-up birth date, such as 1900-01-01. */
@@ -48,17 +48,20 @@ export async function readCompared(tx: SystemTx, ids: readonly string[]): Promis
 
 /**
  * For each patient, the others of its account with the same birth date, or with the same initials and one of the birth dates
- * that a typing error makes of it. At most 100, those with the same names and zip first.
+ * that a typing error makes of it, or with one of the identifiers. At most 100, those with the same names and zip first.
+ *
+ * @param patients `identifiers`: only in a system transaction, because row-level security keeps PostgreSQL from using their index
  */
 export async function findCandidates(
-  tx: SystemTx,
-  patients: ReadonlyArray<{ id: string; mistypedDates: readonly string[] }>,
+  tx: SystemTx | AccountTx,
+  patients: ReadonlyArray<{ id: string; mistypedDates: readonly string[]; identifiers?: readonly string[] }>,
 ): Promise<Array<ComparedPatient & { of: string }>> {
   const { rows } = await sql<ComparedPatient & { of: string }>`
     select s.id as of, found.* from unnest(
       ${uuidArray(patients.map(({ id }) => id))}::uuid[],
-      ${textArray(patients.map(({ mistypedDates }) => mistypedDates.join()))}::text[]
-    ) as wanted (id, dates)
+      ${textArray(patients.map(({ mistypedDates }) => mistypedDates.join()))}::text[],
+      ${textArray(patients.map(({ identifiers = [] }) => identifiers.join()))}::text[]
+    ) as wanted (id, dates, identifiers)
     join patient s on s.id = wanted.id
     cross join lateral (
       select ${PERSON} from (
@@ -69,6 +72,11 @@ export async function findCandidates(
         where mistyped.account_id = s.account_id and mistyped.dob = any(string_to_array(wanted.dates, ',')::date[])
           and lower(left(mistyped.last_names[1], 1)) = lower(left(s.last_names[1], 1))
           and lower(left(mistyped.first_names[1], 1)) = lower(left(s.first_names[1], 1))
+        union all
+        select known.* from unnest(string_to_array(nullif(wanted.identifiers, ''), ',')) as own (value)
+        join patient known on known.account_id = s.account_id and known.dob <> s.dob
+          and known.personal_identifiers <> '[]'
+          and known.personal_identifiers @> jsonb_build_array(jsonb_build_object('value', own.value))
       ) p where p.id <> s.id
       order by (lower(p.last_names[1]) = lower(s.last_names[1]))::integer
         + (lower(p.first_names[1]) = lower(s.first_names[1]))::integer
@@ -86,18 +94,20 @@ export interface FoundPair {
   grade: string;
   score: number;
   agrees: readonly string[];
+  contradicts: readonly string[];
 }
 
 /** Writes what was found about these patients: open pairs that no longer match go, new ones come; decided ones stay. */
 export async function savePairs(
-  tx: SystemTx,
+  tx: SystemTx | AccountTx,
   compared: readonly string[],
   pairs: readonly FoundPair[],
   rulesVersion: number,
 ): Promise<void> {
   const given = sql`json_to_recordset(${JSON.stringify(
     pairs.map(({ patientIds: [first, second], ...pair }) => ({ ...pair, first, second })),
-  )}::json) as given (id uuid, "accountId" uuid, first uuid, second uuid, grade text, score double precision, agrees json)`;
+  )}::json) as given (id uuid, "accountId" uuid, first uuid, second uuid, grade text, score double precision, agrees json,
+    contradicts json)`;
   await sql`
     delete from possible_duplicate d
     where d.status = 'open'
@@ -106,14 +116,16 @@ export async function savePairs(
   `.execute(tx.db);
   await sql`
     insert into possible_duplicate as d
-      (id, account_id, patient_id, other_patient_id, grade, score, agrees, rules_version)
+      (id, account_id, patient_id, other_patient_id, grade, score, agrees, contradicts, rules_version)
     select given.id, given."accountId", given.first, given.second, given.grade, given.score,
-      array(select json_array_elements_text(given.agrees)), ${rulesVersion}::integer
+      array(select json_array_elements_text(given.agrees)), array(select json_array_elements_text(given.contradicts)),
+      ${rulesVersion}::integer
     from ${given}
     -- Patients that are being deleted are left out.
     where (select count(*) from (select from patient p where p.id in (given.first, given.second) for key share) there) = 2
     on conflict (patient_id, other_patient_id) do update
-    set grade = excluded.grade, score = excluded.score, agrees = excluded.agrees, rules_version = excluded.rules_version
+    set grade = excluded.grade, score = excluded.score, agrees = excluded.agrees, contradicts = excluded.contradicts,
+      rules_version = excluded.rules_version
     where d.status = 'open'
   `.execute(tx.db);
 }

@@ -1,9 +1,14 @@
 import { v7 as uuidv7 } from 'uuid';
 import { comparePersons } from '../patients/rules/compare-persons.ts';
-import { agreeingTraits, gradeMatch, MATCH_RULES_VERSION } from '../patients/rules/match-score.ts';
-import { traitsOf } from '../patients/rules/person-traits.ts';
+import {
+  agreeingTraits,
+  contradictingTraits,
+  gradeMatch,
+  MATCH_RULES_VERSION,
+} from '../patients/rules/match-score.ts';
+import { identifiersOf, traitsOf } from '../patients/rules/person-traits.ts';
 import { mistypedDates } from '../patients/rules/typing-errors.ts';
-import type { Store } from '../platform/database/database.ts';
+import type { AccountTx, Store } from '../platform/database/database.ts';
 import type { Recovery } from '../platform/recovery/recovery.ts';
 import {
   type ComparedPatient,
@@ -15,6 +20,7 @@ import {
   readCompared,
   savePairs,
 } from './compare-store.ts';
+import { openDuplicates, type StoredDuplicate } from './duplicate-store.ts';
 
 /** Patients that one transaction compares. */
 const AT_ONCE = 200;
@@ -31,7 +37,10 @@ export function patientComparing({ store }: { store: Pick<Store, 'asSystem'> }):
       const patients = await readCompared(tx, ids);
       const candidates = await findCandidates(
         tx,
-        patients.map(({ id, dob }) => ({ id, mistypedDates: mistypedDates(dob) })),
+        patients.map(({ id, dob, personalIdentifiers }) => ({
+          ...{ id, mistypedDates: mistypedDates(dob) },
+          identifiers: usableIdentifiers(personalIdentifiers),
+        })),
       );
       await savePairs(tx, ids, pairsOf(patients, candidates), MATCH_RULES_VERSION);
       await deleteNotes(
@@ -75,6 +84,26 @@ export function patientComparing({ store }: { store: Pick<Store, 'asSystem'> }):
   };
 }
 
+/** As they are stored; those that stand for none belong to many people. */
+const usableIdentifiers = (all: ComparedPatient['personalIdentifiers']): string[] =>
+  all.flatMap((each) => {
+    const { ssns, licences } = identifiersOf([each]);
+    return ssns.size + licences.size > 0 && !each.value.includes(',') ? [each.value] : [];
+  });
+
+/**
+ * Compares one patient at once, so that the answer to a create names possible duplicates. Two that are created at the same time do
+ * not see each other; `patientComparing` finds them later.
+ */
+export async function compareNow(tx: AccountTx, patient: ComparedPatient): Promise<StoredDuplicate[]> {
+  const { id, dob } = patient;
+  const candidates = await findCandidates(tx, [{ id, mistypedDates: mistypedDates(dob) }]);
+  const pairs = pairsOf([patient], candidates);
+  if (pairs.length === 0) return [];
+  await savePairs(tx, [id], pairs, MATCH_RULES_VERSION);
+  return openDuplicates(tx, id);
+}
+
 function pairsOf(
   patients: readonly ComparedPatient[],
   candidates: ReadonlyArray<ComparedPatient & { of: string }>,
@@ -90,7 +119,8 @@ function pairsOf(
     const { id, accountId } = compared.patient;
     const patientIds: FoundPair['patientIds'] = id < candidate.id ? [id, candidate.id] : [candidate.id, id];
     const agrees = agreeingTraits(comparison);
-    pairs.set(patientIds.join(), { id: uuidv7(), accountId, patientIds, grade, score, agrees });
+    const contradicts = contradictingTraits(comparison);
+    pairs.set(patientIds.join(), { id: uuidv7(), accountId, patientIds, grade, score, agrees, contradicts });
   }
   return [...pairs.values()];
 }

@@ -34,6 +34,20 @@ export async function listDuplicates(
   return { ...page, total };
 }
 
+/** The undecided pairs of a patient, the likeliest first; at most ten, as an answer to a create names them. */
+export async function openDuplicates(tx: AccountTx, patientId: string): Promise<StoredDuplicate[]> {
+  return tx.db
+    .selectFrom('possible_duplicate')
+    .selectAll()
+    .where('status', '=', 'open')
+    .where(({ or, eb }) => or([eb('patient_id', '=', patientId), eb('other_patient_id', '=', patientId)]))
+    .orderBy('score', 'desc')
+    .orderBy('id')
+    .limit(NAMED_MAX)
+    .execute();
+}
+const NAMED_MAX = 10;
+
 export async function findDuplicate(tx: AccountTx, id: string): Promise<StoredDuplicate | undefined> {
   return tx.db.selectFrom('possible_duplicate').selectAll().where('id', '=', id).executeTakeFirst();
 }

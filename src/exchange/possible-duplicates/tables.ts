@@ -15,6 +15,7 @@ interface PossibleDuplicateTable {
   grade: 'certain' | 'probable' | 'possible';
   score: number;
   agrees: string[];
+  contradicts: Generated<string[]>;
   rules_version: number;
   status: Generated<(typeof DUPLICATE_STATUSES)[number]>;
   found_at: Instant;

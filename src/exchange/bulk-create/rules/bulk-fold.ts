@@ -25,12 +25,22 @@ export interface FoldedPerson {
 }
 
 export type RowOutcome =
-  | { kind: 'created' | 'updated'; person: FoldedPerson; alsoMatches: readonly FoldedPerson[] }
+  | {
+      kind: 'created' | 'updated';
+      person: FoldedPerson;
+      alsoMatches: readonly FoldedPerson[];
+      /** Who has the same keys and another SSN or licence. */
+      contradicted: readonly FoldedPerson[];
+    }
   | { kind: 'no-consent'; person: FoldedPerson }
   | { kind: 'no-room'; person: FoldedPerson; reason: string };
 
 export interface FoldRules {
   newId(row: MatchableRow): string;
+  /** Whether the row at this index is of another person than this one, although they share a key. */
+  contradicts?(person: FoldedPerson, place: number): boolean;
+  /** The keys of a row that contradicts everybody who holds its keys. */
+  ownKeys?(place: number): readonly string[];
   /** Why the row at this index does not fit a person with the rows it already has; undefined when it fits. */
   whyFull?(person: FoldedPerson, place: number): string | undefined;
 }
@@ -47,7 +57,7 @@ const NO_PERSONS: readonly FoldedPerson[] = [];
 export function foldRows(
   rows: readonly MatchableRow[],
   known: readonly { person: KnownPerson; keys: readonly string[] }[],
-  { newId, whyFull }: FoldRules,
+  { newId, contradicts, ownKeys, whyFull }: FoldRules,
 ): { outcomes: RowOutcome[]; persons: FoldedPerson[] } {
   const persons: FoldedPerson[] = [];
   /** For each key, the index in `persons` of the person that holds it; a lower index is an older person. */
@@ -58,12 +68,16 @@ export function foldRows(
     persons.push({ id, isNew: false, treatmentRelationship, rows: [], newKeys: [] });
   }
   const outcomes = rows.map((row, place): RowOutcome => {
-    const matches: number[] = [];
-    for (const key of row.keys) {
-      const holder = holders.get(key);
-      if (holder !== undefined && !matches.includes(holder)) matches.push(holder);
-    }
-    matches.sort((left, right) => left - right);
+    const holdersOf = (keys: readonly string[]): number[] => {
+      const held = keys.flatMap((key) => holders.get(key) ?? []);
+      return held.length < 2 ? held : [...new Set(held)].sort((left, right) => left - right);
+    };
+    const found = holdersOf(row.keys);
+    const isOther = (index: number) => contradicts?.(persons[index] as FoldedPerson, place) === true;
+    const fitting = found.filter((index) => !isOther(index));
+    const isApart = found.length > 0 && fitting.length === 0;
+    const keys = isApart ? [...row.keys, ...(ownKeys?.(place) ?? [])] : row.keys;
+    const matches = isApart ? holdersOf(keys).filter((index) => !isOther(index)) : fitting;
     const isNew = matches.length === 0;
     const at = matches[0] ?? persons.length;
     if (isNew) persons.push({ id: newId(row), isNew, treatmentRelationship: true, rows: [], newKeys: [] });
@@ -72,14 +86,15 @@ export function foldRows(
     const reason = whyFull?.(person, place);
     if (reason !== undefined) return { kind: 'no-room', person, reason };
     person.rows.push(place);
-    for (const key of row.keys) {
+    for (const key of keys) {
       if (holders.has(key)) continue;
       holders.set(key, at);
       person.newKeys.push(key);
     }
     const alsoMatches =
       matches.length > 1 ? matches.slice(1).flatMap((other) => persons[other] ?? []) : NO_PERSONS;
-    return { kind: isNew ? 'created' : 'updated', person, alsoMatches };
+    const contradicted = isApart ? found.flatMap((other) => persons[other] ?? []) : NO_PERSONS;
+    return { kind: isNew ? 'created' : 'updated', person, alsoMatches, contradicted };
   });
   return { outcomes, persons };
 }

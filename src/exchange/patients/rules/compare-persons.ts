@@ -2,7 +2,7 @@ import { compareFamily, compareGiven, isMistyped, type NameLikeness } from './co
 import type { PersonName } from './person-names.ts';
 import type { PersonTraits } from './person-traits.ts';
 import { isFirstOfYear } from './stand-ins.ts';
-import { isDateMistyped, isNextDay } from './typing-errors.ts';
+import { isDateMistyped } from './typing-errors.ts';
 
 /** Which traits of two persons agree. */
 export interface Comparison {
@@ -124,7 +124,7 @@ const compareNames = (left: PersonName, right: PersonName): NamesLikeness => ({
 function compareDates(ours = '', theirs = ''): Comparison['birthDate'] {
   if (ours === '' || theirs === '') return 'different';
   if (ours === theirs) return 'same';
-  if (!isDateMistyped(ours, theirs) && !isNextDay(ours, theirs)) return 'different';
+  if (!isDateMistyped(ours, theirs)) return 'different';
   return ours.slice(0, 4) === theirs.slice(0, 4) ? 'near' : 'similar';
 }
 

@@ -1,8 +1,13 @@
 import { createHmac } from 'node:crypto';
 import type { Demographics } from './demographics.ts';
 import { casefold } from './patient-normalisation.ts';
+import { identifiersOf } from './person-traits.ts';
+import { isStandInName, isUsableBirthDate, isUsableZip } from './stand-ins.ts';
 
-type Person = Pick<Demographics, 'firstNames' | 'lastNames' | 'dob' | 'gender' | 'addresses'>;
+type Person = Pick<Demographics, 'firstNames' | 'lastNames' | 'dob' | 'gender' | 'addresses'> & {
+  /** The caller's own id. */
+  externalId?: string | null;
+};
 
 /** Position of the last four bytes of the hash, with which the zip is combined by XOR. */
 const ZIP_AT_BYTE = 28;
@@ -18,16 +23,60 @@ const ZIP_AT_BYTE = 28;
 export const identityKeys = (hmacKey: string, accountId: string, person: Person): Buffer[] =>
   identityKeyTexts(hmacKey, accountId, person).map((key) => Buffer.from(key, 'latin1'));
 
-/** The same keys as Latin-1 text: fast to compare and to look up. */
+/**
+ * The same keys as Latin-1 text: fast to compare and to look up.
+ *
+ * A name of a newborn or an unknown person ("Baby Boy", "John Doe"), the birth date 1900-01-01 and the zips 00000 and 99999 stand
+ * for many people. Whoever has one of these is the same only under the same id of the caller (`externalId`); without one there
+ * are no keys, so nothing matches. (docs/decisions/0151-what-contradicts-stays-apart.md)
+ */
 export function identityKeyTexts(hmacKey: string, accountId: string, person: Person): string[] {
+  const { firstNames, lastNames, dob, addresses, externalId } = person;
+  const zips = addresses.map(({ zip }) => zip.slice(0, 5));
+  const isAnybody = !isUsableBirthDate(dob) || isStandInName(firstNames, lastNames);
+  const usable = isAnybody ? [] : zips.filter(isUsableZip);
+  const keys = keyTexts(hmacKey, accountId, person, usable, []);
+  if (usable.length === zips.length || !externalId) return keys;
+  const others = isAnybody ? zips : zips.filter((zip) => !isUsableZip(zip));
+  return [...keys, ...keyTexts(hmacKey, accountId, person, others, ['externalId', externalId])].sort();
+}
+
+/**
+ * The keys of a person who has another SSN or driver's licence than the one who holds the keys above. They contain the person's
+ * own; none without one.
+ */
+export function ownKeyTexts(
+  hmacKey: string,
+  accountId: string,
+  person: Person & Pick<Demographics, 'personalIdentifiers'>,
+): string[] {
+  const { ssns, licences } = identifiersOf(person.personalIdentifiers);
+  const [own] = ssns.size > 0 ? [...ssns].sort() : [...licences.keys()].sort();
+  if (own === undefined) return [];
+  const zips = person.addresses.map(({ zip }) => zip.slice(0, 5));
+  return keyTexts(hmacKey, accountId, person, zips, [ssns.size > 0 ? 'ssn' : 'driversLicense', own]);
+}
+
+export const ownKeys = (...of: Parameters<typeof ownKeyTexts>): Buffer[] =>
+  ownKeyTexts(...of).map((key) => Buffer.from(key, 'latin1'));
+
+/** One key per zip. @param more what else the keys depend on */
+function keyTexts(
+  hmacKey: string,
+  accountId: string,
+  person: Person,
+  zips: readonly string[],
+  more: readonly string[],
+): string[] {
+  if (zips.length === 0) return [];
   const parts = [person.firstNames.map(casefold), person.lastNames.map(casefold), person.dob, person.gender];
   const hash = createHmac('sha256', hmacKey)
-    .update(JSON.stringify(['person', accountId, ...parts]))
+    .update(JSON.stringify(['person', accountId, ...parts, ...more]))
     .digest();
   const mask = hash.readUInt32BE(ZIP_AT_BYTE);
   const endings: number[] = [];
-  for (const { zip } of person.addresses) {
-    const ending = (Number(zip.slice(0, 5)) ^ mask) >>> 0;
+  for (const zip of zips) {
+    const ending = (Number(zip) ^ mask) >>> 0;
     const place = endings.findIndex((before) => before >= ending);
     if (place === -1) endings.push(ending);
     else if (endings[place] !== ending) endings.splice(place, 0, ending);

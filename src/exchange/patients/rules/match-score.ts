@@ -113,3 +113,9 @@ export function agreeingTraits(compared: Comparison): string[] {
   };
   return Object.entries(same).flatMap(([name, is]) => (is ? [name] : []));
 }
+
+/** What speaks for two people, by the names of the members of a patient; `suffix`: one is senior, the other junior. */
+export const contradictingTraits = ({ gender, contradicts }: Comparison): string[] => [
+  ...(gender === 'different' ? ['genderAtBirth'] : []),
+  ...contradicts,
+];

@@ -1,8 +1,8 @@
 import type { Patient } from 'fhir/r4.js';
-import { comparePersons } from './compare-persons.ts';
+import { comparePersons, contradictedIdentifiers } from './compare-persons.ts';
 import type { Demographics } from './demographics.ts';
 import { agreesInIdentity, gradeMatch } from './match-score.ts';
-import { traitsOf, traitsOfPatient } from './person-traits.ts';
+import { identifiersOf, traitsOf, traitsOfPatient } from './person-traits.ts';
 
 /**
  * Whether a Patient that a source returned is the requested person: whether the match is graded `certain`
@@ -26,6 +26,16 @@ export function agreesWithPerson(ours: Demographics, theirs: Patient): boolean {
   const isPlaced = address.some(({ postalCode }) => postalCode) || telecom.some(({ value }) => value);
   return agreesInIdentity(compared) && !isPlaced && !compared.isVagueBirth;
 }
+
+/** Whether two descriptions that match by identity keys are of two people: another SSN or driver's licence. */
+export const areContradicting = (
+  ours: Pick<Demographics, 'personalIdentifiers'>,
+  theirs: Pick<Demographics, 'personalIdentifiers'>,
+): boolean =>
+  ours.personalIdentifiers.length > 0 &&
+  theirs.personalIdentifiers.length > 0 &&
+  contradictedIdentifiers(identifiersOf(ours.personalIdentifiers), identifiersOf(theirs.personalIdentifiers))
+    .length > 0;
 
 /** Stricter than `describesPerson`: no error is assumed, not in the last name and not in the date of birth. */
 export function describesExactly(ours: Demographics, theirs: Patient): boolean {

@@ -41,7 +41,6 @@ const GENDER: Record<Gender, PersonTraits['gender']> = {
 
 export function traitsOf(person: Demographics): PersonTraits {
   const { firstNames, lastNames, dob, personalIdentifiers, addresses, contacts } = person;
-  const identifiers = (kind: string) => personalIdentifiers.filter(({ type }) => type === kind);
   return {
     names: ourNames(firstNames, lastNames),
     birthDate: usableDate(dob),
@@ -63,6 +62,16 @@ export function traitsOf(person: Demographics): PersonTraits {
       contacts.map(({ email }) => email?.toLowerCase()),
       isUsableEmail,
     ),
+    ...identifiersOf(personalIdentifiers),
+  };
+}
+
+/** A patient's identifiers without those that stand for none. */
+export function identifiersOf(
+  personalIdentifiers: Demographics['personalIdentifiers'],
+): Pick<PersonTraits, 'ssns' | 'licences'> {
+  const identifiers = (kind: string) => personalIdentifiers.filter(({ type }) => type === kind);
+  return {
     ssns: texts(
       identifiers('ssn').map(({ value }) => plainValue(value)),
       isUsableSsn,

@@ -12,16 +12,16 @@ export function isOneEditApart(left: string, right: string): boolean {
   );
 }
 
-/** Whether two full dates (YYYY-MM-DD) differ by one typing error: one digit, two neighbouring digits, or day and month. */
+/** Whether two full dates (YYYY-MM-DD) differ by one typing error: one digit, two neighbouring digits, day and month, or one day. */
 export function isDateMistyped(left: string, right: string): boolean {
   if (!FULL_DATE.test(left) || !FULL_DATE.test(right) || left === right) return false;
   const [digits, others] = [left.replaceAll('-', ''), right.replaceAll('-', '')];
   const [year, month, day] = left.split('-');
-  return isOneEditApart(digits, others) || right === `${year}-${day}-${month}`;
+  return isOneEditApart(digits, others) || right === `${year}-${day}-${month}` || isNextDay(left, right);
 }
 
 /** Whether two full dates are neighbours: the day of the other time zone, or of before and after midnight. */
-export const isNextDay = (left: string, right: string): boolean =>
+const isNextDay = (left: string, right: string): boolean =>
   Math.abs(Date.parse(left) - Date.parse(right)) === 86_400_000;
 
 const FULL_DATE = /^\d{4}-\d{2}-\d{2}$/;
@@ -39,6 +39,10 @@ export function mistypedDates(date: string): string[] {
     for (let other = 0; other <= 9; other += 1) variants.add(number + (other - digit) * unit);
     const before = Math.floor(number / (unit * 10)) % 10;
     if (unit < FIRST_DIGIT) variants.add(number + (before - digit) * unit + (digit - before) * unit * 10);
+  }
+  for (const days of [-1, 1]) {
+    const next = new Date(Date.UTC(year, month - 1, day + days));
+    variants.add(numberOf(next.getUTCFullYear(), next.getUTCMonth() + 1, next.getUTCDate()));
   }
   variants.delete(number);
   return [...variants].filter(isDay).map(dateOf);
