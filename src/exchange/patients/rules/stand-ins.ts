@@ -1,3 +1,5 @@
+import { words } from './name-words.ts';
+
 /*
  * Names and values that say nothing about who a person is: names given to newborns until they have one, names of people who
  * are unknown, and values that are entered because a form demands something. (docs/matching.md)
@@ -44,6 +46,12 @@ export const isStandInGiven = (given: readonly string[]): boolean =>
 
 export const isStandInFamily = (family: readonly string[], given: readonly string[]): boolean =>
   isUnknown(family) || (family.join('') === 'doe' && ANYBODY.has(given[0] ?? ''));
+
+/** @param firstNames, lastNames as stored, each of one or more words */
+export function isStandInName(firstNames: readonly string[], lastNames: readonly string[]): boolean {
+  const [given, family] = [firstNames.flatMap(words), lastNames.flatMap(words)];
+  return isStandInGiven(given) || isStandInFamily(family, given);
+}
 
 const REPEATED = /^(.)\1*$/;
 const COUNTING = '01234567890123456789';

@@ -1,4 +1,4 @@
-import { countOf } from '../../../lib/count-of.ts';
+import { countOf } from '../../../lib/counted.ts';
 import { comparePersons } from '../../patients/rules/compare-persons.ts';
 import type { Demographics } from '../../patients/rules/demographics.ts';
 import { gradeMatch, isContradicted } from '../../patients/rules/match-score.ts';
