@@ -56,7 +56,7 @@ describe('of several Patients that a source returns', () => {
       ] as const) {
         const { ids, heldBack } = chosen(...pair.map((each) => [each, true] as [typeof each, boolean]));
         expect(ids).toEqual([]);
-        expect(heldBack).toContain('2 Patients that contradict each other');
+        expect(heldBack).toContain('2 Patients that cannot be this patient together');
       }
   });
 

@@ -63,7 +63,7 @@ describe('$match', () => {
     });
     expect(await begin()).toMatchObject({
       kind: 'unknown-patient',
-      notice: expect.stringContaining('2 Patients that contradict each other'),
+      notice: expect.stringContaining('2 Patients that cannot be this patient together'),
     });
     expect(source.askedFor('POST Patient/_search')).toEqual([]);
   });

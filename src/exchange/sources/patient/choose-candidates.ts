@@ -42,7 +42,7 @@ export function chooseCandidates(person: Demographics, candidates: readonly Cand
     gradeMatch(comparePersons(ours, traitsOfPatient(patient))).grade !== 'certainly-not';
   const held: ReadonlyArray<readonly [number, string]> = [
     [certain.length - agreed.length, 'the source itself is less sure of than of another one'],
-    [agreed.length - accepted.length, 'contradict each other, so that only one of them can be this patient'],
+    [agreed.length - accepted.length, 'cannot be this patient together with another one'],
     [
       candidates.filter((each) => !certain.includes(each) && isAlike(each)).length,
       'may be this patient, which is not certain',
