@@ -40,7 +40,17 @@ export default defineConfig({
           globalSetup: [RUN_FOLDER, SERVERS],
         },
       },
-      { test: { ...common, name: 'system', include: SYSTEM, globalSetup: [RUN_FOLDER, SERVERS] } },
+      {
+        test: {
+          ...common,
+          name: 'system',
+          include: SYSTEM,
+          globalSetup: [RUN_FOLDER, SERVERS],
+          // A stack starts nine processes; beside a load of 20, and with workflows to bundle, that takes minutes.
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
+        },
+      },
     ],
   },
 });

@@ -31,7 +31,7 @@ export interface RunningNodeProcess extends RunningPart {
 const SOURCES = new URL('../', import.meta.url);
 const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
 /** Long enough to bundle the workflows on a busy machine. */
-const READY_TIMEOUT_MS = 90_000;
+const READY_TIMEOUT_MS = 240_000;
 /** glibc keeps freed memory in one arena per thread; with two arenas a worker uses some 40 MiB less. */
 const FEW_ARENAS = { MALLOC_ARENA_MAX: '2' };
 /** Longer than the graceful shutdown of runProcess. */

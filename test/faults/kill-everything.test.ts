@@ -14,7 +14,7 @@ import { runWorkload, SLOW_SOURCES } from './kill/workload.ts';
 const MAIN = fileURLToPath(new URL('../../src/embedded/main.ts', import.meta.url));
 const IS_COLLECTING =
   "select from network_query_attempt where account_id = $1 and pages > 0 and status = 'running'";
-const START_TIMEOUT_MS = 120_000;
+const START_TIMEOUT_MS = 240_000;
 const END_TIMEOUT_MS = 150_000;
 
 /** `npm start` on a folder, until it can be reached. */
@@ -54,7 +54,7 @@ const title = 'carries work in progress on to its end after kill -9 of itself, t
 
 // The processes are found in /proc.
 describe.runIf(process.platform === 'linux')('npm start', () => {
-  test(title, { timeout: 300_000 }, async () => {
+  test(title, { timeout: 900_000 }, async () => {
     const dataDir = await testFolder();
     const { main, access } = await startMain(dataDir);
     const account = await access.addAccount();

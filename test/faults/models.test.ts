@@ -19,7 +19,7 @@ let stack: ModelStack;
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'exchange-models-'));
   stack = await startModelStack(dataDir);
-}, 120_000);
+}, 300_000);
 afterAll(async () => {
   await stack?.stop();
   await rm(dataDir, { recursive: true, force: true });

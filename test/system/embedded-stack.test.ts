@@ -26,7 +26,7 @@ async function startMain(dataDir: string): Promise<{ main: ChildProcess; connect
   const ended = once(main, 'exit').then(() => {
     throw new Error(`npm start ended: ${output}`);
   });
-  const ready = vi.waitFor(() => readConnection(dataDir), { timeout: 120_000, interval: 100 });
+  const ready = vi.waitFor(() => readConnection(dataDir), { timeout: 240_000, interval: 100 });
   return { main, connection: await Promise.race([ready, ended]) };
 }
 

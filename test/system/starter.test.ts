@@ -34,7 +34,7 @@ beforeAll(async () => {
     dataDir: await mkdtemp(join(tmpdir(), 'exchange-starter-')),
     logLevel: 'warn',
   });
-}, 120_000);
+}, 300_000);
 afterAll(async () => {
   await stack?.stop();
   if (stack !== undefined) await rm(stack.dataDir, { recursive: true, force: true });
