@@ -157,8 +157,26 @@ describe('a bulk onboarding', () => {
       message: expect.stringContaining('3 upload URLs'),
     });
     expect(exchange.count('startBulkCreate')).toBe(3);
-    expect(exchange.calls.at(-1)).toBe('discardFiles');
+    // The file stays: a failure must not lose it.
+    expect(exchange.count('discardFiles')).toBe(0);
   });
+
+  test.each(['while URLs expire', 'while uploads fail'])(
+    'outlives an outage of the exchange of an hour (%s): only the deadline bounds its requests',
+    async (how) => {
+      const exchange = slowExchange({
+        uploadBulkFile: async () => {
+          if (exchange.count('startBulkCreate') > 6) return 'taken';
+          if (how === 'while uploads fail') throw failure('unavailable');
+          return 'gone-in-outage';
+        },
+        getBulkCreate: async () => answer('completed'),
+      });
+      const summary = await served(exchange, async () => (await startBulk(environment)).result());
+      expect(summary).toMatchObject({ via: 'poll' });
+      expect(summary.requestIds).toHaveLength(7);
+    },
+  );
 
   test('of a file that the exchange does not accept ends with its reason, without a result to read', async () => {
     const exchange = slowExchange({
@@ -194,7 +212,7 @@ describe('a bulk onboarding', () => {
     const error = await served(exchange, async () => failureOf(await startBulk(environment)));
     expect(error).toBeInstanceOf(ApplicationFailure);
     expect(error).toMatchObject({ type, nonRetryable: true });
-    expect(exchange.calls.at(-1)).toBe('discardFiles');
+    expect(exchange.count('discardFiles')).toBe(0);
   });
 
   test('waits no longer than its deadline', async () => {

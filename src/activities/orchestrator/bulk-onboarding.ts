@@ -38,20 +38,23 @@ export interface TakeBulkResultInput {
 /** Transfers files between the exchange and the orchestrator's own store. The type of a failure is its `FailureKind`. */
 export function createBulkFileActivities({ clientFor, transferFor, files }: BulkFileActivityDeps) {
   return {
-    /** May run twice: the exchange accepts the first upload, and the same bytes again are not an error. */
-    uploadBulkFile: (input: UploadBulkFileInput): Promise<UploadOutcome> =>
+    /**
+     * May run twice: the exchange accepts the first upload, and the same bytes again are not an error. `gone-in-outage`: the URL
+     * expired while earlier attempts failed, so it was not left unused.
+     */
+    uploadBulkFile: (input: UploadBulkFileInput): Promise<UploadOutcome | 'gone-in-outage'> =>
       asActivity(async () => {
         const { exchange, requestId, uploadUrl, file } = input;
         // The response to an earlier upload may have been lost, and a second upload may be cut off before its response.
         const known =
           activityInfo().attempt > 1 ? (await stateOf(clientFor(exchange), requestId))?.status : undefined;
-        if (known === 'expired') return 'gone';
+        const gone = activityInfo().attempt > 1 ? 'gone-in-outage' : 'gone';
+        if (known === 'expired') return gone;
         if (known !== undefined && known !== 'waiting') return 'taken';
         const outgoing = { ...file, content: await files.get(file.ref) };
-        return transferFor(exchange).upload(uploadUrl, outgoing, {
-          signal: cancellationSignal(),
-          onProgress: heartbeat,
-        });
+        const progress = { signal: cancellationSignal(), onProgress: heartbeat };
+        const outcome = await transferFor(exchange).upload(uploadUrl, outgoing, progress);
+        return outcome === 'gone' ? gone : outcome;
       }),
 
     /** A retry starts over; files that a killed attempt stored are deleted later with other unused files. */

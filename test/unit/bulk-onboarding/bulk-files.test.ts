@@ -109,7 +109,7 @@ describe('uploading', () => {
   test.each([
     ['has the file', stands('processing'), 'taken', 1],
     ['is done with it', stands('completed'), 'taken', 1],
-    ['no longer waits for it', stands('expired'), 'gone', 1],
+    ['no longer waits for it', stands('expired'), 'gone-in-outage', 1],
     ['waits for it', stands('waiting'), 'taken', 2],
     ['does not say', { status: 404 }, 'taken', 2],
   ])('asks first the second time, when the exchange %s', async (_, answer, outcome, calls) => {

@@ -46,8 +46,11 @@ export class BulkOnboarding {
     return this.state.requestIds.at(-1);
   }
 
-  get mayRequestAgain(): boolean {
-    return this.state.requestIds.length < this.#timing.requestsMax;
+  /** So many URLs may expire unused; those that expired while the exchange was unavailable count only against the deadline. */
+  mayRequestAgain(nowMs: number): boolean {
+    const { requestIds, outages = 0, deadlineAtMs } = this.state;
+    if (outages > 0 && nowMs >= deadlineAtMs) return false;
+    return requestIds.length - outages < this.#timing.requestsMax;
   }
 
   requested(requestId: string, uploadUrl: string): void {
@@ -64,6 +67,13 @@ export class BulkOnboarding {
     this.state.pollsSinceUpload = 0;
     this.state.problem = undefined;
     this.#planPoll(nowMs);
+  }
+
+  /** The upload URL expired before the exchange had the file, because it could not take it. */
+  urlExpiredInOutage(): void {
+    this.urlExpired();
+    this.state.outages = (this.state.outages ?? 0) + 1;
+    this.state.problem = 'the exchange could not take the file; requesting another upload URL';
   }
 
   /** The upload URL expired before the exchange had the file. */

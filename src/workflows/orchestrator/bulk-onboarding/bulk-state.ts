@@ -15,6 +15,8 @@ export interface BulkEnding {
 export interface BulkState {
   phase: BulkOnboardingStatus['phase'];
   requestIds: string[];
+  /** How many of these requests expired because the exchange could not take the file. Absent: none. */
+  outages?: number;
   uploadUrl?: string;
   paused: boolean;
   /** Number of pauses and resumes requested. */

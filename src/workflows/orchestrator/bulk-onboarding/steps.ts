@@ -1,16 +1,22 @@
-import { ApplicationFailure, log, upsertSearchAttributes } from '@temporalio/workflow';
+import { ApplicationFailure, log, patched, upsertSearchAttributes } from '@temporalio/workflow';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { callFailure, essential } from '../../shared/call-failure.ts';
 import type { BulkOnboarding } from './bulk-onboarding.ts';
 import type { BulkCalls } from './exchange-calls.ts';
 
+/** Earlier runs give up after three upload URLs, whatever the reason, and delete the file. */
+export const OUTAGES = 'outages-do-not-count';
+
 /** Requests an upload URL (E5); repeated when the URL of the previous request expired unused. */
 export async function requestUploadUrl(bulk: BulkOnboarding, calls: BulkCalls): Promise<void> {
-  if (!bulk.mayRequestAgain)
+  if (!bulk.mayRequestAgain(Date.now())) {
+    const { requestIds, outages = 0 } = bulk.state;
+    const inOutage = outages === 0 ? '' : `, ${outages} of them while the exchange could not take it`;
     throw ApplicationFailure.nonRetryable(
-      `The file could not be uploaded: ${bulk.state.requestIds.length} upload URLs expired unused`,
+      `The file could not be uploaded: ${requestIds.length} upload URLs expired unused${inOutage}`,
       'file-not-uploaded',
     );
+  }
   const { requestId, uploadUrl } = await essential(
     () => calls.startBulkCreate(bulk.state.requestIds.length + 1),
     'bulk-not-started',
@@ -28,7 +34,9 @@ export async function uploadFile(bulk: BulkOnboarding, calls: BulkCalls): Promis
   const { requestId = '' } = bulk;
   const { uploadUrl = '' } = bulk.state;
   try {
-    if ((await calls.upload(requestId, uploadUrl)) === 'taken') bulk.uploaded(Date.now());
+    const outcome = await calls.upload(requestId, uploadUrl);
+    if (outcome === 'taken') bulk.uploaded(Date.now());
+    else if (outcome === 'gone-in-outage' && patched(OUTAGES)) bulk.urlExpiredInOutage();
     else bulk.urlExpired();
   } catch (error) {
     const failure = callFailure(error);
@@ -36,8 +44,10 @@ export async function uploadFile(bulk: BulkOnboarding, calls: BulkCalls): Promis
     // A webhook has reported the end, so the exchange must have received the file.
     if (bulk.state.ending !== undefined) bulk.uploaded(Date.now());
     // The failure was temporary, but lasted longer than the URL was valid.
-    else if (failure.kind === 'unavailable' || failure.kind === 'rate-limited') bulk.urlExpired();
-    else
+    else if (failure.kind === 'unavailable' || failure.kind === 'rate-limited') {
+      if (patched(OUTAGES)) bulk.urlExpiredInOutage();
+      else bulk.urlExpired();
+    } else
       throw ApplicationFailure.nonRetryable(
         `The file could not be uploaded: ${failure.message}`,
         'file-not-uploaded',

@@ -9,6 +9,7 @@ import {
   defineSignal,
   defineUpdate,
   isCancellation,
+  patched,
   setCurrentDetails,
   setHandler,
   TemporalFailure,
@@ -31,6 +32,7 @@ import { bulkOnboardingOutcome, bulkOnboardingStatus, bulkOnboardingSummary } fr
 import {
   cancelRequest,
   discardUpload,
+  OUTAGES,
   pauseOrResume,
   pollBulkCreate,
   readResult,
@@ -82,6 +84,11 @@ export async function bulkOnboarding(
   try {
     while (bulk.state.phase !== 'ended') {
       show();
+      // An outage may take days of requests.
+      if (bulk.state.phase === 'requesting' && bulk.state.outages !== undefined) {
+        const { continueAsNewSuggested } = workflowInfo();
+        if (continueAsNewSuggested) await continueAsNew<typeof bulkOnboarding>(input, bulk.state);
+      }
       await step(bulk, calls, input, show);
     }
   } catch (error) {
@@ -89,7 +96,8 @@ export async function bulkOnboarding(
     if (!(error instanceof TemporalFailure)) throw error;
     // Under a cancellation, a failed call is not the reason for the end.
     if (!isCancellation(error) && !CancellationScope.current().consideredCancelled) {
-      await discardUpload(calls);
+      // The file stays, so that nothing is lost by a failure; what is left for 30 days is deleted with other old files.
+      if (!patched(OUTAGES)) await discardUpload(calls);
       throw error;
     }
     bulk.state.phase = 'cancelling';
