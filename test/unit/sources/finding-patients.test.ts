@@ -213,7 +213,7 @@ describe('a person whom the exact search does not find', () => {
 
   test('is searched by the birth date and a similar name, the zip, the phone and the identifier, in this order', async () => {
     await start({ 'POST Patient/$match': { status: 404 }, ...byParameter('nothing', adaAtSource) });
-    expect(await begin()).toEqual({ kind: 'unknown-patient' });
+    expect(await begin()).toMatchObject({ kind: 'unknown-patient' });
     expect(searched()).toEqual([
       'family+given+birthdate',
       'birthdate+name',
