@@ -92,7 +92,7 @@ describe('a supplier of PDQm', () => {
   test('who answers two people of one name is asked for neither unless one is proven to be ours', async () => {
     const namesake = { ...adaAtSource, address: [{ postalCode: '90210' }] };
     await start({ 'POST Patient/$match': { json: bundle([namesake, { ...namesake, id: 'p2' }]) } });
-    expect(await begin()).toEqual({ kind: 'unknown-patient' });
+    expect(await begin()).toMatchObject({ kind: 'unknown-patient' });
     source.routes['POST Patient/$match'] = { json: bundle([{ ...namesake, id: 'p2' }, adaAtSource]) };
     expect(await begin()).toMatchObject({ kind: 'ready' });
     expect(asked('GET Patient/p2')).toBe(0);
