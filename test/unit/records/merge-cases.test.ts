@@ -452,6 +452,22 @@ const CASES: readonly Case[] = [
     ],
     ['active', 'active entered-in-error'],
   ],
+  [
+    'a drug that its source has stopped and a document of another one calls completed',
+    [
+      fhir('hie', 'm', order({ status: 'stopped' })),
+      inDocument('lab', '2024-03-01', order({ status: 'completed' })),
+    ],
+    ['stopped'],
+  ],
+  [
+    'a drug that is active in the old document and completed in the new one',
+    [
+      inDocument('hie', '2023-05-01', order()),
+      inDocument('hie', '2024-03-01', order({ status: 'completed' })),
+    ],
+    ['completed'],
+  ],
   // Units.
   ...[
     ['K/uL', '10*9/L', 'x10E3/uL', 'thou/mcL', '10*3/uL', '10^3/µL', 'Thousand/uL'],

@@ -1,3 +1,4 @@
+import table from './absence.json' with { type: 'json' };
 import { codeSystem } from './codes.ts';
 import { isJson, type Json, objectsOf, textOf } from './json.ts';
 
@@ -24,7 +25,6 @@ export interface AbsenceStatement {
 }
 
 export const SNOMED = 'http://snomed.info/sct';
-const IPS = 'http://hl7.org/fhir/uv/ips/CodeSystem/absent-unknown-uv-ips';
 const DATA_ABSENT = /data-absent-reason$|v3-NullFlavor$/;
 
 const none = (topic: AbsenceTopic, text: string, category?: string): AbsenceStatement => ({
@@ -40,64 +40,18 @@ export const unknown = (topic: AbsenceTopic, reason?: string): AbsenceStatement 
 });
 
 /** Codes that state absence in place of a finding (SNOMED CT; International Patient Summary). */
-const CODES: Readonly<Record<string, AbsenceStatement>> = {
-  [`${SNOMED}|716186003`]: none('allergies', 'No known allergies'),
-  [`${SNOMED}|160244002`]: none('allergies', 'No known allergies'),
-  [`${SNOMED}|409137002`]: none('allergies', 'No known drug allergies', 'medication'),
-  [`${SNOMED}|429625007`]: none('allergies', 'No known food allergies', 'food'),
-  [`${SNOMED}|428607008`]: none('allergies', 'No known environmental allergies', 'environment'),
-  [`${SNOMED}|716184000`]: none('allergies', 'No known latex allergy', 'latex'),
-  [`${SNOMED}|716220001`]: none('allergies', 'No known animal allergies', 'environment'),
-  [`${SNOMED}|160245001`]: none('problems', 'No current problems or disability'),
-  [`${SNOMED}|787481004`]: none('medications', 'No known medications'),
-  [`${SNOMED}|787482006`]: none('immunizations', 'No known immunizations'),
-  [`${SNOMED}|787480003`]: none('procedures', 'No known procedures'),
-  [`${SNOMED}|787483001`]: none('devices', 'No known devices'),
-  [`${IPS}|no-known-allergies`]: none('allergies', 'No known allergies'),
-  [`${IPS}|no-known-medication-allergies`]: none('allergies', 'No known drug allergies', 'medication'),
-  [`${IPS}|no-known-food-allergies`]: none('allergies', 'No known food allergies', 'food'),
-  [`${IPS}|no-known-environmental-allergies`]: none(
-    'allergies',
-    'No known environmental allergies',
-    'environment',
-  ),
-  [`${IPS}|no-known-problems`]: none('problems', 'No known problems'),
-  [`${IPS}|no-known-medications`]: none('medications', 'No known medications'),
-  [`${IPS}|no-known-immunizations`]: none('immunizations', 'No known immunizations'),
-  [`${IPS}|no-known-procedures`]: none('procedures', 'No known procedures'),
-  [`${IPS}|no-known-devices`]: none('devices', 'No known devices'),
-  [`${IPS}|no-allergy-info`]: unknown('allergies'),
-  [`${IPS}|no-problem-info`]: unknown('problems'),
-  [`${IPS}|no-medication-info`]: unknown('medications'),
-  [`${IPS}|no-immunization-info`]: unknown('immunizations'),
-  [`${IPS}|no-procedure-info`]: unknown('procedures'),
-  [`${IPS}|no-device-info`]: unknown('devices'),
-};
+const CODES: ReadonlyMap<string, AbsenceStatement> = new Map(
+  Object.entries(table.codes).map(([code, [topic = '', text, category]]) => [
+    code,
+    text === undefined ? unknown(topic as AbsenceTopic) : none(topic as AbsenceTopic, text, category),
+  ]),
+);
 
 /** By resource type: the topic, and the element that holds such a code. */
-const PLACES: Readonly<Record<string, readonly [AbsenceTopic, string]>> = {
-  AllergyIntolerance: ['allergies', 'code'],
-  Condition: ['problems', 'code'],
-  MedicationStatement: ['medications', 'medicationCodeableConcept'],
-  MedicationRequest: ['medications', 'medicationCodeableConcept'],
-  Immunization: ['immunizations', 'vaccineCode'],
-  Procedure: ['procedures', 'code'],
-  Device: ['devices', 'type'],
-};
+const PLACES = table.places as unknown as Readonly<Record<string, readonly [AbsenceTopic, string]>>;
 
 /** Codes of lists and sections: LOINC codes, and those used in FHIR's examples. */
-const LISTS: Readonly<Record<string, AbsenceTopic>> = {
-  '48765-2': 'allergies',
-  allergies: 'allergies',
-  '11450-4': 'problems',
-  problems: 'problems',
-  '10160-0': 'medications',
-  '29549-3': 'medications',
-  medications: 'medications',
-  '11369-6': 'immunizations',
-  '47519-4': 'procedures',
-  '46264-8': 'devices',
-};
+const LISTS = table.lists as Readonly<Record<string, AbsenceTopic>>;
 /** The topic of a section with this LOINC code. */
 export const topicOfSection = (code: string | undefined): AbsenceTopic | undefined => LISTS[code ?? ''];
 
@@ -132,7 +86,7 @@ function statementOf(topic: AbsenceTopic, concept: unknown): AbsenceStatement | 
   if (!isJson(concept)) return undefined;
   const codings = objectsOf(concept.coding);
   for (const { system, code } of codings) {
-    const statement = CODES[`${codeSystem(system)}|${textOf(code) ?? ''}`];
+    const statement = CODES.get(`${codeSystem(system)}|${textOf(code) ?? ''}`);
     if (statement?.topic === topic) return statement;
   }
   const words = textOf(concept.text) ?? codings.map(({ display }) => textOf(display)).find(Boolean);

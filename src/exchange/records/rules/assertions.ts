@@ -7,6 +7,7 @@ import { classOf, isEnteredInError, mainElement } from './fingerprints.ts';
 import { hashOf } from './ids.ts';
 import { canonicalJson, comparableText, isJson, type Json, objectsOf, textOf } from './json.ts';
 import { digitsOf, isWithinPrecision, type Measure, measureOf } from './measures.ts';
+import { MEDICATION_TYPES } from './resource-types.ts';
 
 /**
  * What a delivery states that must not be lost when it is united with others, by name. A name that starts with `+` may be
@@ -259,7 +260,7 @@ const BY_TYPE: Readonly<Record<string, (resource: Json) => Record<string, string
 export function assertionsIn(resource: Json, writtenBy: string | undefined): Assertions {
   const type = textOf(resource.resourceType) ?? '';
   const assertions = {
-    status: resource.status === 'unknown' ? '' : (textOf(resource.status) ?? ''),
+    status: statusOf(resource, writtenBy !== undefined),
     '@retracted': isEnteredInError(resource) ? 'yes' : '',
     '@issued': resource.identifier === undefined ? '' : (moment(resource.issued) ?? ''),
     not: resource.doNotPerform === true ? 'to be performed' : '',
@@ -282,6 +283,16 @@ export function assertionsIn(resource: Json, writtenBy: string | undefined): Ass
 
 /** Types of which a source often has several equal copies; they contain nothing about the person. */
 const COPIED: ReadonlySet<string> = new Set(words.copied);
+
+/** The status; empty if unknown. A document has one word for a drug that was stopped and one that was taken to its end. */
+function statusOf({ resourceType, status }: Json, isNative: boolean): string {
+  const isDrug = MEDICATION_TYPES.has(textOf(resourceType) ?? '');
+  return status === 'unknown'
+    ? ''
+    : !isNative && isDrug && status === 'completed'
+      ? 'ended'
+      : (textOf(status) ?? '');
+}
 
 /** Statuses that precede a status in the life of one resource; any other two different statuses contradict each other. */
 export const EARLIER: Readonly<Record<string, readonly string[]>> = words.earlier;
@@ -320,8 +331,8 @@ export function agrees(name: string, left: string, right: string): boolean {
 const MEASURE = /^([<>=a-z]*)#(\S+?)(?:;(\d+))? (.*)$/;
 
 /** The digits are said where they are not those of the number, whose point was moved. */
-const measureText = ({ comparator, value, digits, unit }: Measure): string =>
-  `${comparator}#${value}${digits === digitsOf(value) ? '' : `;${digits}`} ${unit}`;
+const measureText = ({ comparator, value, written: own, unit }: Measure): string =>
+  `${comparator}#${value}${own === value ? '' : `;${digitsOf(own)}`} ${unit}`;
 
 const written = ([, , value, digits]: RegExpExecArray) => ({
   value: Number(value),

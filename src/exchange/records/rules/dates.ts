@@ -46,7 +46,9 @@ const BEHIND_UTC_MS = 6 * 3_600_000;
 export const dayToFindBy = (at: string | undefined): string | undefined =>
   at === undefined || at.length <= 10
     ? at
-    : new Date(Date.parse(at) - BEHIND_UTC_MS).toISOString().slice(0, 10);
+    : at.slice(11) >= '06'
+      ? at.slice(0, 10)
+      : new Date(Date.parse(at) - BEHIND_UTC_MS).toISOString().slice(0, 10);
 
 /** Whether two moments can be the same: they are, or one is only the day of the other one. */
 export const canBeOneMoment = (left: string, right: string): boolean =>

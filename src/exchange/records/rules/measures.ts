@@ -9,8 +9,8 @@ export interface Measure {
   unit: string;
   /** In the base units, as far as only the point moves. */
   value: number;
-  /** Significant digits of the number as it was written. */
-  digits: number;
+  /** The number as it was written. */
+  written: number;
 }
 
 /** Words for one piece of a drug, which count it like a number without a unit; and LOINC codes of ions with one charge. */
@@ -25,22 +25,22 @@ const FEWEST_DIGITS = 3;
  * @param concept the code of what was measured: of an ion with one charge, mEq and mmol are the same number
  */
 export function measureOf(value: unknown, concept?: unknown): Measure | undefined {
-  if (typeof value === 'number') return { comparator: '', unit: '', value, digits: digitsOf(value) };
+  if (typeof value === 'number') return { comparator: '', unit: '', value, written: value };
   if (!isJson(value) || typeof value.value !== 'number') return undefined;
-  const [comparator, digits] = [textOf(value.comparator) ?? '', digitsOf(value.value)];
+  const [comparator, written] = [textOf(value.comparator) ?? '', value.value];
   const text = unitText(value);
   const isEquivalent = /eq/i.test(text) && isMonovalent(concept);
   const unit = unitOf(isEquivalent ? text.replace(/eq/i, 'mol') : text);
   if (unit === undefined) {
     const own = text.toLowerCase();
-    return { comparator, unit: FORMS.has(own) ? '' : own, value: value.value, digits };
+    return { comparator, unit: FORMS.has(own) ? '' : own, value: written, written };
   }
   const factor = unit.mantissa === 1 ? '' : `*${unit.mantissa}`;
   return {
     comparator,
     unit: `${unit.dimension}${factor}${unit.offset === 0 ? '' : `+${unit.offset}`}`,
-    value: shifted(value.value, unit.exponent),
-    digits,
+    value: shifted(written, unit.exponent),
+    written,
   };
 }
 
@@ -55,7 +55,11 @@ const isMonovalent = (concept: unknown): boolean =>
     MONOVALENT.has(textOf(code) ?? ''),
   );
 
-type Written = Pick<Measure, 'value' | 'digits'>;
+/** A number with the significant digits that were written. */
+interface Written {
+  value: number;
+  digits: number;
+}
 
 /**
  * Whether the less precise of two numbers is the more precise one, rounded. Requires at least three digits: JSON drops

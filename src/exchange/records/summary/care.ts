@@ -1,6 +1,7 @@
 import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
 import { categoryOf, isEmpty } from './observation-kind.ts';
 import { flagOf, observationName, valueIn } from './observation-value.ts';
+import words from './reader-words.json' with { type: 'json' };
 import { reasonsOf, resourceTable, type SectionRule } from './section.ts';
 import {
   codesOf,
@@ -40,18 +41,7 @@ export const procedures: SectionRule = {
   ],
 };
 
-const CLASSES: Readonly<Record<string, string>> = {
-  AMB: 'Ambulatory',
-  EMER: 'Emergency',
-  IMP: 'Inpatient',
-  ACUTE: 'Inpatient, acute',
-  NONAC: 'Inpatient, not acute',
-  OBSENC: 'Observation',
-  SS: 'Short stay',
-  HH: 'Home health',
-  VR: 'Virtual',
-  FLD: 'Field',
-};
+const CLASSES: Readonly<Record<string, string>> = words.classes;
 export const classText = (of: unknown): string | undefined =>
   isJson(of) ? (CLASSES[textOf(of.code) ?? ''] ?? textOf(of.display) ?? textOf(of.code)) : undefined;
 

@@ -1,6 +1,6 @@
 import { comparableText, isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
-import words from './directions-words.json' with { type: 'json' };
 import { rangeText, ratioText } from './observation-value.ts';
+import words from './reader-words.json' with { type: 'json' };
 import {
   amountText,
   conceptText,
@@ -15,7 +15,9 @@ import {
  * How codes are said. `routes`: the NCI Thesaurus (the FDA's list) and v3 RouteOfAdministration, which sources send without a name;
  * `timings`: GTSAbbreviation; `periods`: UCUM units of `Timing`; `moments`: EventTiming. Other codes are shown as they are.
  */
-const WORDS: Readonly<Record<keyof typeof words, Readonly<Record<string, string>>>> = words;
+const WORDS: Readonly<
+  Record<'routes' | 'timings' | 'periods' | 'moments', Readonly<Record<string, string>>>
+> = words;
 
 /**
  * A drug's directions in full, one after the other: the source's words first, then in brackets what its structured elements say

@@ -1,5 +1,6 @@
 import { comparableText, isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
 import { NOTHING } from './parts.ts';
+import words from './reader-words.json' with { type: 'json' };
 import {
   amountText,
   codesOf,
@@ -88,28 +89,8 @@ const isNormalRange = ({ type }: Json): boolean =>
   codesOf(type).includes('normal') ||
   /^(?:n|normal(?: range)?)$/i.test(conceptText(type) ?? '');
 
-const FLAGS: Readonly<Record<string, string>> = {
-  H: 'High',
-  HH: 'Critically high',
-  HU: 'Significantly high',
-  '>': 'Above scale',
-  L: 'Low',
-  LL: 'Critically low',
-  LU: 'Significantly low',
-  '<': 'Below scale',
-  A: 'Abnormal',
-  AA: 'Critically abnormal',
-  POS: 'Positive',
-  DET: 'Detected',
-  R: 'Resistant',
-  I: 'Intermediate',
-};
-const NORMAL: Readonly<Record<string, string>> = {
-  N: 'Normal',
-  NEG: 'Negative',
-  ND: 'Not detected',
-  S: 'Susceptible',
-};
+const FLAGS: Readonly<Record<string, string>> = words.abnormal;
+const NORMAL: Readonly<Record<string, string>> = words.notAbnormal;
 
 /** The source's flag; if it gave none, a flag derived from the reference range, in brackets. */
 export function flagOf(of: Json): { text: string; isAlert: boolean } | undefined {

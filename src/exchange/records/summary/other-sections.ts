@@ -1,4 +1,5 @@
 import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
+import words from './reader-words.json' with { type: 'json' };
 import { resourceTable, type SectionRule } from './section.ts';
 import {
   conceptText,
@@ -41,13 +42,7 @@ export const documents: SectionRule = {
 const attachmentsOf = ({ content }: Json): Json[] =>
   objectsOf(content).map(({ attachment }) => (isJson(attachment) ? attachment : {}));
 
-const FORMATS: Readonly<Record<string, string>> = {
-  'text/plain': 'Text',
-  'text/html': 'HTML',
-  'application/pdf': 'PDF',
-  'application/xml': 'XML',
-  'text/xml': 'XML',
-};
+const FORMATS: Readonly<Record<string, string>> = words.formats;
 function formatName(contentType: string | undefined): string | undefined {
   const plain = contentType?.split(';', 1)[0]?.trim();
   return plain && (FORMATS[plain] ?? plain);

@@ -1,4 +1,5 @@
 import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
+import words from './reader-words.json' with { type: 'json' };
 
 // FHIR elements as text for readers. Sources deliver all kinds of content; an element of an unexpected shape gives no text.
 
@@ -76,18 +77,7 @@ export function firstDay(resource: Json, ...elements: string[]): string | undefi
   return elements.map((element) => periodText(resource[element])).find((text) => text !== undefined);
 }
 
-const UNITS: Readonly<Record<string, string>> = {
-  'mm[Hg]': 'mmHg',
-  Cel: '°C',
-  '[degF]': '°F',
-  '[in_i]': 'in',
-  '[lb_av]': 'lb',
-  '[iU]/L': 'IU/L',
-  'kg/m2': 'kg/m²',
-  '10*3/uL': '10^3/µL',
-  '10*6/uL': '10^6/µL',
-  d: 'days',
-};
+const UNITS: Readonly<Record<string, string>> = words.units;
 
 /** A UCUM unit as people write it, without annotations in braces. */
 export function unitText(unit: unknown): string {
@@ -131,10 +121,5 @@ export function nameText(names: unknown): string | undefined {
 
 export const NO_NAME = 'Name unknown';
 
-const SOURCE_NAMES: Readonly<Record<string, string>> = {
-  hie: 'HIE',
-  pharmacy: 'Pharmacy',
-  lab: 'Laboratory',
-  message: 'Message',
-};
+const SOURCE_NAMES: Readonly<Record<string, string>> = words.sources;
 export const sourceName = (source: string): string => SOURCE_NAMES[source] ?? source;
