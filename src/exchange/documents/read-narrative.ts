@@ -1,6 +1,9 @@
+import { type CdaElement, elementsIn } from '../records/ccda/element.ts';
 import type { Block, DocumentCell, Run } from './readable-document.ts';
 import { readableText } from './readable-text.ts';
-import { elementsOf, isElement, type XmlElement, type XmlNode } from './xml-tree.ts';
+
+type Part = CdaElement | string;
+const isElement = (part: Part): part is CdaElement => typeof part !== 'string';
 
 /** Limit for colspan and rowspan; more than fits on any page. */
 const SPAN_MAX = 50;
@@ -10,11 +13,11 @@ const NOT_SHOWN = 'Image or other media, not shown here';
  * Converts the narrative of a section (CDA R2, StrucDoc.Text) to blocks. Links, style sheets and media are dropped; the
  * text of unknown elements is kept, so that no text is lost.
  */
-export function readNarrative(text: XmlElement): Block[] {
-  return blocksOf(text.children);
+export function readNarrative(text: CdaElement): Block[] {
+  return blocksOf(text.content);
 }
 
-function blocksOf(nodes: readonly XmlNode[]): Block[] {
+function blocksOf(nodes: readonly Part[]): Block[] {
   const blocks: Block[] = [];
   let loose: Run[] = [];
   const endParagraph = () => {
@@ -35,10 +38,10 @@ function blocksOf(nodes: readonly XmlNode[]): Block[] {
 }
 
 /** Undefined for inline elements. */
-function blockOf(element: XmlElement): Block[] | undefined {
+function blockOf(element: CdaElement): Block[] | undefined {
   switch (element.name) {
     case 'paragraph':
-      return blocksOf(element.children);
+      return blocksOf(element.content);
     case 'caption':
       return [{ kind: 'paragraph' as const, runs: tidy(runsWithin(element, 'bold')) }].filter(hasText);
     case 'list':
@@ -46,34 +49,34 @@ function blockOf(element: XmlElement): Block[] | undefined {
     case 'table':
       return tableOf(element);
     default:
-      return holdsBlocks(element) ? blocksOf(element.children) : undefined;
+      return holdsBlocks(element) ? blocksOf(element.content) : undefined;
   }
 }
 
 const BLOCKS = new Set(['paragraph', 'list', 'table']);
-const holdsBlocks = (element: XmlElement): boolean =>
-  elementsOf(element).some((child) => BLOCKS.has(child.name) || holdsBlocks(child));
+const holdsBlocks = (element: CdaElement): boolean =>
+  elementsIn(element).some((child) => BLOCKS.has(child.name) || holdsBlocks(child));
 const hasText = ({ runs }: { runs: Run[] }): boolean => runs.length > 0;
 
-function listOf(list: XmlElement): Block[] {
-  const items = elementsOf(list)
+function listOf(list: CdaElement): Block[] {
+  const items = elementsIn(list)
     .filter(({ name }) => name === 'item')
-    .map((item) => blocksOf(item.children))
+    .map((item) => blocksOf(item.content))
     .filter((blocks) => blocks.length > 0);
-  const rest = blocksOf(list.children.filter((node) => !(isElement(node) && node.name === 'item')));
+  const rest = blocksOf(list.content.filter((node) => !(isElement(node) && node.name === 'item')));
   const ordered = list.attributes.listType === 'ordered';
   return items.length === 0 ? rest : [...rest, { kind: 'list', ordered, items }];
 }
 
-function tableOf(table: XmlElement): Block[] {
+function tableOf(table: CdaElement): Block[] {
   const head: DocumentCell[][] = [];
   const rows: DocumentCell[][] = [];
-  const rest: XmlNode[] = [];
-  for (const part of table.children) {
+  const rest: Part[] = [];
+  for (const part of table.content) {
     if (!isElement(part)) rest.push(part);
     else if (part.name === 'tr') rows.push(cellsOf(part));
-    else if (part.name === 'thead') head.push(...elementsOf(part).map(cellsOf));
-    else if (part.name === 'tbody' || part.name === 'tfoot') rows.push(...elementsOf(part).map(cellsOf));
+    else if (part.name === 'thead') head.push(...elementsIn(part).map(cellsOf));
+    else if (part.name === 'tbody' || part.name === 'tfoot') rows.push(...elementsIn(part).map(cellsOf));
     else if (part.name !== 'col' && part.name !== 'colgroup') rest.push(part);
   }
   const isFilled = (cells: DocumentCell[]) => cells.some(hasText);
@@ -82,11 +85,11 @@ function tableOf(table: XmlElement): Block[] {
   return [...blocksOf(rest), ...(block.head.length + block.rows.length === 0 ? [] : [block])];
 }
 
-function cellsOf(row: XmlElement): DocumentCell[] {
-  return elementsOf(row)
+function cellsOf(row: CdaElement): DocumentCell[] {
+  return elementsIn(row)
     .filter(({ name }) => name === 'td' || name === 'th')
     .map((cell) => ({
-      runs: readable(tidy(linesOf(blocksOf(cell.children)))),
+      runs: readable(tidy(linesOf(blocksOf(cell.content)))),
       isHeading: cell.name === 'th',
       columns: span(cell.attributes.colspan),
       rows: span(cell.attributes.rowspan),
@@ -123,7 +126,7 @@ function linesOfBlock(block: Block): Run[] {
 
 const NEW_LINE: Run = { text: '\n' };
 
-function runsOf(node: XmlNode, style?: Run['style']): Run[] {
+function runsOf(node: Part, style?: Run['style']): Run[] {
   if (!isElement(node)) return [{ text: node.replaceAll(/\s+/g, ' '), style }];
   switch (node.name) {
     case 'br':
@@ -140,8 +143,8 @@ function runsOf(node: XmlNode, style?: Run['style']): Run[] {
   }
 }
 
-const runsWithin = (element: XmlElement, style?: Run['style']): Run[] =>
-  element.children.flatMap((child) => runsOf(child, style));
+const runsWithin = (element: CdaElement, style?: Run['style']): Run[] =>
+  element.content.flatMap((child) => runsOf(child, style));
 
 /** Only HL7's own style codes; those of a sender's style sheet are unknown to us. */
 function styleOf(codes: string | undefined): Run['style'] | undefined {

@@ -61,7 +61,7 @@ export function convertCcda(bytes: Uint8Array, names: CcdaNames): CcdaConversion
   if (!isWhole(xml.text)) return { kind: 'skipped', reason: 'it is truncated' };
   const document = childOf(readElements(xml.text), 'ClinicalDocument');
   const persons = childrenOf(document, 'recordTarget');
-  const [role] = document === undefined ? [] : select(document, 'recordTarget/patientRole');
+  const [role] = select(document, 'recordTarget/patientRole');
   if (document === undefined || persons.length !== 1 || role === undefined) {
     return {
       kind: 'skipped',

@@ -81,8 +81,8 @@ const STEPS = new Map<string, Step[]>();
  * The elements at a path: names of children divided by `/`, each with an optional condition (`entryRelationship[@typeCode=MFST]`,
  * `observation[code=33999-4|33999]`, `act[template=4.80]`); `.` is the element itself.
  */
-export function select(from: CdaElement, path: string): CdaElement[] {
-  let found = [from];
+export function select(from: CdaElement | undefined, path: string): CdaElement[] {
+  let found = from === undefined ? [] : [from];
   for (const { name, test } of stepsOf(path))
     found = found.flatMap((each) => childrenOf(each, name)).filter((each) => passes(each, test));
   return found;
