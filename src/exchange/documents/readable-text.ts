@@ -1,17 +1,7 @@
 import { momentText } from '../records/summary/words.ts';
+import names from './code-system-names.json' with { type: 'json' };
 
-const CODE_SYSTEMS: Readonly<Record<string, string>> = {
-  'http://snomed.info/sct': 'SNOMED CT',
-  'http://loinc.org': 'LOINC',
-  'http://www.nlm.nih.gov/research/umls/rxnorm': 'RxNorm',
-  'http://hl7.org/fhir/sid/cvx': 'CVX',
-  'http://hl7.org/fhir/sid/icd-10-cm': 'ICD-10-CM',
-  'http://hl7.org/fhir/sid/icd-10': 'ICD-10',
-  'http://hl7.org/fhir/sid/icd-9-cm': 'ICD-9-CM',
-  'http://hl7.org/fhir/sid/ndc': 'NDC',
-  'http://www.ama-assn.org/go/cpt': 'CPT',
-  'http://unitsofmeasure.org': 'UCUM',
-};
+const CODE_SYSTEMS: Readonly<Record<string, string>> = names;
 
 /** A date with a time; plain digits only with a time zone, because without one they may be an identifier. */
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2})?$/;

@@ -8,8 +8,6 @@ export interface CcdaJob extends CcdaNames {
   bytes: Uint8Array;
 }
 
-// The converter warns about unknown value types; these warnings are of no use in our logs.
-console.warn = () => undefined;
 parentPort?.on('message', ({ bytes, ...names }: CcdaJob) => {
   parentPort?.postMessage(outcomeOf(bytes, names));
 });

@@ -2,7 +2,6 @@ import type { Json } from '../rules/json.ts';
 import { concept } from './datatypes.ts';
 import { attribute, type CdaElement, childOf, childrenOf, select } from './element.ts';
 import { line } from './narrative.ts';
-import { NONE_AT_ALL } from './negation.ts';
 import { ABSENT, conceptOf, MAPS, resourceOf, type Scope } from './table.ts';
 import { statedTime } from './times.ts';
 
@@ -70,7 +69,7 @@ function substance(node: CdaElement, scope: Scope): Json | undefined {
     // Words that only repeat the kind of allergy name no substance.
     return text === undefined || text.toLowerCase() === kind?.toLowerCase() ? undefined : { text };
   };
-  const isKind = NONE_AT_ALL[attribute(value, 'code') ?? ''] !== undefined;
+  const isKind = MAPS.NoneAtAll[attribute(value, 'code') ?? ''] !== undefined;
   const kind = isKind ? attribute(value, 'displayName') : undefined;
   return (
     concept(childOf(entity, 'code'), scope) ??

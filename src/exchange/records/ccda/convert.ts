@@ -13,7 +13,7 @@ import { headerEncounter } from './encounters.ts';
 import { type Reading, readStatement } from './entries.ts';
 import { narrativeParts } from './narrative.ts';
 import { createResult } from './result.ts';
-import { emptySection, entriesOf, isNull, kindOf, sectionsOf, statementsIn } from './sections.ts';
+import { emptySection, isNull, kindOf, sectionsOf, statementsIn } from './sections.ts';
 import { resourceOf, type Scope } from './table.ts';
 import { fhirTime, offsetOf } from './times.ts';
 import { TRANSFORMS } from './transforms.ts';
@@ -77,7 +77,7 @@ function convert(document: CdaElement, role: CdaElement, names: CcdaNames): Ccda
   const at = fhirTime(stated, undefined)?.value;
   const all = narrativeParts(document);
   const base: Scope = {
-    day: fhirTime(stated, undefined)?.value,
+    day: at,
     offset: offsetOf(stated),
     section: undefined,
     parts: [all],
@@ -86,9 +86,10 @@ function convert(document: CdaElement, role: CdaElement, names: CcdaNames): Ccda
     add: result.add,
     named: new Map(),
   };
+  const start = result.mark();
   const header = patientOf(role, base);
   // The organization around the header's patient says nothing of the person.
-  result.reset();
+  result.backTo(start);
   let skippedSections = 0;
   const leftOut: Record<string, number> = {};
   const count = (node: CdaElement): void => {
@@ -131,7 +132,7 @@ const inOrder = (sections: readonly CdaElement[]): CdaElement[] => [
 ];
 
 function readSection(section: CdaElement, scope: Scope, leftOut: Reading['leftOut']): void {
-  const entries = entriesOf(section);
+  const entries = childrenOf(section, 'entry');
   const read = entries.filter((entry) => !isNull(entry));
   if (read.length === 0) {
     const empty = emptySection(section, scope);

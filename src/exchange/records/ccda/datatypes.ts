@@ -28,9 +28,6 @@ export function identifier(id: CdaElement): Json | undefined {
   return { system: URI, value: system };
 }
 
-export const identifiers = (ids: readonly CdaElement[]): Json[] =>
-  ids.map(identifier).filter((each) => each !== undefined);
-
 /** One coding of a CD: the element itself or one of its translations. */
 export function coding(element: CdaElement): Json | undefined {
   const code = attribute(element, 'code');
@@ -156,9 +153,6 @@ export function telecom(point: CdaElement): Json | undefined {
   const system = isPager ? 'pager' : (MAPS.TelecomType[scheme?.toLowerCase() ?? 'tel'] ?? 'other');
   return { system, value, use: useOf(point, MAPS.TelecomUse) };
 }
-
-export const each = <T>(found: readonly CdaElement[], as: (element: CdaElement) => T | undefined): T[] =>
-  found.map(as).filter((made) => made !== undefined);
 
 /** An age; FHIR accepts units of time only. */
 export function age(value: CdaElement): Json | undefined {

@@ -5,15 +5,8 @@ import { line } from './narrative.ts';
 import type { Scope } from './table.ts';
 import { periodOf, statedTime } from './times.ts';
 
-const UNITS: Readonly<Record<string, string>> = {
-  s: 's',
-  min: 'min',
-  h: 'h',
-  d: 'd',
-  wk: 'wk',
-  mo: 'mo',
-  a: 'a',
-};
+/** FHIR's units of time; UCUM calls them the same. */
+const UNITS = ['s', 'min', 'h', 'd', 'wk', 'mo', 'a'];
 const HOURS_OF_DAY = 24;
 
 /**
@@ -141,8 +134,8 @@ function frequency(time: CdaElement, scope: Scope): Json {
 function howOften(period: CdaElement, isTimesADay: boolean): Json {
   const [low, high] = [childOf(period, 'low'), childOf(period, 'high')];
   const value = numberOf(period) ?? numberOf(low);
-  const unit = UNITS[attribute(period, 'unit') ?? attribute(low, 'unit') ?? attribute(high, 'unit') ?? ''];
-  if (value === undefined || value <= 0 || unit === undefined) return {};
+  const unit = attribute(period, 'unit') ?? attribute(low, 'unit') ?? attribute(high, 'unit') ?? '';
+  if (value === undefined || value <= 0 || !UNITS.includes(unit)) return {};
   const times = HOURS_OF_DAY / value;
   if (isTimesADay && unit === 'h' && Number.isInteger(times))
     return { frequency: times, period: 1, periodUnit: 'd' };

@@ -7,7 +7,7 @@ import { isPlanned, medication, supplies, supply } from './medications.ts';
 import { negated } from './negation.ts';
 import { addPanel, observation } from './observations.ts';
 import { statementsIn } from './sections.ts';
-import { idKey, mapped, resourceOf, type Scope, type TemplateName } from './table.ts';
+import { idKey, MAPS, mapped, resourceOf, type Scope, type TemplateName } from './table.ts';
 import { observedValue } from './values.ts';
 
 export interface Reading {
@@ -124,16 +124,11 @@ function readConcern(node: CdaElement, subjects: readonly CdaElement[], reading:
 
 const isAllergy = (node: CdaElement): boolean =>
   has(node, ...ALLERGY) || select(node, 'participant[@typeCode=CSM]').length > 0;
-const CATEGORIES: Readonly<Record<string, string>> = {
-  encounters: 'encounter-diagnosis',
-  'health concerns': 'health-concern',
-  problems: 'problem-list-item',
-};
 
 function subjectOf(concern: CdaElement, subject: CdaElement, scope: Scope): Json {
   if (isAllergy(subject)) return allergy(subject, scope, statusOf(concern));
   const section = has(concern, ...DIAGNOSES) ? 'encounters' : (scope.section ?? '');
-  return condition(subject, scope, statusOf(concern), CATEGORIES[section]);
+  return condition(subject, scope, statusOf(concern), MAPS.ConditionCategory[section]);
 }
 
 /** The template of a pregnancy intention, which is an observation though its mood is one of a plan. */
@@ -146,7 +141,7 @@ function readObservation(node: CdaElement, reading: Reading): unknown {
   if (isPlanned(node) && !has(node, PREGNANCY_INTENTION)) return as('ServiceRequest', node, reading);
   if (isAllergy(node)) return add(allergy(node, scope), node, reading);
   if (has(node, '4.4') || (scope.section === 'problems' && childOf(node, 'value') !== undefined))
-    return add(condition(node, scope, undefined, CATEGORIES[scope.section ?? '']), node, reading);
+    return add(condition(node, scope, undefined, MAPS.ConditionCategory[scope.section ?? '']), node, reading);
   if (has(node, '4.13') || scope.section === 'procedures') return as('Procedure', node, reading);
   if (scope.section === 'family history' || isEmpty(node)) return reading.leftOut(node);
   return add(observation(node, scope), node, reading);

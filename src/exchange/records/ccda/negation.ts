@@ -1,29 +1,8 @@
-import { absencesIn, SNOMED } from '../rules/absence.ts';
+import { absencesIn, codesOf, SNOMED } from '../rules/absence.ts';
 import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
+import { conceptOf, MAPS, namedConcept } from './table.ts';
 
-const concept = (system: string, code: string, display: string): Json => ({
-  coding: [{ system, code, display }],
-  text: display,
-});
-const status = (system: string, code: string): Json => ({
-  coding: [{ system: `http://terminology.hl7.org/CodeSystem/${system}`, code }],
-});
-
-/** General codes ("allergy", "problem"): negating one states that there is none at all, which has a code of its own. */
-export const NONE_AT_ALL: Readonly<Record<string, readonly [code: string, display: string]>> = {
-  '419199007': ['716186003', 'No known allergy'],
-  '106190000': ['716186003', 'No known allergy'],
-  '420134006': ['716186003', 'No known allergy'],
-  '418038007': ['716186003', 'No known allergy'],
-  '416098002': ['409137002', 'No known drug allergy'],
-  '419511003': ['409137002', 'No known drug allergy'],
-  '414285001': ['429625007', 'No known food allergy'],
-  '418471000': ['429625007', 'No known food allergy'],
-  '426232007': ['428607008', 'No known environmental allergy'],
-  '55607006': ['160245001', 'No current problems or disability'],
-  '64572001': ['160245001', 'No current problems or disability'],
-};
-const UNSPECIFIED = status('data-absent-reason', 'unknown');
+const UNSPECIFIED = conceptOf('data-absent-reason', 'unknown');
 const ANY_DRUG = ['410942007', '763158003', '105590001'];
 
 /**
@@ -57,14 +36,14 @@ function refuted(resource: Json, kind: 'allergyintolerance' | 'condition', day: 
   const hasDate = resource.recordedDate !== undefined || resource.onsetDateTime !== undefined;
   const dated = hasDate ? rest : { ...rest, recordedDate: day };
   const codes = codesOf(resource.code);
-  const none = codes.map((code) => NONE_AT_ALL[code]).find((found) => found !== undefined);
-  if (none !== undefined) return { ...dated, code: concept(SNOMED, ...none) };
+  const none = codes.map((code) => MAPS.NoneAtAll[code]).find((found) => found !== undefined);
+  if (none !== undefined) return { ...dated, code: namedConcept(SNOMED, none) };
   if (codes.length === 0 && !hasText(resource.code)) return { ...dated, code: UNSPECIFIED };
   if (absencesIn(resource).length > 0) return dated;
   return {
     ...dated,
-    clinicalStatus: status(`${kind}-clinical`, 'inactive'),
-    verificationStatus: status(
+    clinicalStatus: conceptOf(`${kind}-clinical`, 'inactive'),
+    verificationStatus: conceptOf(
       kind === 'condition' ? 'condition-ver-status' : 'allergyintolerance-verification',
       'refuted',
     ),
@@ -79,11 +58,7 @@ function notTaken({ dosage: _dosage, ...statement }: Json, day: string | undefin
     codesOf(medicationCodeableConcept).length > 0 ||
     hasText(medicationCodeableConcept) ||
     medicationReference !== undefined;
-  const none = isAny
-    ? concept(SNOMED, '787481004', 'No known medications')
-    : isSpecified
-      ? undefined
-      : UNSPECIFIED;
+  const none = isAny ? namedConcept(SNOMED, '787481004') : isSpecified ? undefined : UNSPECIFIED;
   return {
     ...statement,
     status: none === undefined ? 'not-taken' : 'unknown',
@@ -92,8 +67,6 @@ function notTaken({ dosage: _dosage, ...statement }: Json, day: string | undefin
   };
 }
 
-const codesOf = (of: unknown): string[] =>
-  isJson(of) ? objectsOf(of.coding).flatMap(({ code }) => textOf(code) ?? []) : [];
 const hasText = (of: unknown): boolean => isJson(of) && textOf(of.text) !== undefined;
 
 /** A finding or value that was not there. */
@@ -107,6 +80,6 @@ function notFound(observation: Json): Json {
       ? [valueQuantity.value, valueQuantity.unit].filter((part) => part !== undefined).join(' ')
       : textOf(valueString);
   return value === undefined
-    ? { ...kept, dataAbsentReason: status('data-absent-reason', 'not-performed') }
+    ? { ...kept, dataAbsentReason: conceptOf('data-absent-reason', 'not-performed') }
     : { ...kept, valueString: `Not: ${value}` };
 }

@@ -1,7 +1,7 @@
 import type { Json } from '../rules/json.ts';
 import { concept } from './datatypes.ts';
 import { attribute, type CdaElement, childOf, childrenOf, select, statusOf, templatesOf } from './element.ts';
-import { ABSENT, conceptOf, MAPS, mapped, resourceOf, type Scope } from './table.ts';
+import { ABSENT, conceptOf, MAPS, mapped, namedConcept, resourceOf, type Scope } from './table.ts';
 import { observedValue } from './values.ts';
 
 /** Parts that other rules read: the status, severity, age and criticality of what they are part of. */
@@ -39,9 +39,7 @@ export function observation(node: CdaElement, scope: Scope, panel: Json = {}): J
 function asserted(node: CdaElement): Json | undefined {
   if (attribute(childOf(node, 'code'), 'code') !== 'ASSERTION') return undefined;
   const [loinc] = templatesOf(node).flatMap((template) => MAPS.Asserted[template] ?? []);
-  return loinc === undefined
-    ? undefined
-    : { ...conceptOf('http://loinc.org', loinc), text: MAPS.Display[loinc] };
+  return loinc === undefined ? undefined : namedConcept('http://loinc.org', loinc);
 }
 
 function component(part: CdaElement, scope: Scope): Json[] {

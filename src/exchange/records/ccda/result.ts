@@ -12,7 +12,7 @@ const SHARED: ReadonlySet<string> = new Set([
 
 /** Collects the resources of a document with ids of their own. */
 export function createResult(unit: string) {
-  let made: Json[] = [];
+  const made: Json[] = [];
   let counts = new Map<string, number>();
   let shared = new Map<string, string>();
   return {
@@ -37,11 +37,6 @@ export function createResult(unit: string) {
       made.length = mark.made;
       counts = mark.counts;
       shared = mark.shared;
-    },
-    reset(): void {
-      made = [];
-      counts = new Map();
-      shared = new Map();
     },
     resources: (): Json[] => made,
   };

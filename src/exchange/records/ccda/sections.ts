@@ -1,14 +1,6 @@
 import { topicOfSection } from '../rules/absence.ts';
 import type { Json } from '../rules/json.ts';
-import {
-  attribute,
-  type CdaElement,
-  childOf,
-  childrenOf,
-  elementsIn,
-  select,
-  templatesOf,
-} from './element.ts';
+import { attribute, type CdaElement, childOf, elementsIn, select, templatesOf } from './element.ts';
 import { line } from './narrative.ts';
 import kinds from './sections.json' with { type: 'json' };
 import type { Scope } from './table.ts';
@@ -96,5 +88,3 @@ export function emptySection(
   };
   return { list, isQuoted };
 }
-
-export const entriesOf = (section: CdaElement): CdaElement[] => childrenOf(section, 'entry');

@@ -112,6 +112,12 @@ export function conceptOf(system: string, code: string): Json {
   return { coding: [{ system: uri, code, display: MAPS.Display[code] }] };
 }
 
+/** The same with the code's name as its words. */
+export const namedConcept = (system: string, code: string): Json => ({
+  ...conceptOf(system, code),
+  text: MAPS.Display[code],
+});
+
 /** FHIR's element for "required, and not stated". */
 export const ABSENT: Json = {
   extension: [{ url: 'http://hl7.org/fhir/StructureDefinition/data-absent-reason', valueCode: 'unknown' }],

@@ -5,9 +5,8 @@ import {
   age,
   coding,
   concept,
-  each,
   humanName,
-  identifiers,
+  identifier,
   nameText,
   numberOf,
   quantity,
@@ -71,16 +70,6 @@ const extension =
     const value = as(element, scope, '');
     return value && { url, [name]: value };
   };
-const statement =
-  (as: (node: CdaElement, scope: Scope) => unknown): Transform =>
-  ([node], scope) =>
-    node && as(node, scope);
-const listOf =
-  (as: (node: CdaElement, scope: Scope) => unknown): Transform =>
-  ([node], scope) => {
-    const made = node && as(node, scope);
-    return made === undefined ? [] : [made];
-  };
 const specimen: One = (role, scope) => {
   const made = resourceOf('Specimen', role, scope);
   return made && { ...scope.add(made), display: (made.type as Json).text };
@@ -96,10 +85,10 @@ const udi: One = ({ attributes: { root, extension: carrier } }) =>
 /** The categories of race and ethnicity of the OMB; other codes are details of them. */
 const OMB = ['1002-5', '2028-9', '2054-5', '2076-8', '2106-3', '2135-2', '2186-5'];
 const omb: Transform = (found, _, name) => {
-  const codes = each(
-    found.flatMap((one) => [one, ...childrenOf(one, 'translation')]),
-    coding,
-  );
+  const codes = found
+    .flatMap((one) => [one, ...childrenOf(one, 'translation')])
+    .map(coding)
+    .filter((made) => made !== undefined);
   const parts = codes.map((valueCoding) => ({
     url: OMB.includes(String(valueCoding.code)) ? 'ombCategory' : 'detailed',
     valueCoding,
@@ -122,19 +111,19 @@ export const TRANSFORMS: Readonly<Record<string, Transform>> = {
   absent: () => ABSENT,
   address: first(address),
   addressExtension: list(extension('valueAddress', address)),
-  addresses: (found) => each(found, address),
+  addresses: list(address),
   age: first(age),
   all: list(concept),
   asPeriod: (found, scope) =>
     first(momentIn)(found, scope, '', '') === undefined ? first(periodIn)(found, scope, '', '') : undefined,
   attachments: list(attachment),
-  author: statement((node, scope) => authorship(node, scope).author),
-  authorList: listOf((node, scope) => authorship(node, scope).author),
-  authored: statement((node, scope) => {
+  author: first((node, scope) => authorship(node, scope).author),
+  authorList: list((node, scope) => authorship(node, scope).author),
+  authored: first((node, scope) => {
     const { time } = authorship(node, scope);
     return time && new TimeValue(time);
   }),
-  authoredInstant: statement((node, scope) => {
+  authoredInstant: first((node, scope) => {
     const { time } = authorship(node, scope);
     return time?.value.includes('T') ? time.value : undefined;
   }),
@@ -153,15 +142,15 @@ export const TRANSFORMS: Readonly<Record<string, Transform>> = {
   conceptExtension: list(extension('valueCodeableConcept', concept)),
   conceptText: first((element, scope) => concept(element, scope)?.text),
   day: first(dayIn),
-  devices: statement(devices),
-  dosages: listOf(dosage),
+  devices: first(devices),
+  dosages: list(dosage),
   dose: first((element, scope) => withoutCount(quantity(element, scope))),
   doseNumber: list((element) => {
     const number = numberOf(element);
     return Number.isInteger(number) && Number(number) > 0 ? { doseNumberPositiveInt: number } : undefined;
   }),
-  drug: statement(drug),
-  drugStatus: statement(medicationStatus),
+  drug: first(drug),
+  drugStatus: first(medicationStatus),
   each: list(nestedIn),
   extension: list(
     extension('valueDateTime', ({ attributes }, scope) => fhirTime(attributes.value, scope.offset)?.value),
@@ -170,9 +159,9 @@ export const TRANSFORMS: Readonly<Record<string, Transform>> = {
   firstName: first(humanName),
   fixed: (_, __, value) => value,
   flags: list(interpretation),
-  given: statement(given),
-  ids: identifiers,
-  intent: statement(intentOf),
+  given: first(given),
+  ids: list(identifier),
+  intent: first(intentOf),
   inWords: first(inWords),
   language: first(({ attributes: { code } }) => code && conceptOf('urn:ietf:bcp:47', code)),
   limits: (found, scope) =>
@@ -186,10 +175,10 @@ export const TRANSFORMS: Readonly<Record<string, Transform>> = {
     const display = concept(element, scope)?.text;
     return display && { display };
   }),
-  names: (found) => each(found, humanName),
+  names: list(humanName),
   nested: first(nestedIn),
-  observation: statement((node, scope) => scope.add(observation(node, scope))),
-  observations: listOf((node, scope) => scope.add(observation(node, scope))),
+  observation: first((node, scope) => scope.add(observation(node, scope))),
+  observations: list((node, scope) => scope.add(observation(node, scope))),
   omb,
   one: first(concept),
   organization: first(organization),
@@ -213,7 +202,7 @@ export const TRANSFORMS: Readonly<Record<string, Transform>> = {
   specimens: list(specimen),
   status: ([node], _, map, otherwise = 'unknown') =>
     (node && mapOf(String(map))[statusOf(node) ?? '']) ?? (otherwise || undefined),
-  telecoms: (found) => each(found, telecom),
+  telecoms: list(telecom),
   text: first(line),
   time: first(({ attributes }, scope) => timeIn(attributes.value, scope)),
   udi: list(udi),

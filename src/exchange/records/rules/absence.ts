@@ -137,7 +137,7 @@ function emptyReasonOf({ code, emptyReason }: Json, isTakenBack: boolean): Absen
 const sectionsOf = (of: Json): Json[] =>
   objectsOf(of.section).flatMap((section) => [section, ...sectionsOf(section)]);
 
-const codesOf = (concept: unknown): string[] =>
+export const codesOf = (concept: unknown): string[] =>
   isJson(concept) ? objectsOf(concept.coding).flatMap(({ code }) => textOf(code) ?? []) : [];
 
 /** Whether the statement was refuted, entered in error, or no longer applies. */
