@@ -3,6 +3,7 @@ import { Gauge, type Registry } from 'prom-client';
 import { SOURCE_TYPES } from '../../contract/source-types.ts';
 import type { Store } from '../platform/database/database.ts';
 import { LATE_AFTER_SECONDS } from './late-after.ts';
+import table from './metrics.json' with { type: 'json' };
 import { readOperationsReport } from './read-report.ts';
 import { type OperationsReport, type QueueReport, SOURCE_OUTCOMES } from './report.ts';
 
@@ -31,7 +32,8 @@ export function measureOperations(
     ]);
     return { report, queues };
   });
-  for (const { name, help, labelNames, valuesOf } of GAUGES)
+  for (const [name, valuesOf] of Object.entries(VALUES)) {
+    const { help, labelNames }: { help: string; labelNames: string[] } = table[name as keyof typeof table];
     new Gauge({
       name,
       help,
@@ -45,6 +47,7 @@ export function measureOperations(
         for (const { labels, value } of valuesOf(measured)) this.set(labels, value);
       },
     });
+  }
 }
 
 const inTime = <T>(reading: Promise<T>): Promise<T | undefined> =>
@@ -62,12 +65,6 @@ interface Value {
   labels: Record<string, string>;
   value: number;
 }
-interface Measure {
-  name: string;
-  help: string;
-  labelNames: readonly string[];
-  valuesOf(measured: Measured): Value[];
-}
 
 const ofReport =
   (values: (report: OperationsReport) => Value[]) =>
@@ -82,132 +79,59 @@ const ofQueues =
 const one = (pick: (report: OperationsReport) => number) =>
   ofReport((report) => [{ labels: {}, value: pick(report) }]);
 
-const GAUGES: readonly Measure[] = [
-  {
-    name: 'open_work',
-    help: 'Accepted work that is not done yet, by kind',
-    labelNames: ['kind'],
-    valuesOf: ofWork(({ open }) => open),
-  },
-  {
-    name: 'open_work_oldest_seconds',
-    help: 'Age of the oldest open work, by kind; 0 without open work',
-    labelNames: ['kind'],
-    valuesOf: ofWork(({ oldestSeconds }) => oldestSeconds),
-  },
-  {
-    name: 'open_work_late_after_seconds',
-    help: 'Age at which open work counts as late, by kind',
-    labelNames: ['kind'],
-    valuesOf: () => Object.entries(LATE_AFTER_SECONDS).map(([kind, value]) => ({ labels: { kind }, value })),
-  },
-  {
-    name: 'open_work_not_started',
-    help: 'Work that was accepted two minutes ago or earlier and has no workflow, by kind',
-    labelNames: ['kind'],
-    valuesOf: ofWork(({ notStarted }) => notStarted),
-  },
-  {
-    name: 'query_sources_last_hour',
-    help: 'Sources of the queries accepted in the last hour, by source and outcome so far',
-    labelNames: ['source', 'outcome'],
-    valuesOf: ofReport(({ sources, outcomes }) =>
-      kindsOf(sources).flatMap((source) =>
-        SOURCE_OUTCOMES.map((outcome) => ({
-          labels: { source, outcome },
-          value: outcomes.find((each) => each.source === source && each.outcome === outcome)?.queries ?? 0,
-        })),
-      ),
-    ),
-  },
-  {
-    name: 'queries_failed_last_day',
-    help: 'Queries of the last day that failed at a source or were refused there, and were not retried; of the 20 accounts and sources with the most',
-    labelNames: ['source', 'state'],
-    valuesOf: ofReport(({ sources, failed }) =>
-      kindsOf(sources).flatMap((source) =>
-        (['failed', 'refused'] as const).map((state) => ({
-          labels: { source, state },
-          value: sumOf(
-            failed.filter((each) => each.source === source && each.state === state),
-            ({ queries }) => queries,
-          ),
-        })),
-      ),
-    ),
-  },
-  {
-    name: 'account_connections_not_called',
-    help: 'Connections of accounts that are not called, by state (open: the breaker; paused: by an operator)',
-    labelNames: ['state'],
-    valuesOf: ofReport(({ sources }) =>
-      (['open', 'paused'] as const).map((state) => ({
-        labels: { state },
-        value: sources.filter((each) => !isKind(each.source) && each.state === state).length,
+/** What each gauge of `metrics.json` shows. */
+const VALUES: Readonly<Record<keyof typeof table, (measured: Measured) => Value[]>> = {
+  open_work: ofWork(({ open }) => open),
+  open_work_oldest_seconds: ofWork(({ oldestSeconds }) => oldestSeconds),
+  open_work_late_after_seconds: () =>
+    Object.entries(LATE_AFTER_SECONDS).map(([kind, value]) => ({ labels: { kind }, value })),
+  open_work_not_started: ofWork(({ notStarted }) => notStarted),
+  query_sources_last_hour: ofReport(({ sources, outcomes }) =>
+    kindsOf(sources).flatMap((source) =>
+      SOURCE_OUTCOMES.map((outcome) => ({
+        labels: { source, outcome },
+        value: outcomes.find((each) => each.source === source && each.outcome === outcome)?.queries ?? 0,
       })),
     ),
-  },
-  {
-    name: 'webhook_destinations',
-    help: 'Destinations of webhooks, by state',
-    labelNames: ['state'],
-    valuesOf: ofReport(({ destinations }) =>
-      Object.entries(destinations).map(([state, value]) => ({ labels: { state }, value })),
-    ),
-  },
-  {
-    name: 'webhook_lag_seconds',
-    help: 'Age of the oldest webhook that could have been sent by now, over all destinations; 0 if none is older than five minutes',
-    labelNames: [],
-    valuesOf: one(({ troubledDestinations }) =>
-      Math.max(0, ...troubledDestinations.map(({ lagSeconds }) => lagSeconds)),
-    ),
-  },
-  {
-    name: 'webhooks_undeliverable',
-    help: 'Webhooks of the last week that are dead-lettered or had no destination, by state; of the 20 accounts with the most',
-    labelNames: ['state'],
-    valuesOf: ofReport(({ undeliverable }) =>
-      (['dead', 'unrouted'] as const).map((state) => ({
-        labels: { state },
+  ),
+  queries_failed_last_day: ofReport(({ sources, failed }) =>
+    kindsOf(sources).flatMap((source) =>
+      (['failed', 'refused'] as const).map((state) => ({
+        labels: { source, state },
         value: sumOf(
-          undeliverable.filter((each) => each.state === state),
-          ({ events }) => events,
+          failed.filter((each) => each.source === source && each.state === state),
+          ({ queries }) => queries,
         ),
       })),
     ),
-  },
-  {
-    name: 'messages_unmatched_last_day',
-    help: 'Messages of senders in the last day for which no patient was found',
-    labelNames: [],
-    valuesOf: one(({ unmatchedMessages }) => unmatchedMessages),
-  },
-  {
-    name: 'work_suspected',
-    help: 'Steps in progress at which processes ended three times or more',
-    labelNames: [],
-    valuesOf: one(({ suspectedWork }) => suspectedWork),
-  },
-  {
-    name: 'task_queue_backlog',
-    help: 'Tasks that wait for a worker, by task queue and type, as Temporal estimates them',
-    labelNames: ['queue', 'type'],
-    valuesOf: ofQueues(({ backlog }) => backlog),
-  },
-  {
-    name: 'task_queue_backlog_seconds',
-    help: 'Age of the oldest task that waits for a worker, by task queue and type',
-    labelNames: ['queue', 'type'],
-    valuesOf: ofQueues(({ backlogSeconds }) => backlogSeconds),
-  },
-  {
-    name: 'task_queue_pollers',
-    help: 'Workers that polled a task queue within the last 90 s, by type',
-    labelNames: ['queue', 'type'],
-    valuesOf: ofQueues(({ pollers }) => pollers),
-  },
-];
+  ),
+  account_connections_not_called: ofReport(({ sources }) =>
+    (['open', 'paused'] as const).map((state) => ({
+      labels: { state },
+      value: sources.filter((each) => !isKind(each.source) && each.state === state).length,
+    })),
+  ),
+  webhook_destinations: ofReport(({ destinations }) =>
+    Object.entries(destinations).map(([state, value]) => ({ labels: { state }, value })),
+  ),
+  webhook_lag_seconds: one(({ troubledDestinations }) =>
+    Math.max(0, ...troubledDestinations.map(({ lagSeconds }) => lagSeconds)),
+  ),
+  webhooks_undeliverable: ofReport(({ undeliverable }) =>
+    (['dead', 'unrouted'] as const).map((state) => ({
+      labels: { state },
+      value: sumOf(
+        undeliverable.filter((each) => each.state === state),
+        ({ events }) => events,
+      ),
+    })),
+  ),
+  messages_unmatched_last_day: one(({ unmatchedMessages }) => unmatchedMessages),
+  work_suspected: one(({ suspectedWork }) => suspectedWork),
+  task_queue_backlog: ofQueues(({ backlog }) => backlog),
+  task_queue_backlog_seconds: ofQueues(({ backlogSeconds }) => backlogSeconds),
+  task_queue_pollers: ofQueues(({ pollers }) => pollers),
+};
 
 /** Other entries are connections of accounts, whose ids must not become label values. */
 const isKind = (source: string): boolean => SOURCE_TYPES.some((kind) => kind === source);
