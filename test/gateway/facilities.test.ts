@@ -197,9 +197,10 @@ describe('a patient is found', () => {
       owner.call('GET', `patient/external-id?externalId=${encodeURIComponent(externalId)}`);
     expect((await look(account)).statusCode).toBe(404);
     await patientOf(account, { externalId });
-    const newest = await patientOf(account, { externalId });
+    const { possibleDuplicates, ...newest } = await patientOf(account, { externalId });
     const answer = await look(account);
     expect([answer.statusCode, answer.json()]).toEqual([200, newest]);
+    expect(possibleDuplicates).not.toHaveLength(0);
     expect((await look(other)).statusCode).toBe(404);
     const missing = await account.call('GET', 'patient/external-id');
     expect([missing.statusCode, missing.json().detail]).toEqual([400, 'externalId: externalId is required']);

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request as openRequest } from 'node:http';
 import { Webhook } from 'standardwebhooks';
@@ -122,7 +122,11 @@ function announce(sizeBytes: number, headers: Record<string, string> = forged())
 }
 /** The reading of a worker of its own. */
 const readingWith = (records: Pick<RecordKeeper, 'merge'>) =>
-  attachmentsToRead({ store: gateway.store, records, startGuard: createStartGuard(gateway.store) });
+  attachmentsToRead({
+    store: gateway.store,
+    records,
+    startGuard: createStartGuard(gateway.store, randomUUID()),
+  });
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
 
 test('become documents of a known patient: listed, downloaded, converted, in the record, and sent on as they came', async () => {
@@ -152,10 +156,12 @@ test('become documents of a known patient: listed, downloaded, converted, in the
   const reading = readingWith(records);
   expect([await takeUp(reading, 500), await takeUp(reading, 500)]).toEqual([1, 0]);
   const bundle = (await account.call('GET', `patient/${patientId}/consolidated`)).json();
-  const types = bundle.entry.map(
-    ({ resource }: { resource: { resourceType: string } }) => resource.resourceType,
-  );
-  expect(types.filter((type: string) => type === 'DocumentReference')).toHaveLength(2);
+  const resources: { resourceType: string; content?: { attachment: { url?: string } }[] }[] =
+    bundle.entry.map(({ resource }: { resource: unknown }) => resource);
+  const types = resources.map(({ resourceType }) => resourceType);
+  // The files themselves; a note within a document is a DocumentReference too, with its words and no file.
+  const files = resources.filter(({ content }) => content?.some(({ attachment }) => attachment.url));
+  expect(files.map(({ resourceType }) => resourceType)).toEqual(['DocumentReference', 'DocumentReference']);
   expect(types).toEqual(expect.arrayContaining(['Condition', 'Observation', 'Provenance']));
 
   const forwarded = await account.call('POST', `message?patientId=${patientId}`, {

@@ -513,7 +513,7 @@ describe('a sender', () => {
     const person = newPerson();
     const message = adt(person, { visit: '' });
     expect((await post(message)).body).toMatch(/\rMSA\|AE\|m-\d+\rERR\|\|PV1\^1\^19\|101\|E/);
-    expect((await post(message.replace('ADT^A01', 'ORM^O01'))).body).toContain('\rMSA|AR|');
+    expect((await post(message.replace('ADT^A01', 'DFT^P03'))).body).toContain('\rMSA|AR|');
     expect((await post('hello')).statusCode).toBe(400);
     expect((await post(message, { type: 'application/xml' })).statusCode).toBe(415);
     expect((await post('x'.repeat(8_500_000))).statusCode).toBe(413);

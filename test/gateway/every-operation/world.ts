@@ -99,6 +99,18 @@ async function addKey(store: Store, { accountId }: TestAccount, scopes: Scope[])
 // biome-ignore lint/suspicious/noExplicitAny: answers of every operation
 type Body = any;
 
+let strangers = 0;
+/** A person who shares neither home nor birth date with the others, so that a create finds no possible duplicate. */
+function stranger() {
+  strangers += 1;
+  const dob = new Date(Date.UTC(1930, 0, 2) + strangers * 41 * 86_400_000).toISOString().slice(0, 10);
+  const zip = String(10_001 + strangers);
+  return newPerson({
+    dob,
+    address: [{ addressLine1: `${strangers} Elm`, city: 'Boston', state: 'MA', zip }],
+  });
+}
+
 function makerFor(account: TestAccount) {
   const call = async (method: 'POST' | 'PUT', url: string, body?: unknown): Promise<Body> => {
     const answer = await account.call(method, url, body);
@@ -109,7 +121,7 @@ function makerFor(account: TestAccount) {
     call,
     person: newPerson,
     patient: async (changes: object = {}): Promise<string> =>
-      (await call('POST', `patient?facilityId=${account.facilityId}`, newPerson({ ...changes }))).id,
+      (await call('POST', `patient?facilityId=${account.facilityId}`, { ...stranger(), ...changes })).id,
     cohort: async (changes: object = {}): Promise<string> =>
       (await call('POST', 'cohort', { name: `Cohort ${uuidv7()}`, ...changes })).id,
     facility: async (): Promise<string> =>
