@@ -13,6 +13,9 @@ import { observation, page, sourceOf } from '../support/source-pages.ts';
 
 /** The process dies here. */
 class Crash extends Error {}
+/** Whether the process died, also within a step that describes what went wrong in it. */
+const isCrash = (error: unknown): boolean =>
+  error instanceof Crash || (error instanceof Error && isCrash(error.cause));
 
 /** Store and blobs of a process that dies at the `point`-th of its steps: just before or just after it took effect. */
 function dyingAt(point: number, { store, blobs }: { store: Store; blobs: BlobStore }) {
@@ -83,7 +86,7 @@ describe('a worker that dies at any point', () => {
       try {
         return await runActivity(worker[name], step);
       } catch (error) {
-        if (!(error instanceof Crash)) throw error;
+        if (!isCrash(error)) throw error;
         worker = environment.activities(connector);
         return runActivity(worker[name], step);
       }
