@@ -182,7 +182,9 @@ async function addEverything(admin: pg.Client, account: TestAccount): Promise<Ow
     ...{ id: rows.event, patient_id: patient, type: 'network-query.hie', fact_key: 'owned', body: '{}' },
     ...{ occurred_at: now, status: 'dead' },
   });
-  const other = (await make(`patient?facilityId=${account.facilityId}`, newPerson())).id;
+  // Nobody that a create would take for a possible duplicate.
+  const stranger = newPerson({ dob: '1947-11-30', lastName: 'Okonkwo', firstName: 'Ifeanyi' });
+  const other = (await make(`patient?facilityId=${account.facilityId}`, stranger)).id;
   const [first, second] = [patient, other].sort();
   await insert('possible_duplicate', {
     ...{ id: rows.duplicate, patient_id: first, other_patient_id: second, grade: 'possible', score: 0.5 },

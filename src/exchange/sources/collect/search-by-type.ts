@@ -13,14 +13,20 @@ import { neededTypesOf, patientParameterOf, refersToMedication, searchedTypesOf 
 
 /**
  * The steps for a source without $everything: one search per type that its CapabilityStatement lists, and for the types without
- * which a record says little, whether it lists them or not. When it lists none of these, all of our types are tried.
+ * which a record says little, whether it lists them or not. When it lists none of these, all of our types are tried; but a server
+ * that calls itself a document responder of IHE MHD keeps them in its documents.
  */
 export async function searchSteps(context: SourceContext, patientId: string): Promise<StepOf<'search'>[]> {
   const { searchParameters, documentSearch } = await context.capabilities.read();
   const types = searchedTypesOf(context.config.source);
   const needed = neededTypesOf(context.config.source);
   const isThin = searchParameters === undefined || !needed.some((type) => searchParameters.has(type));
-  const asked = types.filter((type) => isThin || searchParameters.has(type) || needed.includes(type));
+  const isOfDocumentsOnly =
+    documentSearch && !needed.some((type) => type !== 'DocumentReference' && searchParameters?.has(type));
+  const asked =
+    isOfDocumentsOnly && searchParameters !== undefined
+      ? types.filter((type) => searchParameters.has(type))
+      : types.filter((type) => isThin || searchParameters.has(type) || needed.includes(type));
   return asked.flatMap((type): StepOf<'search'>[] => {
     const parameter = parameterFor(type, searchParameters?.get(type));
     const value = parameter === '_id' ? patientId : `Patient/${patientId}`;
