@@ -127,30 +127,18 @@ const SIMULATOR_RATE = '1000';
 
 /** Variables for both the simulator and the connectors. The hie source uses OAuth, the others a bearer token. */
 function simulatedSource(prefix: SourcePrefix, ports: StackPorts, secrets: StackSecrets): Environment {
-  const base = `${simulatorUrl(ports)}/${prefix.toLowerCase()}`;
-  switch (prefix) {
-    case 'HIE':
-      return {
-        HIE_BASE_URL: `${base}/fhir`,
-        HIE_RATE_PER_SECOND: SIMULATOR_RATE,
-        HIE_TOKEN_URL: `${base}/oauth/token`,
-        HIE_CLIENT_ID: 'exchange',
-        HIE_CLIENT_SECRET: secrets.hieClientSecret,
-        HIE_CALLBACK_SECRET: secrets.hieCallbackSecret,
-      };
-    case 'PHARMACY':
-      return {
-        PHARMACY_BASE_URL: `${base}/fhir`,
-        PHARMACY_RATE_PER_SECOND: SIMULATOR_RATE,
-        PHARMACY_BEARER_TOKEN: secrets.pharmacyBearerToken,
-        PHARMACY_CALLBACK_SECRET: secrets.pharmacyCallbackSecret,
-      };
-    case 'LAB':
-      return {
-        LAB_BASE_URL: `${base}/fhir`,
-        LAB_RATE_PER_SECOND: SIMULATOR_RATE,
-        LAB_BEARER_TOKEN: secrets.labBearerToken,
-        LAB_CALLBACK_SECRET: secrets.labCallbackSecret,
-      };
-  }
+  const name = prefix.toLowerCase() as Lowercase<SourcePrefix>;
+  const base = `${simulatorUrl(ports)}/${name}`;
+  return {
+    [`${prefix}_BASE_URL`]: `${base}/fhir`,
+    [`${prefix}_RATE_PER_SECOND`]: SIMULATOR_RATE,
+    [`${prefix}_CALLBACK_SECRET`]: secrets[`${name}CallbackSecret`],
+    ...(name === 'hie'
+      ? {
+          HIE_TOKEN_URL: `${base}/oauth/token`,
+          HIE_CLIENT_ID: 'exchange',
+          HIE_CLIENT_SECRET: secrets.hieClientSecret,
+        }
+      : { [`${prefix}_BEARER_TOKEN`]: secrets[`${name}BearerToken`] }),
+  };
 }

@@ -1,4 +1,5 @@
 import { type Logger, pino } from 'pino';
+import redacted from './logger-redaction.json' with { type: 'json' };
 import { currentSpan } from './tracing/spans.ts';
 
 export type { Logger } from 'pino';
@@ -12,25 +13,7 @@ export function createLogger(processName: string, level = 'info'): Logger {
     name: processName,
     level,
     base: { name: processName, pid: process.pid },
-    redact: {
-      paths: [
-        'body',
-        'headers',
-        'req.headers',
-        'req.body',
-        'patient',
-        'demographics',
-        '*.firstName',
-        '*.lastName',
-        '*.dob',
-        '*.address',
-        '*.contact',
-        '*.personalIdentifiers',
-        '*.additionalIdentifiers',
-        '*.additionalIds',
-      ],
-      remove: true,
-    },
+    redact: { paths: redacted, remove: true },
     serializers: { err: errorForLog },
     mixin: traceOfLine,
   });

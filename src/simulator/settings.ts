@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { SOURCE_NAMES, type SourceName } from './protocol.ts';
+import defaults from './settings.json' with { type: 'json' };
 
 const sourceSettings = z.strictObject({
   /** Serves a CapabilityStatement at `metadata`. */
@@ -49,32 +50,13 @@ export const settingsChange = z.partialRecord(z.enum(SOURCE_NAMES), sourceSettin
 export type SettingsChange = z.infer<typeof settingsChange>;
 export type AllSettings = Record<SourceName, SourceSettings>;
 
-const synchronous: SourceSettings = {
-  metadata: true,
-  match: true,
-  everything: true,
-  async: false,
-  asyncResult: 'bundle',
-  manifestRequiresAccessToken: true,
-  manifestWithErrors: false,
-  callback: false,
-  pageSize: 200,
-  latencyMs: 0,
-  jobLatencyMs: { min: 1000, max: 2000 },
-  retryAfterSeconds: 1,
-  requestsPerSecond: null,
-  searchAnswersEverybody: false,
-  honoursTypeFilter: true,
-  documentNetwork: false,
-  changes: 'untimed',
-  clockAheadMs: 0,
-};
+const synchronous = sourceSettings.parse(defaults.synchronous);
 
 /** Together, the three defaults cover every behaviour that a connector must support. */
 const DEFAULTS: AllSettings = {
-  hie: { ...synchronous, async: true, callback: true },
-  pharmacy: { ...synchronous, pageSize: 1000 },
-  lab: { ...synchronous, match: false, everything: false, pageSize: 100 },
+  hie: { ...synchronous, ...defaults.hie },
+  pharmacy: { ...synchronous, ...defaults.pharmacy },
+  lab: { ...synchronous, ...defaults.lab },
 };
 
 /** The current settings; `change` and `reset` apply from the next request. */

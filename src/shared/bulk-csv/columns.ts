@@ -1,3 +1,5 @@
+import stems from './column-names.json' with { type: 'json' };
+
 /** The fields of a row. Indexed fields may occur up to ten times (`zip-2`); no suffix means 1. */
 export type SingleField =
   | 'externalId'
@@ -25,33 +27,12 @@ export const ADDRESS_FIELDS: readonly AddressField[] = [
 const INDEXED: ReadonlySet<string> = new Set<IndexedField>([...ADDRESS_FIELDS, 'phone', 'email', 'cohort']);
 
 /** Spelled like the result of `plainName` (docs/interface.md, "Bulk CSV"). */
-const FIELD_BY_STEM: Readonly<Record<string, SingleField | IndexedField>> = {
-  id: 'externalId',
-  externalid: 'externalId',
-  firstname: 'firstName',
-  lastname: 'lastName',
-  dob: 'dob',
-  gender: 'gender',
-  genderatbirth: 'gender',
-  addressline1: 'addressLine1',
-  address1: 'addressLine1',
-  addressline2: 'addressLine2',
-  address2: 'addressLine2',
-  city: 'city',
-  state: 'state',
-  zip: 'zip',
-  zipcode: 'zip',
-  phone: 'phone',
-  email: 'email',
-  ssn: 'ssn',
-  driverslicenseno: 'driversLicenseNo',
-  driverslicenceno: 'driversLicenseNo',
-  driverslicensestate: 'driversLicenseState',
-  driverslicencestate: 'driversLicenseState',
-  cohort: 'cohort',
-  facilityid: 'facilityId',
-  hieoptout: 'hieOptOut',
-};
+const STEMS: Readonly<Record<SingleField | IndexedField, readonly string[]>> = stems;
+const FIELD_BY_STEM: ReadonlyMap<string, SingleField | IndexedField> = new Map(
+  (Object.keys(STEMS) as (keyof typeof STEMS)[]).flatMap((field) =>
+    STEMS[field].map((stem) => [stem, field]),
+  ),
+);
 
 /** The meaning of a header cell. */
 export type NamedColumn =
@@ -70,7 +51,7 @@ export const plainName = (headerCell: string): string =>
 
 export function columnOf(headerCell: string): NamedColumn {
   const [, stem = '', suffix] = /^([^-]*)(?:-(.*))?$/s.exec(plainName(headerCell)) ?? [];
-  const field = Object.hasOwn(FIELD_BY_STEM, stem) ? FIELD_BY_STEM[stem] : undefined;
+  const field = FIELD_BY_STEM.get(stem);
   if (field === undefined) return { kind: 'unknown' };
   const takesNumbers = isIndexed(field);
   if (suffix === undefined)

@@ -1,40 +1,18 @@
 import type { CodeableConcept, FhirResource } from 'fhir/r4.js';
 import type { SourceName } from '../protocol.ts';
+import types from './resource-types.json' with { type: 'json' };
 
 type ResourceType = FhirResource['resourceType'];
+type OfSources<T> = Readonly<Record<SourceName, readonly T[]>>;
 
 /** Resource types about one patient, which a source finds by patient. */
-export const PATIENT_TYPES: Record<SourceName, readonly ResourceType[]> = {
-  hie: [
-    'AllergyIntolerance',
-    'CarePlan',
-    'CareTeam',
-    'Condition',
-    'Device',
-    'DiagnosticReport',
-    'DocumentReference',
-    'Encounter',
-    'ImagingStudy',
-    'Immunization',
-    'MedicationAdministration',
-    'MedicationRequest',
-    'Observation',
-    'Procedure',
-    'SupplyDelivery',
-  ],
-  pharmacy: ['MedicationRequest', 'MedicationDispense'],
-  lab: ['DiagnosticReport', 'Observation'],
-};
+export const PATIENT_TYPES = types.ofPatients satisfies OfSources<string> as OfSources<ResourceType>;
 
 /** Resource types that other resources refer to and that belong to no patient. */
-export const SHARED_TYPES: Record<SourceName, readonly ResourceType[]> = {
-  hie: ['Location', 'Medication', 'Organization', 'Practitioner'],
-  pharmacy: ['Medication', 'Organization', 'Practitioner'],
-  lab: ['Organization', 'Practitioner'],
-};
+export const SHARED_TYPES = types.shared satisfies OfSources<string> as OfSources<ResourceType>;
 
 /** What an IHE document network serves besides Patients and documents: authors too, by MHD's option of uncontained references. */
-export const DOCUMENT_TYPES: readonly ResourceType[] = ['DocumentReference', 'Organization', 'Practitioner'];
+export const DOCUMENT_TYPES = types.ofDocumentNetwork as readonly ResourceType[];
 
 /** Reduces a patient's record to the resources that the source would have. */
 export function knownTo(source: SourceName, resources: readonly FhirResource[]): FhirResource[] {
