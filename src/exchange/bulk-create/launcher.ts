@@ -5,7 +5,8 @@ import type { Logger } from '../../lib/logger.ts';
 import { searchAttribute } from '../../temporal/search-attributes.ts';
 import type { Store } from '../platform/database/database.ts';
 import { createBackground, startOnce } from '../platform/workflows/start-workflow.ts';
-import { markStarted, markUploadSignalled, readBulkRequest } from './request-store.ts';
+import { requestRows } from './recovery-store.ts';
+import { markUploadSignalled, readBulkRequest } from './request-store.ts';
 
 const SIGNAL_TIMEOUT_MS = 5_000;
 
@@ -52,13 +53,10 @@ export function createBulkLauncher(deps: { store: Store; temporal: Client; logge
       searchAttributes: [{ key: searchAttribute.queryStatus, value: request.status }],
       summary: request.dryRun ? 'Bulk create (dry run)' : 'Bulk create',
       details: WORKFLOW_DETAILS,
-      async isOpen() {
-        const row = await store.asAccount(accountId, (tx) => readBulkRequest(tx, requestId));
-        return row?.status === 'waiting' || row?.status === 'processing';
-      },
+      isOpen: () => store.asAccount(accountId, (tx) => requestRows.isOpen(tx, { requestId })),
       replacesRunning,
     });
-    await store.asAccount(accountId, (tx) => markStarted(tx, requestId));
+    await store.asAccount(accountId, (tx) => requestRows.markSeen(tx, { requestId }));
     return state;
   }
 

@@ -1,15 +1,10 @@
 import { sql } from 'kysely';
 import type { AccountTx, SystemTx } from '../platform/database/database.ts';
+import { workflowRows } from '../platform/workflows/workflow-rows.ts';
 
 export interface UnfinishedRequest {
   accountId: string;
   requestId: string;
-}
-
-/** An open request whose workflow should be started, or checked. */
-export interface RequestToEnsure extends UnfinishedRequest {
-  since: Date;
-  isStarted: boolean;
 }
 
 interface RecoveryOptions {
@@ -21,30 +16,13 @@ const UNDER_WAY_MS = 10 * 60_000;
 
 const agoMs = (ms: number) => sql<Date>`now() - ${ms} * interval '1 millisecond'`;
 
-/**
- * Open bulk creates of all accounts whose workflow was not started within `olderThanMs`, oldest first; then those whose
- * workflow was last seen before `lookAgainBefore` and should be checked, longest unseen first.
- */
-export async function requestsToEnsure(
-  tx: SystemTx,
-  { olderThanMs, lookAgainBefore, limit }: RecoveryOptions & { lookAgainBefore: Date },
-): Promise<RequestToEnsure[]> {
-  return tx.db
-    .selectFrom('bulk_request')
-    .select(['account_id as accountId', 'id as requestId', 'created_at as since'])
-    .select(sql<boolean>`workflow_started_at is not null`.as('isStarted'))
-    .where('status', 'in', ['waiting', 'processing'])
-    .where(({ and, eb, or }) =>
-      or([
-        and([eb('workflow_started_at', 'is', null), eb('created_at', '<', agoMs(olderThanMs))]),
-        eb('workflow_started_at', '<', lookAgainBefore),
-      ]),
-    )
-    .orderBy('workflow_started_at', (order) => order.asc().nullsFirst())
-    .orderBy('created_at')
-    .limit(limit)
-    .execute();
-}
+/** Bulk creates, as rows with a workflow. */
+export const requestRows = workflowRows<{ requestId: string }>({
+  table: 'bulk_request',
+  ids: { requestId: 'id' },
+  since: 'created_at',
+  open: sql`status in ('waiting', 'processing')`,
+});
 
 /** Bulk creates whose upload has not been signalled to their workflow within `olderThanMs`. */
 export async function uploadsToSignal(

@@ -7,7 +7,7 @@ import { clearParts, listParts } from './chunk-store.ts';
 import type { BulkLauncher } from './launcher.ts';
 import {
   markUploadDeleted,
-  requestsToEnsure,
+  requestRows,
   type UnfinishedRequest,
   uploadsToDelete,
   uploadsToSignal,
@@ -46,7 +46,7 @@ export function bulkCreateRecoveries(deps: BulkRecoveryDeps): Recovery[] {
     itemRecovery({
       name: 'bulk creates',
       find: (limit, lookAgainBefore) =>
-        store.asSystem((tx) => requestsToEnsure(tx, { olderThanMs: GRACE_MS, lookAgainBefore, limit })),
+        store.asSystem((tx) => requestRows.toEnsure(tx, { olderThanMs: GRACE_MS, lookAgainBefore, limit })),
       heal: async (request) => !((await settle(request, launcher.start)) && request.isStarted),
     }),
     itemRecovery({

@@ -133,14 +133,6 @@ export async function setFailed(tx: AccountTx, requestId: string, reason: string
   return row?.ended_at ?? undefined;
 }
 
-export async function markStarted(tx: AccountTx, requestId: string): Promise<void> {
-  await tx.db
-    .updateTable('bulk_request')
-    .set({ workflow_started_at: sql<Date>`now()` })
-    .where('id', '=', requestId)
-    .execute();
-}
-
 /** Records that the upload was signalled to the workflow. */
 export async function markUploadSignalled(tx: AccountTx, requestId: string): Promise<void> {
   await tx.db

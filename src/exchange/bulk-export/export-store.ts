@@ -3,6 +3,7 @@ import type { BlobRef } from '../../shared/blobs/blob-store.ts';
 import { insertAuditEntriesIn } from '../platform/audit/audit-store.ts';
 import type { AccountTx, SystemTx } from '../platform/database/database.ts';
 import type { Database } from '../platform/database/schema.ts';
+import { workflowRows } from '../platform/workflows/workflow-rows.ts';
 import type { ConsolidatedPlace } from '../records/consolidated-place.ts';
 import type { ExportRequest, FileKind } from './rules/export-request.ts';
 import type { ExportPart } from './rules/files.ts';
@@ -215,52 +216,19 @@ export async function containsDeletedPatient(tx: AccountTx, id: string): Promise
   return row?.contains === true;
 }
 
-export interface OwnedExport {
-  accountId: string;
-  exportId: string;
-  since: Date;
-}
-
-export async function markExportStarted(tx: AccountTx, id: string): Promise<void> {
-  await tx.db
-    .updateTable('bulk_export')
-    .set({ workflow_started_at: sql<Date>`now()` })
-    .where('id', '=', id)
-    .execute();
-}
-
-/** Whether the export is running. */
-export async function isExportRunning(tx: AccountTx, id: string): Promise<boolean> {
-  const row = await tx.db.selectFrom('bulk_export').select('status').where('id', '=', id).executeTakeFirst();
-  return row?.status === 'running';
-}
-
-/** Running exports whose workflow has not been started, then those whose workflow was last seen before `lookAgainBefore`. */
-export async function exportsToEnsure(
-  tx: SystemTx,
-  { olderThanMs, lookAgainBefore, limit }: { olderThanMs: number; lookAgainBefore: Date; limit: number },
-): Promise<(OwnedExport & { isStarted: boolean })[]> {
-  return tx.db
-    .selectFrom('bulk_export')
-    .select(['account_id as accountId', 'id as exportId', 'created_at as since'])
-    .select(sql<boolean>`workflow_started_at is not null`.as('isStarted'))
-    .where('status', '=', 'running')
-    .where(
-      sql<boolean>`case when workflow_started_at is null
-        then created_at < now() - ${olderThanMs} * interval '1 millisecond'
-        else workflow_started_at < ${lookAgainBefore} end`,
-    )
-    .orderBy(sql`workflow_started_at is not null`)
-    .orderBy('created_at')
-    .limit(limit)
-    .execute();
-}
+/** Exports, as rows with a workflow. */
+export const exportRows = workflowRows<{ exportId: string }>({
+  table: 'bulk_export',
+  ids: { exportId: 'id' },
+  since: 'created_at',
+  open: sql`status = 'running'`,
+});
 
 /** Ended exports with files that are to be deleted: expired, not completed, or with a patient who was deleted since. */
 export async function exportsToClear(
   tx: SystemTx,
   { keptHours, limit }: { keptHours: number; limit: number },
-): Promise<OwnedExport[]> {
+): Promise<{ accountId: string; exportId: string; since: Date }[]> {
   return tx.db
     .selectFrom('bulk_export')
     .select(['account_id as accountId', 'id as exportId'])

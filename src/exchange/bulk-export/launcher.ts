@@ -9,30 +9,16 @@ import type { Logger } from '../../lib/logger.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store } from '../platform/database/database.ts';
 import { deleting, itemRecovery, type Recovery } from '../platform/recovery/recovery.ts';
-import { createBackground, startOnce } from '../platform/workflows/start-workflow.ts';
-import {
-  endExport,
-  exportsToClear,
-  exportsToEnsure,
-  isExportRunning,
-  markExportStarted,
-  markFilesDeleted,
-  readParts,
-} from './export-store.ts';
+import { createWorkLauncher, type WorkLauncher } from '../platform/workflows/launcher.ts';
+import { endExport, exportRows, exportsToClear, markFilesDeleted, readParts } from './export-store.ts';
 
 /** Starts the workflows of exports, and deletes files. */
-export interface ExportLauncher {
-  /** Starts the workflow of a committed export in the background. If that fails, `reconcile` starts it later. */
-  launch(accountId: string, exportId: string): void;
+export type ExportLauncher = Pick<WorkLauncher, 'launch' | 'drain'> & {
   /** Tells the workflow of a cancelled export, which may be paused, and deletes its files, in the background. */
   stop(accountId: string, exportId: string): void;
   recoveries: Recovery[];
-  drain(): Promise<void>;
-}
+};
 
-/** How long `reconcile` leaves a new export to the process that committed it. */
-const GRACE_MS = 5_000;
-const SIGNAL_TIMEOUT_MS = 5_000;
 /** How long the files of a completed export can be downloaded. */
 export const FILES_KEPT_HOURS = 72;
 
@@ -43,28 +29,20 @@ export function createExportLauncher(deps: {
   logger: Logger;
 }): ExportLauncher {
   const { store } = deps;
-  const background = createBackground(deps.logger);
-
-  async function start(accountId: string, exportId: string): Promise<'open' | 'closed'> {
-    const input: BulkExportInput = { accountId, exportId };
-    const state = await startOnce(deps.temporal, {
-      type: WORKFLOW_TYPES.bulkExport,
-      id: bulkExportWorkflowId(exportId),
-      input,
-      accountId,
-      requestId: exportId,
-      priority: PRIORITY.bulk,
-      summary: 'Bulk export',
-      details: WORKFLOW_DETAILS,
-      isOpen: () => store.asAccount(accountId, (tx) => isExportRunning(tx, exportId)),
-    });
-    await store.asAccount(accountId, async (tx) => {
-      await markExportStarted(tx, exportId);
-      if (state === 'closed')
-        await endExport(tx, exportId, { status: 'failed', reason: BULK_EXPORT_END_REASONS.workflowGone });
-    });
-    return state;
-  }
+  const { launch, signal, recovery, background, drain } = createWorkLauncher(deps, {
+    name: 'bulk exports',
+    id: 'exportId',
+    rows: exportRows,
+    notStarted: 'bulk export not started yet; reconcile will start it',
+    type: WORKFLOW_TYPES.bulkExport,
+    workflowId: bulkExportWorkflowId,
+    input: (accountId, exportId): BulkExportInput => ({ accountId, exportId }),
+    priority: PRIORITY.bulk,
+    summary: 'Bulk export',
+    details: WORKFLOW_DETAILS,
+    end: (tx, exportId) =>
+      endExport(tx, exportId, { status: 'failed', reason: BULK_EXPORT_END_REASONS.workflowGone }),
+  });
 
   /** Blobs first: a crash in between leaves rows of deleted blobs, and the next round completes it. */
   async function clear(accountId: string, exportId: string): Promise<void> {
@@ -74,30 +52,18 @@ export function createExportLauncher(deps: {
   }
 
   return {
-    launch: (accountId, exportId) =>
-      background.run('bulk export not started yet; reconcile will start it', { exportId }, () =>
-        start(accountId, exportId),
-      ),
+    launch,
     stop: (accountId, exportId) =>
       background.run(
         'files of a bulk export not deleted yet; reconcile will delete them',
         { exportId },
         async () => {
           await clear(accountId, exportId);
-          const handle = deps.temporal.workflow.getHandle(bulkExportWorkflowId(exportId));
-          await deps.temporal
-            .withDeadline(Date.now() + SIGNAL_TIMEOUT_MS, () => handle.signal(BULK_EXPORT_MESSAGES.resume))
-            .catch(() => undefined);
+          await signal(exportId, BULK_EXPORT_MESSAGES.resume).catch(() => undefined);
         },
       ),
     recoveries: [
-      itemRecovery({
-        name: 'bulk exports',
-        find: (limit, lookAgainBefore) =>
-          store.asSystem((tx) => exportsToEnsure(tx, { olderThanMs: GRACE_MS, lookAgainBefore, limit })),
-        heal: async ({ accountId, exportId, isStarted }) =>
-          (await start(accountId, exportId)) === 'closed' || !isStarted,
-      }),
+      recovery,
       deleting(
         itemRecovery({
           name: 'files of bulk exports',
@@ -109,7 +75,7 @@ export function createExportLauncher(deps: {
         }),
       ),
     ],
-    drain: () => background.drain(),
+    drain,
   };
 }
 

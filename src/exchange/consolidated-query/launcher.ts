@@ -8,26 +8,13 @@ import type { Logger } from '../../lib/logger.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store } from '../platform/database/database.ts';
 import { deleting, itemRecovery, type Recovery } from '../platform/recovery/recovery.ts';
-import { createBackground, startOnce } from '../platform/workflows/start-workflow.ts';
-import {
-  consolidatedToEnsure,
-  markConsolidatedStarted,
-  markResultDeleted,
-  readConsolidatedQuery,
-  resultsToDelete,
-} from './query-store.ts';
+import { createWorkLauncher, type WorkLauncher } from '../platform/workflows/launcher.ts';
+import { consolidatedRows, markResultDeleted, resultsToDelete } from './query-store.ts';
 import { failConsolidated } from './transitions.ts';
 
 /** Starts the workflows of consolidated queries. */
-export interface ConsolidatedLauncher {
-  /** Starts the workflow of a committed query in the background. If that fails, `reconcile` starts it later. */
-  launch(accountId: string, requestId: string): void;
-  recoveries: Recovery[];
-  drain(): Promise<void>;
-}
+export type ConsolidatedLauncher = Pick<WorkLauncher, 'launch' | 'drain'> & { recoveries: Recovery[] };
 
-/** How long `reconcile` leaves a new query to the process that committed it. */
-const GRACE_MS = 5_000;
 /** Longer than webhook delivery attempts and the validity of their links together. */
 const RESULT_RETENTION_DAYS = 7;
 
@@ -38,45 +25,24 @@ export function createConsolidatedLauncher(deps: {
   logger: Logger;
 }): ConsolidatedLauncher {
   const { store } = deps;
-  const background = createBackground(deps.logger);
-
-  async function start(accountId: string, requestId: string): Promise<'open' | 'closed'> {
-    const input: ConsolidatedQueryInput = { accountId, requestId };
-    const state = await startOnce(deps.temporal, {
-      type: WORKFLOW_TYPES.consolidatedQuery,
-      id: consolidatedQueryWorkflowId(requestId),
-      input,
-      accountId,
-      requestId,
-      priority: PRIORITY.interactive,
-      summary: 'Consolidated query',
-      details: WORKFLOW_DETAILS,
-      async isOpen() {
-        const row = await store.asAccount(accountId, (tx) => readConsolidatedQuery(tx, requestId));
-        return row?.status === 'processing';
-      },
-    });
-    await store.asAccount(accountId, async (tx) => {
-      await markConsolidatedStarted(tx, requestId);
-      if (state === 'closed') await failConsolidated(tx, requestId, CONSOLIDATED_END_REASONS.workflowGone);
-    });
-    return state;
-  }
+  const { launch, recovery, drain } = createWorkLauncher(deps, {
+    name: 'consolidated queries',
+    id: 'requestId',
+    rows: consolidatedRows,
+    notStarted: 'consolidated query not started yet; reconcile will',
+    type: WORKFLOW_TYPES.consolidatedQuery,
+    workflowId: consolidatedQueryWorkflowId,
+    input: (accountId, requestId): ConsolidatedQueryInput => ({ accountId, requestId }),
+    priority: PRIORITY.interactive,
+    summary: 'Consolidated query',
+    details: WORKFLOW_DETAILS,
+    end: (tx, requestId) => failConsolidated(tx, requestId, CONSOLIDATED_END_REASONS.workflowGone),
+  });
 
   return {
-    launch(accountId, requestId) {
-      background.run('consolidated query not started yet; reconcile will', { requestId }, () =>
-        start(accountId, requestId),
-      );
-    },
+    launch,
     recoveries: [
-      itemRecovery({
-        name: 'consolidated queries',
-        find: (limit, lookAgainBefore) =>
-          store.asSystem((tx) => consolidatedToEnsure(tx, { olderThanMs: GRACE_MS, lookAgainBefore, limit })),
-        heal: async ({ accountId, requestId, isStarted }) =>
-          (await start(accountId, requestId)) === 'closed' || !isStarted,
-      }),
+      recovery,
       deleting(
         itemRecovery({
           name: 'consolidated results past their retention',
@@ -90,7 +56,7 @@ export function createConsolidatedLauncher(deps: {
         }),
       ),
     ],
-    drain: () => background.drain(),
+    drain,
   };
 }
 

@@ -5,6 +5,7 @@ import type { BlobRef } from '../../shared/blobs/blob-store.ts';
 import { isNotOnLegalHold } from '../patients/legal-hold-store.ts';
 import type { AccountTx, SystemTx } from '../platform/database/database.ts';
 import type { Database } from '../platform/database/schema.ts';
+import { workflowRows } from '../platform/workflows/workflow-rows.ts';
 
 /** What a consolidated query must return. */
 export interface ConsolidatedParameters {
@@ -136,49 +137,19 @@ export async function endConsolidatedQuery(
   return row && toQuery(row);
 }
 
-export async function markConsolidatedStarted(tx: AccountTx, requestId: string): Promise<void> {
-  await tx.db
-    .updateTable('consolidated_query')
-    .set({ workflow_started_at: sql<Date>`now()` })
-    .where('id', '=', requestId)
-    .execute();
-}
-
-export interface OwnedRequest {
-  accountId: string;
-  requestId: string;
-}
-
-/** Queries in progress, in all accounts, whose workflow has not been started or was started long ago; oldest first. */
-export async function consolidatedToEnsure(
-  tx: SystemTx,
-  { olderThanMs, lookAgainBefore, limit }: { olderThanMs: number; lookAgainBefore: Date; limit: number },
-): Promise<(OwnedRequest & { since: Date; isStarted: boolean })[]> {
-  return tx.db
-    .selectFrom('consolidated_query')
-    .select(['account_id as accountId', 'id as requestId', 'created_at as since'])
-    .select(sql<boolean>`workflow_started_at is not null`.as('isStarted'))
-    .where('status', '=', 'processing')
-    .where(({ and, eb, or }) =>
-      or([
-        and([
-          eb('workflow_started_at', 'is', null),
-          eb('created_at', '<', sql<Date>`now() - ${olderThanMs} * interval '1 millisecond'`),
-        ]),
-        eb('workflow_started_at', '<', lookAgainBefore),
-      ]),
-    )
-    .orderBy('workflow_started_at', (order) => order.asc().nullsFirst())
-    .orderBy('created_at')
-    .limit(limit)
-    .execute();
-}
+/** Consolidated queries, as rows with a workflow. */
+export const consolidatedRows = workflowRows<{ requestId: string }>({
+  table: 'consolidated_query',
+  ids: { requestId: 'id' },
+  since: 'created_at',
+  open: sql`status = 'processing'`,
+});
 
 /** Results of queries that ended more than `endedBeforeDays` days ago; those of patients under legal hold are kept. */
 export async function resultsToDelete(
   tx: SystemTx,
   { endedBeforeDays, limit }: { endedBeforeDays: number; limit: number },
-): Promise<(OwnedRequest & { ref: string; since: Date })[]> {
+): Promise<{ accountId: string; requestId: string; ref: string; since: Date }[]> {
   const rows = await tx.db
     .selectFrom('consolidated_query')
     .select(['account_id as accountId', 'id as requestId', 'result'])

@@ -10,6 +10,7 @@ import { externalIdOf } from '../patients/patient-facts.ts';
 import type { AccountTx, SystemTx } from '../platform/database/database.ts';
 import { column, type ListOrder, type Page, type PageRequest, readPage } from '../platform/database/page.ts';
 import type { Database } from '../platform/database/schema.ts';
+import { workflowRows } from '../platform/workflows/workflow-rows.ts';
 import { isTakenBack } from '../records/taken-back.ts';
 
 const EXTERNAL_ID = externalIdOf('message.patient_id');
@@ -133,42 +134,14 @@ export async function endMessage(
   return row && toMessage(row);
 }
 
-export async function markTransmissionStarted(tx: AccountTx, id: string): Promise<void> {
-  await tx.db
-    .updateTable('message')
-    .set({ workflow_started_at: sql<Date>`now()` })
-    .where('id', '=', id)
-    .execute();
-}
-
-/**
- * Outbound messages of all accounts in processing whose workflow was not started within `olderThanMs`, or was last seen over
- * 15 minutes ago and should be checked. Oldest first.
- */
-export async function messagesToEnsure(
-  tx: SystemTx,
-  { olderThanMs, lookAgainBefore, limit }: { olderThanMs: number; lookAgainBefore: Date; limit: number },
-): Promise<{ accountId: string; messageId: string; since: Date; isStarted: boolean }[]> {
-  return tx.db
-    .selectFrom('message')
-    .select(['account_id as accountId', 'id as messageId', 'sent_at as since'])
-    .select(sql<boolean>`workflow_started_at is not null`.as('isStarted'))
-    .where('direction', '=', 'outbound')
-    .where('status', '=', 'processing')
-    .where(({ and, eb, or }) =>
-      or([
-        and([
-          eb('workflow_started_at', 'is', null),
-          eb('sent_at', '<', sql<Date>`now() - ${olderThanMs} * interval '1 millisecond'`),
-        ]),
-        eb('workflow_started_at', '<', lookAgainBefore),
-      ]),
-    )
-    .orderBy('workflow_started_at', (order) => order.asc().nullsFirst())
-    .orderBy('sent_at')
-    .limit(limit)
-    .execute();
-}
+/** Outbound messages, as rows with a workflow. */
+export const transmissionRows = workflowRows<{ messageId: string }>({
+  table: 'message',
+  ids: { messageId: 'id' },
+  since: 'sent_at',
+  open: sql`direction = 'outbound' and status = 'processing'`,
+});
+export const messagesToEnsure = transmissionRows.toEnsure;
 
 /** Messages of all accounts whose attachments have not been converted and merged yet, oldest first. */
 export async function messagesToRead(

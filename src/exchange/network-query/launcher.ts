@@ -12,7 +12,8 @@ import { asCode } from '../../lib/markdown.ts';
 import { searchAttribute } from '../../temporal/search-attributes.ts';
 import type { Store } from '../platform/database/database.ts';
 import { createBackground, startOnce } from '../platform/workflows/start-workflow.ts';
-import { isRunOpen, markRunStarted, type QuerySubject, type RunSource, readRun } from './run-store.ts';
+import { runRows } from './recovery-store.ts';
+import { type QuerySubject, type RunSource, readRun } from './run-store.ts';
 
 export interface Launcher {
   /** Starts the workflow of a committed run in the background. When that fails, `reconcile` starts it later. */
@@ -59,10 +60,10 @@ export function createLauncher(deps: { store: Store; temporal: Client; logger: L
       ],
       summary: `${run === 0 ? 'Network query' : 'Network query, retry'} for ${referenceOf(subject)}: ${names.join(', ')}`,
       details: `${describe(subject, requestId)}\n\n${WORKFLOW_DETAILS}`,
-      isOpen: () => deps.store.asAccount(accountId, (tx) => isRunOpen(tx, requestId, run)),
+      isOpen: () => deps.store.asAccount(accountId, (tx) => runRows.isOpen(tx, { requestId, run })),
       replacesRunning,
     });
-    await deps.store.asAccount(accountId, (tx) => markRunStarted(tx, requestId, run));
+    await deps.store.asAccount(accountId, (tx) => runRows.markSeen(tx, { requestId, run }));
     return state;
   }
 

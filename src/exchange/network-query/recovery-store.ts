@@ -1,48 +1,16 @@
+import { sql } from 'kysely';
 import type { SourceType } from '../../contract/primitives.ts';
-import type { AccountTx, SystemTx } from '../platform/database/database.ts';
+import type { AccountTx } from '../platform/database/database.ts';
+import { workflowRows } from '../platform/workflows/workflow-rows.ts';
 
-export interface OpenRun {
-  accountId: string;
-  requestId: string;
-  run: number;
-  isStarted: boolean;
-  since: Date;
-}
-
-/**
- * Open runs of all accounts whose workflow was not started within `olderThanMs`, oldest first; then those whose workflow was
- * last seen before `lookAgainBefore` and should be checked, longest unseen first.
- */
-export async function runsToEnsure(
-  tx: SystemTx,
-  options: { olderThanMs: number; lookAgainBefore: Date; limit: number },
-): Promise<OpenRun[]> {
-  const now = Date.now();
-  const rows = await tx.db
-    .selectFrom('network_query_run')
-    .select(['account_id', 'query_id', 'run', 'requested_at', 'workflow_started_at'])
-    .where('ended_at', 'is', null)
-    .where(({ and, eb, or }) =>
-      or([
-        and([
-          eb('workflow_started_at', 'is', null),
-          eb('requested_at', '<', new Date(now - options.olderThanMs)),
-        ]),
-        eb('workflow_started_at', '<', options.lookAgainBefore),
-      ]),
-    )
-    .orderBy('workflow_started_at', (order) => order.asc().nullsFirst())
-    .orderBy('requested_at')
-    .limit(options.limit)
-    .execute();
-  return rows.map((row) => ({
-    accountId: row.account_id,
-    requestId: row.query_id,
-    run: row.run,
-    isStarted: row.workflow_started_at !== null,
-    since: row.requested_at,
-  }));
-}
+/** Runs, as rows with a workflow. */
+export const runRows = workflowRows<{ requestId: string; run: number }>({
+  table: 'network_query_run',
+  ids: { requestId: 'query_id', run: 'run' },
+  since: 'requested_at',
+  open: sql`ended_at is null`,
+});
+export const runsToEnsure = runRows.toEnsure;
 
 /** Attempts of a run that are running or waiting for a retry. */
 export async function openAttemptsOfRun(

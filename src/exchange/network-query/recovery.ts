@@ -3,7 +3,7 @@ import { itemRecovery, type Recovery, removalRecovery } from '../platform/recove
 import { deleteOldAbandonedJobs } from './abandoned-job-store.ts';
 import { failOpenAttempts } from './endings.ts';
 import type { Launcher } from './launcher.ts';
-import { type OpenRun, runsToEnsure } from './recovery-store.ts';
+import { runsToEnsure } from './recovery-store.ts';
 
 /** The process that committed a run has this long to start its workflow itself. */
 const GRACE_MS = 5_000;
@@ -17,20 +17,18 @@ const AT_ONCE = 4;
 export function networkQueryRecovery(deps: { store: Store; launcher: Pick<Launcher, 'start'> }): Recovery {
   const { store, launcher } = deps;
 
-  async function ensureRun({ accountId, requestId, run, isStarted }: OpenRun): Promise<boolean> {
-    const state = await launcher.start(accountId, requestId, run);
-    if (state === 'open') return !isStarted;
-    const reason = 'The workflow of this query ended unexpectedly';
-    await store.asAccount(accountId, (tx) => failOpenAttempts(tx, { requestId, run }, reason));
-    return true;
-  }
-
   return itemRecovery({
     name: 'network queries',
     atOnce: AT_ONCE,
     find: (limit, lookAgainBefore) =>
       store.asSystem((tx) => runsToEnsure(tx, { olderThanMs: GRACE_MS, lookAgainBefore, limit })),
-    heal: ensureRun,
+    async heal({ accountId, requestId, run, isStarted }) {
+      const state = await launcher.start(accountId, requestId, run);
+      if (state === 'open') return !isStarted;
+      const reason = 'The workflow of this query ended unexpectedly';
+      await store.asAccount(accountId, (tx) => failOpenAttempts(tx, { requestId, run }, reason));
+      return true;
+    },
   });
 }
 

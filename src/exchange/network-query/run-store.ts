@@ -18,27 +18,6 @@ export async function latestRun(
   return row === undefined ? { run: -1, endedAt: new Date(0) } : { run: row.run, endedAt: row.ended_at };
 }
 
-export async function markRunStarted(tx: AccountTx, queryId: string, run: number): Promise<void> {
-  await tx.db
-    .updateTable('network_query_run')
-    .set({ workflow_started_at: new Date() })
-    .where('query_id', '=', queryId)
-    .where('run', '=', run)
-    .execute();
-}
-
-/** Whether the run has not ended. */
-export async function isRunOpen(tx: AccountTx, queryId: string, run: number): Promise<boolean> {
-  const row = await tx.db
-    .selectFrom('network_query_run')
-    .select('run')
-    .where('query_id', '=', queryId)
-    .where('run', '=', run)
-    .where('ended_at', 'is', null)
-    .executeTakeFirst();
-  return row !== undefined;
-}
-
 /** A source of a run, with the numbers of the run's newest attempt, from which its workflow goes on, and of its first one. */
 export interface RunSource {
   source: SourceType;

@@ -1,7 +1,8 @@
 import { type RawBuilder, type Selectable, sql } from 'kysely';
 import type { SourceType } from '../../contract/primitives.ts';
-import type { AccountTx, SystemTx } from '../platform/database/database.ts';
+import type { AccountTx } from '../platform/database/database.ts';
 import type { Database } from '../platform/database/schema.ts';
+import { workflowRows } from '../platform/workflows/workflow-rows.ts';
 
 export type StoredRedrive = Selectable<Database['query_redrive']>;
 
@@ -184,39 +185,11 @@ export async function countOpenRetries(tx: AccountTx, id: string): Promise<{ ope
   return rows[0] ?? { open: 0, busy: 0 };
 }
 
-export interface RedriveToEnsure {
-  accountId: string;
-  redriveId: string;
-  since: Date;
-  isStarted: boolean;
-}
-
-/** Running redrives whose workflow has not been started, then those whose workflow was last seen before `lookAgainBefore`. */
-export async function redrivesToEnsure(
-  tx: SystemTx,
-  { olderThanMs, lookAgainBefore, limit }: { olderThanMs: number; lookAgainBefore: Date; limit: number },
-): Promise<RedriveToEnsure[]> {
-  return tx.db
-    .selectFrom('query_redrive')
-    .select(['account_id as accountId', 'id as redriveId', 'created_at as since'])
-    .select(sql<boolean>`workflow_seen_at is not null`.as('isStarted'))
-    .where('ended_at', 'is', null)
-    .where(
-      sql<boolean>`case when workflow_seen_at is null
-        then created_at < now() - ${olderThanMs} * interval '1 millisecond'
-        else workflow_seen_at < ${lookAgainBefore} end`,
-    )
-    .orderBy(sql`workflow_seen_at is not null`)
-    .orderBy('created_at')
-    .limit(limit)
-    .execute();
-}
-
-/** Records that the redrive's workflow exists now. */
-export async function markRedriveSeen(tx: AccountTx, id: string): Promise<void> {
-  await tx.db
-    .updateTable('query_redrive')
-    .set({ workflow_seen_at: sql<Date>`now()` })
-    .where('id', '=', id)
-    .execute();
-}
+/** Redrives, as rows with a workflow. */
+export const redriveRows = workflowRows<{ redriveId: string }>({
+  table: 'query_redrive',
+  ids: { redriveId: 'id' },
+  since: 'created_at',
+  seen: 'workflow_seen_at',
+  open: sql`ended_at is null`,
+});

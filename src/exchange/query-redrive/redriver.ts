@@ -15,9 +15,9 @@ import {
   endRedrive,
   type FailedQuery,
   lockRedrive,
-  markRedriveSeen,
   nextFailed,
   passQuery,
+  redriveRows,
   type StoredRedrive,
 } from './redrive-store.ts';
 
@@ -122,7 +122,7 @@ async function nextStep(tx: AccountTx, redriveId: string, callbackKey: string): 
 
   const { busy } = await countOpenRetries(tx, redriveId);
   if (busy >= WINDOW_SIZE) {
-    await markRedriveSeen(tx, redriveId);
+    await redriveRows.markSeen(tx, { redriveId });
     return {
       do: 'wait',
       progress,
@@ -131,7 +131,7 @@ async function nextStep(tx: AccountTx, redriveId: string, callbackKey: string): 
   }
   const [room] = await readSweepRoom(tx, account.settings, [source]);
   if (room !== undefined && room.room < 1) {
-    await markRedriveSeen(tx, redriveId);
+    await redriveRows.markSeen(tx, { redriveId });
     const why = room.isHeld
       ? `The ${source} source is away or paused`
       : 'Wait for the next minute: this minute’s limit is used up';

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { AccountSettings } from '../../accounts/tables.ts';
-import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
+import { workflowRows } from '../../platform/workflows/workflow-rows.ts';
 
 export interface StoredFollowUp {
   notificationId: string;
@@ -120,47 +121,13 @@ export async function readFollowUpStart(tx: AccountTx, notificationId: string): 
   return row?.started_at;
 }
 
-export async function markFollowUpStarted(tx: AccountTx, notificationId: string): Promise<void> {
-  await tx.db
-    .updateTable('discharge_follow_up')
-    .set({ workflow_started_at: new Date() })
-    .where('notification_id', '=', notificationId)
-    .execute();
-}
-
-/**
- * Open follow-ups of all accounts whose workflow was not started within `olderThanMs`, or was last seen over an hour ago and
- * should be checked. Oldest first.
- */
-export async function followUpsToEnsure(
-  tx: SystemTx,
-  options: { olderThanMs: number; lookAgainBefore: Date; limit: number },
-): Promise<{ accountId: string; notificationId: string; since: Date; isStarted: boolean }[]> {
-  const now = Date.now();
-  const rows = await tx.db
-    .selectFrom('discharge_follow_up')
-    .select(['account_id', 'notification_id', 'started_at', 'workflow_started_at'])
-    .where('state', '=', 'open')
-    .where(({ and, eb, or }) =>
-      or([
-        and([
-          eb('workflow_started_at', 'is', null),
-          eb('started_at', '<', new Date(now - options.olderThanMs)),
-        ]),
-        eb('workflow_started_at', '<', options.lookAgainBefore),
-      ]),
-    )
-    .orderBy('workflow_started_at', (order) => order.asc().nullsFirst())
-    .orderBy('started_at')
-    .limit(options.limit)
-    .execute();
-  return rows.map((row) => ({
-    accountId: row.account_id,
-    notificationId: row.notification_id,
-    since: row.started_at,
-    isStarted: row.workflow_started_at !== null,
-  }));
-}
+/** Follow-ups, as rows with a workflow. */
+export const followUpRows = workflowRows<{ notificationId: string }>({
+  table: 'discharge_follow_up',
+  ids: { notificationId: 'notification_id' },
+  since: 'started_at',
+  open: sql`state = 'open'`,
+});
 
 /** The facts that decide whether a source may be asked about a patient (`refusal`); undefined when the patient was deleted. */
 export async function readQueryPermission(

@@ -7,94 +7,49 @@ import {
 import { dischargeFollowUpWorkflowId, PRIORITY, WORKFLOW_TYPES } from '../../../contract/temporal.ts';
 import type { Logger } from '../../../lib/logger.ts';
 import type { Store } from '../../platform/database/database.ts';
-import { itemRecovery, type Recovery } from '../../platform/recovery/recovery.ts';
-import { createBackground, startOnce } from '../../platform/workflows/start-workflow.ts';
-import {
-  endFollowUps,
-  followUpsToEnsure,
-  markFollowUpStarted,
-  readFollowUpStart,
-} from './follow-up-store.ts';
+import { createWorkLauncher, type WorkLauncher } from '../../platform/workflows/launcher.ts';
+import { endFollowUps, followUpRows, readFollowUpStart } from './follow-up-store.ts';
 
 /** Starts and wakes the workflows that query the hie source again after a discharge. */
-export interface FollowUps {
-  /** Starts the workflow of a committed follow-up in the background. When that fails, `reconcile` starts it later. */
-  launch(accountId: string, notificationId: string): void;
+export type FollowUps = Pick<WorkLauncher, 'launch' | 'recovery' | 'drain'> & {
   /** Signals the workflow, in the background, that the follow-up has changed, so that it checks now instead of next round. */
   wake(accountId: string, notificationId: string): void;
-  recovery: Recovery;
-  drain(): Promise<void>;
-}
-
-/** The process that committed a follow-up has this long to start its workflow itself. */
-const GRACE_MS = 5_000;
+};
 
 export function createFollowUps(deps: { store: Store; temporal: Client; logger: Logger }): FollowUps {
-  const { store, temporal } = deps;
-  const background = createBackground(deps.logger);
-
-  async function start(accountId: string, notificationId: string): Promise<'open' | 'closed'> {
-    const startedAt = await store.asAccount(accountId, (tx) => readFollowUpStart(tx, notificationId));
-    // It ended, or was deleted with its patient, before its workflow was started.
-    if (startedAt === undefined) return 'closed';
-    const input: DischargeFollowUpInput = {
-      accountId,
-      notificationId,
-      startedAt: startedAt.toISOString(),
-      plan: FOLLOW_UP_PLAN,
-    };
-    const state = await startOnce(temporal, {
-      type: WORKFLOW_TYPES.dischargeFollowUp,
-      id: dischargeFollowUpWorkflowId(notificationId),
-      input,
-      accountId,
-      requestId: notificationId,
-      priority: PRIORITY.monitoring,
-      summary: 'Follow-up of a discharge',
-      details: WORKFLOW_DETAILS,
-      isOpen: async () =>
-        (await store.asAccount(accountId, (tx) => readFollowUpStart(tx, notificationId))) !== undefined,
-    });
-    await store.asAccount(accountId, async (tx) => {
-      await markFollowUpStarted(tx, notificationId);
-      if (state === 'closed')
-        await endFollowUps(
-          tx,
-          [notificationId],
-          'cancelled',
-          'The workflow was ended from outside; the follow-up stopped',
-        );
-    });
-    return state;
-  }
-
-  return {
-    launch(accountId, notificationId) {
-      background.run(
-        'the workflow of a follow-up could not be started; reconcile starts it later',
-        { notificationId },
-        () => start(accountId, notificationId),
+  const launcher = createWorkLauncher(deps, {
+    name: 'follow-ups of discharges',
+    id: 'notificationId',
+    rows: followUpRows,
+    notStarted: 'the workflow of a follow-up could not be started; reconcile starts it later',
+    type: WORKFLOW_TYPES.dischargeFollowUp,
+    workflowId: dischargeFollowUpWorkflowId,
+    async input(accountId, notificationId): Promise<DischargeFollowUpInput | undefined> {
+      const startedAt = await deps.store.asAccount(accountId, (tx) => readFollowUpStart(tx, notificationId));
+      // Undefined: it ended, or was deleted with its patient, before its workflow was started.
+      return (
+        startedAt && { accountId, notificationId, startedAt: startedAt.toISOString(), plan: FOLLOW_UP_PLAN }
       );
     },
-    wake(_accountId, notificationId) {
-      const handle = temporal.workflow.getHandle(dischargeFollowUpWorkflowId(notificationId));
-      background.run(
+    priority: PRIORITY.monitoring,
+    summary: 'Follow-up of a discharge',
+    details: WORKFLOW_DETAILS,
+    end: (tx, notificationId) =>
+      endFollowUps(
+        tx,
+        [notificationId],
+        'cancelled',
+        'The workflow was ended from outside; the follow-up stopped',
+      ),
+  });
+  return {
+    ...launcher,
+    wake: (_accountId, notificationId) =>
+      launcher.background.run(
         'a follow-up could not be signalled; it notices the change at its next round',
         { notificationId },
-        () =>
-          temporal.withDeadline(Date.now() + GRACE_MS, () =>
-            handle.signal(DISCHARGE_FOLLOW_UP_MESSAGES.look),
-          ),
-      );
-    },
-    recovery: itemRecovery({
-      name: 'follow-ups of discharges',
-      find: (limit, lookAgainBefore) =>
-        store.asSystem((tx) => followUpsToEnsure(tx, { olderThanMs: GRACE_MS, lookAgainBefore, limit })),
-      heal: async ({ accountId, notificationId, isStarted }) =>
-        (await start(accountId, notificationId)) === 'closed' || !isStarted,
-    }),
-    drain: () => background.drain(),
+        () => launcher.signal(notificationId, DISCHARGE_FOLLOW_UP_MESSAGES.look),
+      ),
   };
 }
 
