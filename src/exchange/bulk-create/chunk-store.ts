@@ -78,20 +78,13 @@ export interface OpenChunk extends CsvChunk {
 
 /** The chunks that are not committed, in file order. */
 export async function listOpenChunks(tx: AccountTx, requestId: string): Promise<OpenChunk[]> {
-  const rows = await tx.db
+  return tx.db
     .selectFrom('bulk_chunk')
-    .select(['chunk', 'byte_start', 'byte_end', 'first_row', 'rows'])
+    .select(['chunk', 'byte_start as byteStart', 'byte_end as byteEnd', 'first_row as firstRow', 'rows'])
     .where('request_id', '=', requestId)
     .where('completed_at', 'is', null)
     .orderBy('chunk')
     .execute();
-  return rows.map((row) => ({
-    chunk: row.chunk,
-    byteStart: row.byte_start,
-    byteEnd: row.byte_end,
-    firstRow: row.first_row,
-    rows: row.rows,
-  }));
 }
 
 /**

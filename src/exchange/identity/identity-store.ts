@@ -53,20 +53,13 @@ export async function findSession(
   id: string,
   { lock = false } = {},
 ): Promise<StoredSession | undefined> {
-  let query = tx.db.selectFrom('identity_session').selectAll().where('id', '=', id);
-  if (lock) query = query.forUpdate();
-  const row = await query.executeTakeFirst();
-  return (
-    row && {
-      id: row.id,
-      patientId: row.patient_id,
-      redirectUrl: row.redirect_url,
-      metadata: row.metadata,
-      status: row.status,
-      reason: row.reason,
-      expiresAt: row.expires_at,
-    }
-  );
+  return tx.db
+    .selectFrom('identity_session')
+    .select(['id', 'patient_id as patientId', 'redirect_url as redirectUrl', 'metadata', 'status', 'reason'])
+    .select('expires_at as expiresAt')
+    .where('id', '=', id)
+    .$if(lock, (query) => query.forUpdate())
+    .executeTakeFirst();
 }
 
 export async function endSession(
@@ -150,20 +143,19 @@ export async function findChallenge(
   id: string,
   { lock = false } = {},
 ): Promise<StoredChallenge | undefined> {
-  let query = tx.db.selectFrom('aal2_challenge').selectAll().where('id', '=', id);
-  if (lock) query = query.forUpdate();
-  const row = await query.executeTakeFirst();
-  return (
-    row && {
-      id: row.id,
-      proofedIdentityId: row.proofed_identity_id,
-      redirectUrl: row.redirect_url,
-      status: row.status,
-      reason: row.reason,
-      expiresAt: row.expires_at,
-      sessionExpiresAt: row.session_expires_at,
-    }
-  );
+  return tx.db
+    .selectFrom('aal2_challenge')
+    .select([
+      'id',
+      'proofed_identity_id as proofedIdentityId',
+      'redirect_url as redirectUrl',
+      'status',
+      'reason',
+    ])
+    .select(['expires_at as expiresAt', 'session_expires_at as sessionExpiresAt'])
+    .where('id', '=', id)
+    .$if(lock, (query) => query.forUpdate())
+    .executeTakeFirst();
 }
 
 export async function endChallenge(

@@ -73,30 +73,26 @@ export async function insertParts(
 
 /** The parts of an attempt, by the names of their connections; none when it asks the connection of the environment. */
 export async function readParts(tx: AccountTx, step: SourceStepInput): Promise<Part[]> {
-  const rows = await tx.db
+  return tx.db
     .selectFrom('network_query_part')
-    .selectAll()
+    .select([
+      'connection_id as id',
+      'name',
+      'namespace',
+      'status',
+      'reason',
+      'job',
+      'cursor',
+      'pages',
+      'resources',
+    ])
+    .select(['collected as isCollected', 'failed_calls as failedCalls', 'failed_tries as failedTries'])
+    .select(['waiting_for as waitingFor', 'next_try_at as nextTryAt'])
     .where('query_id', '=', step.requestId)
     .where('source', '=', step.source)
     .where('attempt', '=', step.attempt)
     .orderBy('name')
     .execute();
-  return rows.map((row) => ({
-    id: row.connection_id,
-    name: row.name,
-    namespace: row.namespace,
-    status: row.status,
-    reason: row.reason,
-    job: row.job,
-    cursor: row.cursor,
-    isCollected: row.collected,
-    pages: row.pages,
-    resources: row.resources,
-    failedCalls: row.failed_calls,
-    failedTries: row.failed_tries,
-    waitingFor: row.waiting_for,
-    nextTryAt: row.next_try_at,
-  }));
 }
 
 /** Ends a part and records it in the timeline. Ending a part that has ended does nothing. */

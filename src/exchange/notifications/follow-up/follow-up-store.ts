@@ -40,23 +40,13 @@ export async function lockFollowUp(
   tx: AccountTx,
   notificationId: string,
 ): Promise<StoredFollowUp | undefined> {
-  const row = await tx.db
+  return tx.db
     .selectFrom('discharge_follow_up')
-    .selectAll()
+    .select(['notification_id as notificationId', 'patient_id as patientId', 'state', 'reason', 'rounds'])
+    .select(['query_ids as queryIds', 'started_at as startedAt'])
     .where('notification_id', '=', notificationId)
     .forUpdate()
     .executeTakeFirst();
-  return (
-    row && {
-      notificationId: row.notification_id,
-      patientId: row.patient_id,
-      state: row.state,
-      reason: row.reason,
-      rounds: row.rounds,
-      queryIds: row.query_ids,
-      startedAt: row.started_at,
-    }
-  );
 }
 
 /** Records that a round was made, and the query that it started, if any. */
