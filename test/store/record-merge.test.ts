@@ -9,13 +9,9 @@ import { pendingDeliveries } from '../../src/exchange/records/merge-store.ts';
 import { countConsolidated } from '../../src/exchange/records/read-consolidated.ts';
 import { resourceOrigins } from '../../src/exchange/records/resource-origins.ts';
 import { withOurAddresses } from '../../src/exchange/records/rules/attachment-addresses.ts';
-import {
-  type Delivered,
-  type MergedRecord,
-  mergeDeliveries,
-} from '../../src/exchange/records/rules/merge.ts';
 import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from '../support/deliveries.ts';
 import { fhirIssues } from '../support/fhir-issues.ts';
+import { type Delivered, type MergedRecord, mergeDeliveries } from '../support/merge-deliveries.ts';
 import { createRecordEnvironment, type RecordEnvironment } from '../support/record-environment.ts';
 
 /** As the record is read: no document is stored here. */

@@ -18,9 +18,9 @@ import {
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import { revisionOf } from '../../src/exchange/records/rules/delivery-facts.ts';
 import type { Person } from '../../src/exchange/records/rules/fold-patient.ts';
-import type { Delivered } from '../../src/exchange/records/rules/merge.ts';
 import { insertSourcePatientIds } from '../../src/exchange/records/source-patient-store.ts';
 import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';
+import type { Delivered } from './merge-deliveries.ts';
 import { createTestDatabase } from './postgres.ts';
 import { testKeyRing } from './test-keys.ts';
 

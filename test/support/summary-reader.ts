@@ -5,11 +5,11 @@ import type {
 } from '../../src/exchange/records/read-consolidated.ts';
 import { clinicalTime } from '../../src/exchange/records/rules/dates.ts';
 import type { Json } from '../../src/exchange/records/rules/json.ts';
-import { mergeDeliveries } from '../../src/exchange/records/rules/merge.ts';
 import type { SummaryPart } from '../../src/exchange/records/summary/parts.ts';
 import type { RecordReader } from '../../src/exchange/records/summary/record-reader.ts';
 import { summarise } from '../../src/exchange/records/summary/summarise.ts';
 import { deliveriesOf, patientIdsOf, personOf, samples } from './deliveries.ts';
+import { mergeDeliveries } from './merge-deliveries.ts';
 
 /** A record in memory, in the order of the real reader. */
 export const ANSWERED: RecordCompleteness = {

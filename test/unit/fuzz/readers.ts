@@ -9,7 +9,6 @@ import { readHl7, reportedInHl7 } from '../../../src/exchange/notifications/hl7v
 import { UnreadableMessageError } from '../../../src/exchange/notifications/inbound.ts';
 import { deliveryOf } from '../../../src/exchange/notifications/recording/delivery.ts';
 import { convertCcda } from '../../../src/exchange/records/ccda/convert.ts';
-import { mergeDeliveries } from '../../../src/exchange/records/rules/merge.ts';
 import { renderHtml } from '../../../src/exchange/records/summary/render-html.ts';
 import { summarise } from '../../../src/exchange/records/summary/summarise.ts';
 import { bundleOf } from '../../../src/exchange/sources/collect/bundle.ts';
@@ -22,6 +21,7 @@ import { checkCsv } from '../../../src/shared/bulk-csv/check-csv.ts';
 import { parseRecords } from '../../../src/shared/bulk-csv/records.ts';
 import { createRowReader } from '../../../src/shared/bulk-csv/row-reader.ts';
 import { deliveriesOf, delivery, personOf, samples } from '../../support/deliveries.ts';
+import { mergeDeliveries } from '../../support/merge-deliveries.ts';
 import { readerOf } from '../../support/summary-reader.ts';
 
 /** A reader of foreign bytes. `read` throws what `refusals` lists, or nothing: any other error is a fault of ours. */

@@ -3,10 +3,10 @@ import { describe, expect } from 'vitest';
 import { createCcdaConverter } from '../../../src/exchange/records/ccda/ccda-converter.ts';
 import { convertCcda } from '../../../src/exchange/records/ccda/convert.ts';
 import { openXml, startsAsXml } from '../../../src/exchange/records/ccda/xml-gate.ts';
-import { mergeDeliveries } from '../../../src/exchange/records/rules/merge.ts';
 import { loadCcda } from '../../../src/simulator/samples.ts';
 import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from '../../support/deliveries.ts';
 import { fhirIssues } from '../../support/fhir-issues.ts';
+import { mergeDeliveries } from '../../support/merge-deliveries.ts';
 
 const NAMES = { unit: 'u', patientId: 'p' };
 const HEADER = `<?xml version="1.0"?><ClinicalDocument xmlns="urn:hl7-org:v3" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">

@@ -1,11 +1,11 @@
 import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import { isJson, type Json, objectsOf } from '../../../src/exchange/records/rules/json.ts';
-import { type Delivered, mergeDeliveries } from '../../../src/exchange/records/rules/merge.ts';
 import { withStatedOn } from '../../../src/exchange/records/rules/stated-on.ts';
 import { directions } from '../../../src/exchange/records/summary/directions.ts';
 import { valueIn } from '../../../src/exchange/records/summary/observation-value.ts';
 import { delivery, patientIdsOf, personOf, samples } from '../../support/deliveries.ts';
+import { type Delivered, mergeDeliveries } from '../../support/merge-deliveries.ts';
 
 // What several sources, or several documents of one source, say of one person, and what the record must then say: neither may two
 // facts become one, nor may an earlier state of one stand beside its present state.

@@ -1,10 +1,10 @@
 import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import { canonicalJson } from '../../../src/exchange/records/rules/json.ts';
-import { type Delivered, mergeDeliveries } from '../../../src/exchange/records/rules/merge.ts';
 import { provenanceOf } from '../../../src/exchange/records/rules/provenance.ts';
 import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from '../../support/deliveries.ts';
 import { fhirIssues } from '../../support/fhir-issues.ts';
+import { type Delivered, mergeDeliveries } from '../../support/merge-deliveries.ts';
 
 type Resource = Record<string, unknown> & { resourceType: string; id: string };
 const merged = (deliveries: readonly Delivered[], sample = samples[0]) => {

@@ -4,10 +4,10 @@ import { convertCcda } from '../../../src/exchange/records/ccda/convert.ts';
 import { valueIn } from '../../../src/exchange/records/rules/codes.ts';
 import { canonicalJson } from '../../../src/exchange/records/rules/json.ts';
 import { digitsOf, measureOf } from '../../../src/exchange/records/rules/measures.ts';
-import { type Delivered, mergeDeliveries } from '../../../src/exchange/records/rules/merge.ts';
 import { CLINICAL_TYPES } from '../../../src/exchange/records/rules/resource-types.ts';
 import { loadCcda } from '../../../src/simulator/samples.ts';
 import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from '../../support/deliveries.ts';
+import { type Delivered, mergeDeliveries } from '../../support/merge-deliveries.ts';
 
 type Resource = Record<string, unknown> & { resourceType: string; id: string };
 const [sample] = samples;

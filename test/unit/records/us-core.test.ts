@@ -1,7 +1,6 @@
 import { fc, test as propertyTest } from '@fast-check/vitest';
 import { expect, test } from 'vitest';
 import { isJson, type Json } from '../../../src/exchange/records/rules/json.ts';
-import { mergeDeliveries } from '../../../src/exchange/records/rules/merge.ts';
 import { provenanceOf } from '../../../src/exchange/records/rules/provenance.ts';
 import { referencesIn } from '../../../src/exchange/records/rules/references.ts';
 import { BOUNDS } from '../../../src/exchange/records/rules/us-core/bounds.ts';
@@ -10,6 +9,7 @@ import words from '../../../src/exchange/records/rules/us-core/defect-words.json
 import { ALL_PROFILES } from '../../../src/exchange/records/rules/us-core/profiles.ts';
 import { examined, inUsCore } from '../../../src/exchange/records/rules/us-core/us-core.ts';
 import { deliveriesOf, patientIdsOf, personOf, samples } from '../../support/deliveries.ts';
+import { mergeDeliveries } from '../../support/merge-deliveries.ts';
 
 const BASE = 'http://hl7.org/fhir/us/core/StructureDefinition/';
 const both = (...names: string[]): string[] =>

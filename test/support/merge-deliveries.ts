@@ -1,11 +1,16 @@
-import { meaningOf } from './codes.ts';
-import { type Delivery, type DeliveryFacts, deliveryFacts, revisionOf } from './delivery-facts.ts';
-import { foldGroup } from './fold.ts';
-import { foldPatient, type Person } from './fold-patient.ts';
-import { type Group, groupByKeys } from './grouping.ts';
-import type { Json } from './json.ts';
-import type { Member } from './member.ts';
-import type { Resolve } from './rewrite-references.ts';
+import { meaningOf } from '../../src/exchange/records/rules/codes.ts';
+import {
+  type Delivery,
+  type DeliveryFacts,
+  deliveryFacts,
+  revisionOf,
+} from '../../src/exchange/records/rules/delivery-facts.ts';
+import { foldGroup } from '../../src/exchange/records/rules/fold.ts';
+import { foldPatient, type Person } from '../../src/exchange/records/rules/fold-patient.ts';
+import { type Group, groupByKeys } from '../../src/exchange/records/rules/grouping.ts';
+import type { Json } from '../../src/exchange/records/rules/json.ts';
+import type { Member } from '../../src/exchange/records/rules/member.ts';
+import type { Resolve } from '../../src/exchange/records/rules/rewrite-references.ts';
 
 /** A delivery with the file name of the document that contained it. */
 export interface Delivered extends Delivery {
