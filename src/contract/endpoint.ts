@@ -68,17 +68,23 @@ export function errorStatusesOf({
 }
 
 /** Method and path of an operation, under which `operations.json` has its texts: `GET /medical/v1/facility`. */
-type Route = keyof typeof texts;
+type Route = `${HttpMethod} /${string}`;
 type Texts = Pick<Endpoint, 'tag' | 'reference' | 'summary' | 'description'>;
 type Addressed<R> = R extends `${infer M extends HttpMethod} ${infer P}` ? { method: M; path: P } : never;
 
-/** An operation from its route, its shapes and errors, and the texts of the route. Keeps the literal types. */
+/**
+ * An operation from its route, its shapes and errors, and the texts of the route. Keeps the literal types. Throws when the module
+ * is loaded if `operations.json` has no texts of the route.
+ */
 export function endpoint<R extends Route, const E extends Omit<Endpoint, keyof Texts | 'method' | 'path'>>(
   route: R,
   shapes: E,
 ): E & Addressed<R> & Texts {
   const [method, path] = route.split(' ');
-  return { ...({ method, path } as Addressed<R>), ...(texts[route] as Texts), ...shapes };
+  // Not the type of the file: declarations of the library cannot name a JSON file.
+  const said = (texts as Partial<Record<string, object>>)[route] as Texts | undefined;
+  if (said === undefined) throw new Error(`operations.json has no texts of ${route}`);
+  return { ...({ method, path } as Addressed<R>), ...said, ...shapes };
 }
 
 type Input<T> = T extends z.ZodType ? z.input<T> : undefined;
