@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ScheduleOverlapPolicy } from '@temporalio/client';
 import fc from 'fast-check';
 import type { CohortMonitoringStatus } from '../../../src/contract/cohort-monitoring.ts';
@@ -187,6 +188,8 @@ const run = fc.tuple(number, fc.boolean()).map(([index, isKilled]) =>
       const schedule = world.stack.temporal.schedule.getHandle(cohortMonitoringWorkflowId(cohort.id, 'hie'));
       const actions = async () => (await schedule.describe()).info.recentActions;
       const before = await startedBefore(actions);
+      // A run is identified by its nominal time in whole seconds: a second one in the same second would be the same run.
+      await sleep(1_000);
       await schedule.trigger(ScheduleOverlapPolicy.SKIP);
       let workflowId = '';
       await until(
