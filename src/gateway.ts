@@ -1,7 +1,7 @@
 import { readConfig } from './config.ts';
 import { assembleExchange, EXCHANGE_VARIABLES } from './exchange/assemble.ts';
 import { createGateway } from './exchange/create-gateway.ts';
-import { MLLP_VARIABLES, openMllp } from './exchange/notifications/mllp/open-mllp.ts';
+import { MLLP_VARIABLES, openMllp } from './exchange/messaging/notifications/mllp/open-mllp.ts';
 import { GATEWAY_CONNECTIONS } from './exchange/platform/database/callers.ts';
 import { createResponseSeal } from './exchange/platform/http/response-seal.ts';
 import { isUnderPressure, watchPressure } from './exchange/platform/limits/pressure.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { generateApiKey } from './exchange/accounts/rules/api-key.ts';
+import { generateApiKey } from './exchange/access/accounts/rules/api-key.ts';
 import { generateWebhookKey } from './exchange/platform/outbox/webhook-key.ts';
 import { EXIT_USAGE } from './lib/process.ts';
 

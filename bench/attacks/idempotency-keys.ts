@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
-import { insertApiKey } from '../../src/exchange/accounts/api-key-store.ts';
-import { generateApiKey, parseApiKey } from '../../src/exchange/accounts/rules/api-key.ts';
+import { insertApiKey } from '../../src/exchange/access/accounts/api-key-store.ts';
+import { generateApiKey, parseApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { callGateway } from '../../test/support/stack.ts';
 import type { Attack } from './attack.ts';

@@ -1,6 +1,6 @@
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import PDFDocument from 'pdfkit';
-import { renderDocument } from '../../src/exchange/documents/render.ts';
+import { renderDocument } from '../../src/exchange/delivery/documents/render.ts';
 import { loadCcda, loadSamplePatients } from '../../src/simulator/samples.ts';
 import { median } from '../command-parts.ts';
 

@@ -1,4 +1,4 @@
-import { createExportRunner } from '../../src/exchange/bulk-export/run-export.ts';
+import { createExportRunner } from '../../src/exchange/delivery/bulk-export/run-export.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import type { ConsolidatedPlace } from '../../src/exchange/records/consolidated-place.ts';

@@ -1,6 +1,6 @@
 import { Pool } from 'pg';
 import { v7 as uuidv7 } from 'uuid';
-import { insertAccount } from '../../src/exchange/accounts/account-store.ts';
+import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
 import type { Store } from '../../src/exchange/platform/database/database.ts';
 import { loadSamplePatients } from '../../src/simulator/samples.ts';
 import { copyPatients } from '../../test/support/copy-patients.ts';

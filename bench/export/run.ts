@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { v7 as uuidv7 } from 'uuid';
 import { startPostgres } from '../../src/embedded/postgres.ts';
-import { insertExport } from '../../src/exchange/bulk-export/export-store.ts';
+import { insertExport } from '../../src/exchange/delivery/bulk-export/export-store.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';

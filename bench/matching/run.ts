@@ -1,7 +1,7 @@
-import { comparePersons } from '../../src/exchange/patients/rules/compare-persons.ts';
-import { identityKeys } from '../../src/exchange/patients/rules/identity-keys.ts';
-import { gradeMatch } from '../../src/exchange/patients/rules/match-score.ts';
-import { type PersonTraits, traitsOf } from '../../src/exchange/patients/rules/person-traits.ts';
+import { comparePersons } from '../../src/exchange/people/patients/rules/compare-persons.ts';
+import { identityKeys } from '../../src/exchange/people/patients/rules/identity-keys.ts';
+import { gradeMatch } from '../../src/exchange/people/patients/rules/match-score.ts';
+import { type PersonTraits, traitsOf } from '../../src/exchange/people/patients/rules/person-traits.ts';
 import { DATA_SETS, type FebrlRecord, readFebrl } from './febrl.ts';
 
 /** What a rule found: pairs of records that it regards as one person. */

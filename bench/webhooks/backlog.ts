@@ -3,7 +3,7 @@ import type { Store } from '../../src/exchange/platform/database/database.ts';
 import { createWebhookDelivery } from '../../src/exchange/platform/outbox/delivery.ts';
 import { drainDestination } from '../../src/exchange/platform/outbox/destination-drain.ts';
 import type { WebhookSender } from '../../src/exchange/platform/outbox/sender.ts';
-import { findDestination } from '../../src/exchange/webhooks/settings-store.ts';
+import { findDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
 
 /** Runs `measure` while the waiting events of an account are sent, as its destination's workflow does. */
 export async function besideBacklog<T>(

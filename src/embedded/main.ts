@@ -1,5 +1,5 @@
 import { givenVariables, readConfig } from '../config.ts';
-import { MLLP_VARIABLES } from '../exchange/notifications/mllp/open-mllp.ts';
+import { MLLP_VARIABLES } from '../exchange/messaging/notifications/mllp/open-mllp.ts';
 import { TRACE_VARIABLES } from '../lib/tracing/config.ts';
 import { describeStack } from './describe-stack.ts';
 import { runForeground, untilAborted } from './foreground.ts';

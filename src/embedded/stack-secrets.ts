@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { generateApiKey } from '../exchange/accounts/rules/api-key.ts';
+import { generateApiKey } from '../exchange/access/accounts/rules/api-key.ts';
 import { generateWebhookKey } from '../exchange/platform/outbox/webhook-key.ts';
 import { readJsonFile, writeJsonFile } from './json-file.ts';
 

@@ -6,7 +6,7 @@ import { prepareDraining, SERVES_WHILE_CLOSING } from '../lib/draining.ts';
 import { createMetrics } from '../lib/metrics.ts';
 import { traceRequests } from '../lib/tracing/trace-requests.ts';
 import { addFeatureRoutes, type GatewayDeps } from './features.ts';
-import { measureOperations } from './operations/metrics.ts';
+import { measureOperations } from './operations/ops/metrics.ts';
 import { measureConnections } from './platform/database/connection-metrics.ts';
 import { ExchangeError } from './platform/errors.ts';
 import type { AddRoutes } from './platform/feature.ts';
@@ -14,7 +14,7 @@ import { respondToClientError } from './platform/http/client-errors.ts';
 import { addHealthRoutes } from './platform/http/health.ts';
 import { addOpenApi } from './platform/http/openapi/plugin.ts';
 import { createOperations } from './platform/http/operations.ts';
-import { addAuthentication } from './platform/http/plugins/auth.ts';
+import { addAuthentication } from './access/authentication/authenticate.ts';
 import { limitBodyTime } from './platform/http/plugins/body-time.ts';
 import { addErrorResponses, sendError } from './platform/http/plugins/error-responses.ts';
 import { addRequestLimit } from './platform/http/plugins/limits.ts';
@@ -25,11 +25,11 @@ import {
   createKnownKeys,
   shedKnownKeys,
 } from './platform/http/plugins/request-share.ts';
-import { addScopeCheck } from './platform/http/plugins/scopes.ts';
+import { addScopeCheck } from './access/authentication/scope-check.ts';
 import { createRefusalAudit } from './platform/http/refusals.ts';
 import { zodValidator } from './platform/http/validator.ts';
 import { halfCharacter, hasHalfCharacter, unreadableBody } from './platform/http/well-formed.ts';
-import { measureSources } from './source-health/metrics.ts';
+import { measureSources } from './sources/health/metrics.ts';
 
 /** Time in which a client must send its headers. For the body, see plugins/body-time.ts. */
 const HEADERS_TIMEOUT_MS = 30_000;

@@ -1,6 +1,6 @@
 import { type Config, ConfigError, sourceVariableNames } from '../config.ts';
 import type { SourceType } from '../contract/primitives.ts';
-import type { SourceAuth, SourceConfig, SourceTls } from '../exchange/sources/source-config.ts';
+import type { SourceAuth, SourceConfig, SourceTls } from '../exchange/sources/connectors/source-config.ts';
 
 const PREFIXES = { hie: 'HIE', pharmacy: 'PHARMACY', lab: 'LAB' } as const satisfies Record<
   SourceType,

@@ -1,8 +1,8 @@
 import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { checkSource } from '../../src/exchange/sources/check-source.ts';
-import { createFhirConnector } from '../../src/exchange/sources/fhir-connector.ts';
-import { resolveSourceConfig } from '../../src/exchange/sources/source-config.ts';
+import { checkSource } from '../../src/exchange/sources/connectors/check-source.ts';
+import { createFhirConnector } from '../../src/exchange/sources/connectors/fhir-connector.ts';
+import { resolveSourceConfig } from '../../src/exchange/sources/connectors/source-config.ts';
 import { ada, adaAtSource } from '../support/ada.ts';
 import { makeTestFolder } from '../support/test-folder.ts';
 import { createHapi, type HapiServer, hapiMissing } from './hapi-server.ts';

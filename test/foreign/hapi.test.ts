@@ -3,11 +3,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { insertPatient } from '../../src/exchange/patients/patient-store.ts';
-import type { Demographics } from '../../src/exchange/patients/rules/demographics.ts';
-import { newContent } from '../../src/exchange/patients/rules/patient-content.ts';
-import { createFhirConnector } from '../../src/exchange/sources/fhir-connector.ts';
-import type { SourceConfig } from '../../src/exchange/sources/source-config.ts';
+import { insertPatient } from '../../src/exchange/people/patients/patient-store.ts';
+import type { Demographics } from '../../src/exchange/people/patients/rules/demographics.ts';
+import { newContent } from '../../src/exchange/people/patients/rules/patient-content.ts';
+import { createFhirConnector } from '../../src/exchange/sources/connectors/fhir-connector.ts';
+import type { SourceConfig } from '../../src/exchange/sources/connectors/source-config.ts';
 import {
   createQueryEnvironment,
   type QueryEnvironment,

@@ -1,8 +1,8 @@
 import { SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/contract/endpoints.ts';
-import { findKeysByHash, revokeApiKey } from '../../src/exchange/accounts/api-key-store.ts';
-import { generateApiKey, parseApiKey } from '../../src/exchange/accounts/rules/api-key.ts';
+import { findKeysByHash, revokeApiKey } from '../../src/exchange/access/accounts/api-key-store.ts';
+import { generateApiKey, parseApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
 import {
   createTestGateway,
   newPerson,

@@ -2,9 +2,9 @@ import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Scope } from '../../src/contract/scope.ts';
-import { insertApiKey, listApiKeys, revokeApiKey } from '../../src/exchange/accounts/api-key-store.ts';
-import { createKeyCheck } from '../../src/exchange/accounts/key-check.ts';
-import { generateApiKey, parseApiKey } from '../../src/exchange/accounts/rules/api-key.ts';
+import { insertApiKey, listApiKeys, revokeApiKey } from '../../src/exchange/access/accounts/api-key-store.ts';
+import { createKeyCheck } from '../../src/exchange/access/accounts/key-check.ts';
+import { generateApiKey, parseApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
 let gateway: TestGateway;

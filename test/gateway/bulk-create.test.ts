@@ -8,8 +8,8 @@ import { request } from 'undici';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { UPLOAD_BYTES_MAX, uploadConflictSchema } from '../../src/contract/bulk-create.ts';
-import { expireUpload } from '../../src/exchange/bulk-create/upload-store.ts';
-import { insertFacility } from '../../src/exchange/facilities/facility-store.ts';
+import { expireUpload } from '../../src/exchange/people/bulk-create/upload-store.ts';
+import { insertFacility } from '../../src/exchange/people/facilities/facility-store.ts';
 import { createTestGateway, TEST_BASE_URL, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
 const CSV = 'firstName,lastName\nPat,Sample\n';

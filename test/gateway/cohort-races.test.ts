@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import { addMemberships, holdCohorts } from '../../src/exchange/cohorts/cohort-store.ts';
+import { addMemberships, holdCohorts } from '../../src/exchange/people/cohorts/cohort-store.ts';
 import { closedGate } from '../support/gate.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 

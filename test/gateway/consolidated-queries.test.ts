@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { RECORD_TYPES } from '../../src/contract/consolidated-query.ts';
-import { endConsolidatedQuery } from '../../src/exchange/consolidated-query/query-store.ts';
+import { endConsolidatedQuery } from '../../src/exchange/delivery/consolidated-query/query-store.ts';
 import { CLINICAL_TYPES, SUPPORTING_TYPES } from '../../src/exchange/records/rules/resource-types.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 

@@ -11,12 +11,12 @@ import {
 import {
   type ConsolidatedBuilder,
   createConsolidatedBuilder,
-} from '../../src/exchange/consolidated-query/build.ts';
+} from '../../src/exchange/delivery/consolidated-query/build.ts';
 import {
   type ConsolidatedParameters,
   openConsolidatedQuery,
   readConsolidatedQuery,
-} from '../../src/exchange/consolidated-query/query-store.ts';
+} from '../../src/exchange/delivery/consolidated-query/query-store.ts';
 import { createLinkMaker, signLink } from '../../src/exchange/platform/links/signed-link.ts';
 import { linkedBody } from '../../src/exchange/platform/outbox/event-links.ts';
 import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { disclosuresCommand } from '../../src/exchange/admin/disclosures.ts';
+import { disclosuresCommand } from '../../src/exchange/operations/admin/disclosures.ts';
 import { insertAuditEntry } from '../../src/exchange/platform/audit/audit-store.ts';
 import { insertEvent } from '../../src/exchange/platform/outbox/event-store.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';

@@ -1,7 +1,7 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { request } from 'undici';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { findApiKeys, revokeApiKey } from '../../src/exchange/accounts/api-key-store.ts';
+import { findApiKeys, revokeApiKey } from '../../src/exchange/access/accounts/api-key-store.ts';
 import { describeInChromium, launchChromium } from '../support/chromium.ts';
 import { createEmbedEnvironment, type EmbedEnvironment } from '../support/embed-page.ts';
 import { createTestGateway, newPerson } from '../support/gateway.ts';

@@ -4,11 +4,11 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/contract/endpoints.ts';
 import type { Scope } from '../../src/contract/scope.ts';
-import { insertApiKey, revokeApiKey } from '../../src/exchange/accounts/api-key-store.ts';
-import { generateApiKey, parseApiKey } from '../../src/exchange/accounts/rules/api-key.ts';
-import { EMBED_OPERATIONS } from '../../src/exchange/embed/embed-operations.ts';
-import { signEmbedToken } from '../../src/exchange/embed/embed-token.ts';
-import { revokeEmbedToken } from '../../src/exchange/embed/token-store.ts';
+import { insertApiKey, revokeApiKey } from '../../src/exchange/access/accounts/api-key-store.ts';
+import { generateApiKey, parseApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
+import { EMBED_OPERATIONS } from '../../src/exchange/access/embed-tokens/embed-operations.ts';
+import { signEmbedToken } from '../../src/exchange/access/embed-tokens/embed-token.ts';
+import { revokeEmbedToken } from '../../src/exchange/access/embed-tokens/token-store.ts';
 import {
   createTestGateway,
   newPerson,

@@ -2,8 +2,8 @@ import { createHash, randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { Agent, request } from 'undici';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { createKeyCheck } from '../../src/exchange/accounts/key-check.ts';
-import { generateApiKey } from '../../src/exchange/accounts/rules/api-key.ts';
+import { createKeyCheck } from '../../src/exchange/access/accounts/key-check.ts';
+import { generateApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
 import { closedGate } from '../support/gate.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 

@@ -2,9 +2,9 @@ import type { Bundle, Condition, Observation, OperationOutcome } from 'fhir/r4.j
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { insertAccount } from '../../src/exchange/accounts/account-store.ts';
-import { claimKeys } from '../../src/exchange/patients/patient-store.ts';
-import { identityKeys } from '../../src/exchange/patients/rules/identity-keys.ts';
+import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
+import { claimKeys } from '../../src/exchange/people/patients/patient-store.ts';
+import { identityKeys } from '../../src/exchange/people/patients/rules/identity-keys.ts';
 import type { ConsolidatedResource } from '../../src/exchange/records/read-consolidated.ts';
 import { delivery, personOf, samples } from '../support/deliveries.ts';
 import {

@@ -1,6 +1,6 @@
 import type { Bundle, OperationOutcome } from 'fhir/r4.js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { INCLUDED_MAX } from '../../src/exchange/fhir-api/search-record.ts';
+import { INCLUDED_MAX } from '../../src/exchange/delivery/fhir-api/search-record.ts';
 import { delivery, personOf, samples } from '../support/deliveries.ts';
 import { createFhirDoor, diagnosticsIn, type FhirDoor, idsIn, inMode } from '../support/fhir-door.ts';
 

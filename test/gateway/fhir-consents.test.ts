@@ -1,7 +1,7 @@
 import type { Bundle, CapabilityStatement, Consent } from 'fhir/r4.js';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { insertAccount } from '../../src/exchange/accounts/account-store.ts';
+import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
 import { delivery, personOf, samples } from '../support/deliveries.ts';
 import { createFhirDoor, type FhirDoor, idsIn, inMode } from '../support/fhir-door.ts';
 import { fhirIssues } from '../support/fhir-issues.ts';

@@ -3,9 +3,9 @@ import { SignJWT } from 'jose';
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { insertApiKey } from '../../src/exchange/accounts/api-key-store.ts';
-import { generateApiKey, parseApiKey } from '../../src/exchange/accounts/rules/api-key.ts';
-import { INTERNAL_AUDIENCE } from '../../src/exchange/platform/http/plugins/auth.ts';
+import { insertApiKey } from '../../src/exchange/access/accounts/api-key-store.ts';
+import { generateApiKey, parseApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
+import { INTERNAL_AUDIENCE } from '../../src/exchange/access/authentication/authenticate.ts';
 import { createResponseSeal } from '../../src/exchange/platform/http/response-seal.ts';
 import {
   createTestGateway,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readPatient } from '../../src/exchange/bulk-export/read-patient.ts';
-import { resourceFilter } from '../../src/exchange/bulk-export/rules/resource-filter.ts';
+import { readPatient } from '../../src/exchange/delivery/bulk-export/read-patient.ts';
+import { resourceFilter } from '../../src/exchange/delivery/bulk-export/rules/resource-filter.ts';
 import type { ConsolidatedPlace } from '../../src/exchange/records/consolidated-place.ts';
 import { readConsolidated } from '../../src/exchange/records/read-consolidated.ts';
 import { delivery, personOf, samples } from '../support/deliveries.ts';

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { resultsToDelete } from '../../src/exchange/consolidated-query/query-store.ts';
+import { resultsToDelete } from '../../src/exchange/delivery/consolidated-query/query-store.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { runAdminOn } from '../support/run-admin.ts';
 

@@ -6,9 +6,9 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createMessageActivities } from '../../src/activities/exchange/messages.ts';
 import type { Message } from '../../src/contract/messages.ts';
-import { createMessagePartner } from '../../src/exchange/messages/partner.ts';
-import { attachmentsToRead } from '../../src/exchange/messages/read-attachments.ts';
-import { createTransmission } from '../../src/exchange/messages/transmission.ts';
+import { createMessagePartner } from '../../src/exchange/messaging/messages/partner.ts';
+import { attachmentsToRead } from '../../src/exchange/messaging/messages/read-attachments.ts';
+import { createTransmission } from '../../src/exchange/messaging/messages/transmission.ts';
 import { generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import {
   createStartGuard,
@@ -17,8 +17,8 @@ import {
 } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { createRecordKeeper, type RecordKeeper } from '../../src/exchange/records/record-keeper.ts';
-import { createSourceHealth } from '../../src/exchange/source-health/source-health.ts';
-import { setDestination } from '../../src/exchange/webhooks/settings-store.ts';
+import { createSourceHealth } from '../../src/exchange/sources/health/source-health.ts';
+import { setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
 import { freePort } from '../../src/lib/free-port.ts';
 import { loadCcda, loadSamplePatients, type SamplePatient } from '../../src/simulator/samples.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';

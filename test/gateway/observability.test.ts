@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { WORK_KINDS } from '../../src/exchange/operations/report.ts';
+import { WORK_KINDS } from '../../src/exchange/operations/ops/report.ts';
 import { createReconcileMetrics } from '../../src/exchange/platform/recovery/reconcile-metrics.ts';
 import { WORKER_QUEUES } from '../../src/temporal/worker-queues.ts';
 import { createTestGateway, type TestGateway } from '../support/gateway.ts';

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { PossibleDuplicateResponse } from '../../src/contract/possible-duplicates.ts';
-import { patientComparing } from '../../src/exchange/possible-duplicates/comparing.ts';
+import { patientComparing } from '../../src/exchange/people/possible-duplicates/comparing.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { takeUp } from '../support/take-up.ts';
 

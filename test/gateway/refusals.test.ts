@@ -1,8 +1,8 @@
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { insertApiKey, revokeApiKey } from '../../src/exchange/accounts/api-key-store.ts';
-import { generateApiKey, parseApiKey } from '../../src/exchange/accounts/rules/api-key.ts';
-import { signEmbedToken } from '../../src/exchange/embed/embed-token.ts';
+import { insertApiKey, revokeApiKey } from '../../src/exchange/access/accounts/api-key-store.ts';
+import { generateApiKey, parseApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
+import { signEmbedToken } from '../../src/exchange/access/embed-tokens/embed-token.ts';
 import { createRefusalAudit } from '../../src/exchange/platform/http/refusals.ts';
 import { signLink } from '../../src/exchange/platform/links/signed-link.ts';
 import { createLogger } from '../../src/lib/logger.ts';

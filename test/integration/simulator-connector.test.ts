@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { Demographics } from '../../src/exchange/patients/rules/demographics.ts';
-import type { SourceConnector, SourcePage } from '../../src/exchange/sources/connector.ts';
-import { createConnectors } from '../../src/exchange/sources/fhir-connector.ts';
+import type { Demographics } from '../../src/exchange/people/patients/rules/demographics.ts';
+import type { SourceConnector, SourcePage } from '../../src/exchange/sources/connectors/connector.ts';
+import { createConnectors } from '../../src/exchange/sources/connectors/fhir-connector.ts';
 import type { FaultRuleInput } from '../../src/simulator/faults/rules.ts';
 import { SOURCE_NAMES, type SourceName } from '../../src/simulator/protocol.ts';
 import type { SamplePatient } from '../../src/simulator/samples.ts';

@@ -5,16 +5,16 @@ import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
-import { createSharedTokens } from '../../src/exchange/source-connections/shared-tokens.ts';
+import { createSharedTokens } from '../../src/exchange/sources/connections/shared-tokens.ts';
 import {
   createAssertionSigner,
   ensureSigningKeys,
   readJwks,
   rotateSigningKeys,
-} from '../../src/exchange/source-connections/signing-keys.ts';
-import { createFhirConnector } from '../../src/exchange/sources/fhir-connector.ts';
-import { pinOf } from '../../src/exchange/sources/http/tls.ts';
-import type { SourceConfig } from '../../src/exchange/sources/source-config.ts';
+} from '../../src/exchange/sources/connections/signing-keys.ts';
+import { createFhirConnector } from '../../src/exchange/sources/connectors/fhir-connector.ts';
+import { pinOf } from '../../src/exchange/sources/connectors/http/tls.ts';
+import type { SourceConfig } from '../../src/exchange/sources/connectors/source-config.ts';
 import { ada, adaAtSource } from '../support/ada.ts';
 import { createAuthority } from '../support/authority.ts';
 import { startAuthorizationServer } from '../support/authorization-server.ts';

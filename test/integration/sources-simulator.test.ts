@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { SourceType } from '../../src/contract/primitives.ts';
-import type { Demographics } from '../../src/exchange/patients/rules/demographics.ts';
+import type { Demographics } from '../../src/exchange/people/patients/rules/demographics.ts';
 import type {
   Begin,
   JobHandle,
   Poll,
   SourceConnector,
   SourcePage,
-} from '../../src/exchange/sources/connector.ts';
-import { createConnectors } from '../../src/exchange/sources/fhir-connector.ts';
+} from '../../src/exchange/sources/connectors/connector.ts';
+import { createConnectors } from '../../src/exchange/sources/connectors/fhir-connector.ts';
 import type { FaultRuleInput } from '../../src/simulator/faults/rules.ts';
 import type { SamplePatient } from '../../src/simulator/samples.ts';
 import type { SettingsChange } from '../../src/simulator/settings.ts';

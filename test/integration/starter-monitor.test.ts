@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import {
   type CohortSchedules,
   createCohortSchedules,
-} from '../../src/exchange/monitoring/cohort-schedules.ts';
+} from '../../src/exchange/people/monitoring/cohort-schedules.ts';
 import { createLogger } from '../../src/lib/logger.ts';
 import { createTemporalClient, type TemporalClient } from '../../src/temporal/client.ts';
 import { createTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';

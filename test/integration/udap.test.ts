@@ -1,13 +1,13 @@
 import type { JWTPayload } from 'jose';
 import { Agent } from 'undici';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createFhirConnector } from '../../src/exchange/sources/fhir-connector.ts';
-import { registerByUdap } from '../../src/exchange/sources/http/auth/udap/registration.ts';
+import { createFhirConnector } from '../../src/exchange/sources/connectors/fhir-connector.ts';
+import { registerByUdap } from '../../src/exchange/sources/connectors/http/auth/udap/registration.ts';
 import {
   type PurposeOfUse,
   resolveSourceConfig,
   type UdapAuth,
-} from '../../src/exchange/sources/source-config.ts';
+} from '../../src/exchange/sources/connectors/source-config.ts';
 import { ada, adaAtSource } from '../support/ada.ts';
 import { type Certificate, createAuthority } from '../support/authority.ts';
 import { searchset, startFhirServer } from '../support/fhir-server.ts';

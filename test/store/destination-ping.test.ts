@@ -4,12 +4,12 @@ import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { insertAccount } from '../../src/exchange/accounts/account-store.ts';
+import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
 import { createWebhookSender } from '../../src/exchange/platform/outbox/sender.ts';
 import { createWebhookKeys, generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
-import { createDestinationPing } from '../../src/exchange/webhooks/ping.ts';
-import { findDestination, setDestination } from '../../src/exchange/webhooks/settings-store.ts';
+import { createDestinationPing } from '../../src/exchange/messaging/webhooks/ping.ts';
+import { findDestination, setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 

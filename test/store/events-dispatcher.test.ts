@@ -9,8 +9,8 @@ import { webhookDestinationWorkflowId } from '../../src/contract/temporal.ts';
 import { claimEvents } from '../../src/exchange/platform/outbox/claim-store.ts';
 import { afterDelivery, recordDelivered } from '../../src/exchange/platform/outbox/delivered-store.ts';
 import { eventRecovery } from '../../src/exchange/platform/outbox/event-recovery.ts';
-import { reopenUndelivered } from '../../src/exchange/webhooks/replay-store.ts';
-import { findDestination, setDestination } from '../../src/exchange/webhooks/settings-store.ts';
+import { reopenUndelivered } from '../../src/exchange/messaging/webhooks/replay-store.ts';
+import { findDestination, setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
 import {
   addEvent,
   attemptRows,

@@ -3,16 +3,16 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SOURCE_STEERING } from '../../src/contract/network-query-workflow.ts';
 import { SOURCE_TYPES } from '../../src/contract/source-types.ts';
-import { partDeadlineMs } from '../../src/exchange/network-query/rules/part-outcome.ts';
+import { partDeadlineMs } from '../../src/exchange/queries/network-query/rules/part-outcome.ts';
 import { completenessMeta } from '../../src/exchange/records/completeness.ts';
 import { readRecordCompleteness } from '../../src/exchange/records/completeness-store.ts';
-import type { SourceConnections } from '../../src/exchange/source-connections/connections.ts';
+import type { SourceConnections } from '../../src/exchange/sources/connections/connections.ts';
 import {
   type MissingResources,
   type SourceConnector,
   SourceFailure,
-} from '../../src/exchange/sources/connector.ts';
-import { namespaced } from '../../src/exchange/sources/namespaced-connector.ts';
+} from '../../src/exchange/sources/connectors/connector.ts';
+import { namespaced } from '../../src/exchange/sources/connectors/namespaced-connector.ts';
 import { SOURCE_POLICIES } from '../../src/workflows/exchange/network-query/source-policy.ts';
 import { closedGate } from '../support/gate.ts';
 import {

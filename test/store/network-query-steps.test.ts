@@ -10,9 +10,9 @@ import {
   type SourceStepInput,
 } from '../../src/contract/network-query-steps.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
-import { listDocuments } from '../../src/exchange/documents/document-store.ts';
-import { abandonedJobCancellation } from '../../src/exchange/network-query/cancel-jobs.ts';
-import { completeAttempt, failAttempt, failOpenAttempts } from '../../src/exchange/network-query/endings.ts';
+import { listDocuments } from '../../src/exchange/delivery/documents/document-store.ts';
+import { abandonedJobCancellation } from '../../src/exchange/queries/network-query/cancel-jobs.ts';
+import { completeAttempt, failAttempt, failOpenAttempts } from '../../src/exchange/queries/network-query/endings.ts';
 import { readRecordCompleteness } from '../../src/exchange/records/completeness-store.ts';
 import { upsertResources } from '../../src/exchange/records/delivery-store.ts';
 import type { RecordKeeper } from '../../src/exchange/records/record-keeper.ts';
@@ -21,7 +21,7 @@ import {
   SourceFailure,
   type SourceFailureKind,
   type SourcePage,
-} from '../../src/exchange/sources/connector.ts';
+} from '../../src/exchange/sources/connectors/connector.ts';
 import { closedGate } from '../support/gate.ts';
 import {
   createQueryEnvironment,

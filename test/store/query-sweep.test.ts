@@ -1,17 +1,17 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DEFAULT_SWEEP_PACE } from '../../src/contract/bulk-create-workflow.ts';
-import { prepareQuery } from '../../src/exchange/network-query/prepare.ts';
+import { prepareQuery } from '../../src/exchange/queries/network-query/prepare.ts';
 import { OvertakenError } from '../../src/exchange/platform/database/retry.ts';
 import { countUse } from '../../src/exchange/platform/limits/limit-store.ts';
-import { startPage } from '../../src/exchange/query-sweep/start-page.ts';
+import { startPage } from '../../src/exchange/queries/sweep/start-page.ts';
 import {
   openSweep,
   readSweepCounts,
   recentlyUnswept,
   sweepsToCheck,
   unsweptInSlice,
-} from '../../src/exchange/query-sweep/sweep-store.ts';
+} from '../../src/exchange/queries/sweep/sweep-store.ts';
 import {
   CALLBACK_KEY,
   createSweepEnvironment,

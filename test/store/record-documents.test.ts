@@ -5,7 +5,7 @@ import { completenessLines, completenessMeta } from '../../src/exchange/records/
 import { readRecordCompleteness } from '../../src/exchange/records/completeness-store.ts';
 import { type ConsolidatedFilter, readConsolidated } from '../../src/exchange/records/read-consolidated.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
-import type { Attachment } from '../../src/exchange/sources/connector.ts';
+import type { Attachment } from '../../src/exchange/sources/connectors/connector.ts';
 import { BlobNotFoundError, type BlobStore } from '../../src/shared/blobs/blob-store.ts';
 import {
   createQueryEnvironment,

@@ -2,7 +2,7 @@ import { fc, test as property } from '@fast-check/vitest';
 import type { FhirResource } from 'fhir/r4.js';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { listDocuments } from '../../src/exchange/documents/document-store.ts';
+import { listDocuments } from '../../src/exchange/delivery/documents/document-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { readConsolidated } from '../../src/exchange/records/read-consolidated.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
@@ -11,7 +11,7 @@ import {
   type MissingResources,
   SourceFailure,
   type SourcePage,
-} from '../../src/exchange/sources/connector.ts';
+} from '../../src/exchange/sources/connectors/connector.ts';
 import {
   createQueryEnvironment,
   type QueryEnvironment,

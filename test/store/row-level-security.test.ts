@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { insertAccount } from '../../src/exchange/accounts/account-store.ts';
-import { insertCohort, listCohorts } from '../../src/exchange/cohorts/cohort-store.ts';
+import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
+import { insertCohort, listCohorts } from '../../src/exchange/people/cohorts/cohort-store.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 

@@ -1,15 +1,15 @@
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { runAdmin } from '../../src/exchange/admin/run.ts';
-import { readSweepRoom } from '../../src/exchange/network-query/prepare.ts';
-import { insertConnection } from '../../src/exchange/source-connections/connection-store.ts';
-import { reportSources } from '../../src/exchange/source-health/report.ts';
-import { createSourceHealth } from '../../src/exchange/source-health/source-health.ts';
+import { runAdmin } from '../../src/exchange/operations/admin/run.ts';
+import { readSweepRoom } from '../../src/exchange/queries/network-query/prepare.ts';
+import { insertConnection } from '../../src/exchange/sources/connections/connection-store.ts';
+import { reportSources } from '../../src/exchange/sources/health/report.ts';
+import { createSourceHealth } from '../../src/exchange/sources/health/source-health.ts';
 import {
   type SourceConnector,
   SourceFailure,
   type SourceFailureKind,
-} from '../../src/exchange/sources/connector.ts';
+} from '../../src/exchange/sources/connectors/connector.ts';
 import { renderTable } from '../../src/starter/table.ts';
 import { closedGate } from '../support/gate.ts';
 import {

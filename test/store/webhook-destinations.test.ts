@@ -4,11 +4,11 @@ import { Webhook } from 'standardwebhooks';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createWebhookActivities } from '../../src/activities/exchange/webhook-delivery.ts';
-import { webhookKeySealing } from '../../src/exchange/platform/outbox/seal-keys.ts';
+import { webhookKeySealing } from '../../src/exchange/messaging/webhooks/seal-keys.ts';
 import { createWebhookKeys, generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
-import { insertDestination, rotateKey } from '../../src/exchange/webhooks/destination-store.ts';
-import { requireSettingsDestination, rotateWebhookKey } from '../../src/exchange/webhooks/destinations.ts';
-import { reopenMessages } from '../../src/exchange/webhooks/replay-store.ts';
+import { insertDestination, rotateKey } from '../../src/exchange/messaging/webhooks/destination-store.ts';
+import { requireSettingsDestination, rotateWebhookKey } from '../../src/exchange/messaging/webhooks/destinations.ts';
+import { reopenMessages } from '../../src/exchange/messaging/webhooks/replay-store.ts';
 import {
   addEvent,
   connectTestTemporal,

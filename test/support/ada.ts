@@ -1,4 +1,4 @@
-import type { Demographics } from '../../src/exchange/patients/rules/demographics.ts';
+import type { Demographics } from '../../src/exchange/people/patients/rules/demographics.ts';
 
 /** A person, and the Patient that a source has about her. */
 export const ada: Demographics = {

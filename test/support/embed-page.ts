@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { v7 as uuidv7 } from 'uuid';
 import type { SourceType } from '../../src/contract/primitives.ts';
-import { settleQuery } from '../../src/exchange/network-query/query-store.ts';
+import { settleQuery } from '../../src/exchange/queries/network-query/query-store.ts';
 import { insertDocuments, upsertResources } from '../../src/exchange/records/delivery-store.ts';
 import { revisionOf } from '../../src/exchange/records/rules/delivery-facts.ts';
 import { insertSourcePatientIds } from '../../src/exchange/records/source-patient-store.ts';

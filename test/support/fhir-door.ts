@@ -1,7 +1,7 @@
 import type { Bundle, FhirResource, OperationOutcome } from 'fhir/r4.js';
 import { v7 as uuidv7 } from 'uuid';
-import { insertApiKey } from '../../src/exchange/accounts/api-key-store.ts';
-import { generateApiKey, parseApiKey } from '../../src/exchange/accounts/rules/api-key.ts';
+import { insertApiKey } from '../../src/exchange/access/accounts/api-key-store.ts';
+import { generateApiKey, parseApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
 import type { GatewayDeps } from '../../src/exchange/features.ts';
 import type { SamplePatient } from '../../src/simulator/samples.ts';
 import { deliveriesOf, patientIdsOf, personOf } from './deliveries.ts';

@@ -4,19 +4,19 @@ import { join } from 'node:path';
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
-import { type Dialect, insertAccount } from '../../src/exchange/accounts/account-store.ts';
-import { insertApiKey } from '../../src/exchange/accounts/api-key-store.ts';
-import { generateApiKey, parseApiKey } from '../../src/exchange/accounts/rules/api-key.ts';
-import type { AccountSettings } from '../../src/exchange/accounts/tables.ts';
-import { createUploadReceiver } from '../../src/exchange/bulk-create/receive-upload.ts';
+import { type Dialect, insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
+import { insertApiKey } from '../../src/exchange/access/accounts/api-key-store.ts';
+import { generateApiKey, parseApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
+import type { AccountSettings } from '../../src/exchange/access/accounts/tables.ts';
+import { createUploadReceiver } from '../../src/exchange/people/bulk-create/receive-upload.ts';
 import { createGateway } from '../../src/exchange/create-gateway.ts';
-import { createDocumentRenditions } from '../../src/exchange/documents/renditions.ts';
-import { insertFacility } from '../../src/exchange/facilities/facility-store.ts';
+import { createDocumentRenditions } from '../../src/exchange/delivery/documents/renditions.ts';
+import { insertFacility } from '../../src/exchange/people/facilities/facility-store.ts';
 import type { GatewayDeps } from '../../src/exchange/features.ts';
-import { prepareQuery } from '../../src/exchange/network-query/prepare.ts';
-import { listQueries, readQuery } from '../../src/exchange/network-query/query-store.ts';
-import { readTimeline } from '../../src/exchange/network-query/timeline-store.ts';
-import { createErasures, type Erasures } from '../../src/exchange/patients/erasures.ts';
+import { prepareQuery } from '../../src/exchange/queries/network-query/prepare.ts';
+import { listQueries, readQuery } from '../../src/exchange/queries/network-query/query-store.ts';
+import { readTimeline } from '../../src/exchange/queries/network-query/timeline-store.ts';
+import { createErasures, type Erasures } from '../../src/exchange/people/patients/erasures.ts';
 import {
   createStore,
   type EventsCommitted,

@@ -8,7 +8,7 @@ import { THEME } from '../../src/lib/pages/theme.ts';
 const GOLDEN = new URL('../pages/golden/', import.meta.url);
 /** Not in the run's temporary folder, which is removed at its end; ignored by git. */
 const DIFFERING = new URL('../pages/differing/', import.meta.url);
-const PAGE = new URL('../../src/exchange/embed/page/', import.meta.url);
+const PAGE = new URL('../../src/exchange/delivery/embed/page/', import.meta.url);
 const PDF_JS = import.meta.resolve('pdfjs-dist/package.json');
 const ORIGIN = 'http://pictures.test';
 

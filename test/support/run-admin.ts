@@ -1,5 +1,5 @@
-import type { AdminTarget } from '../../src/exchange/admin/command.ts';
-import { runAdmin } from '../../src/exchange/admin/run.ts';
+import type { AdminTarget } from '../../src/exchange/operations/admin/command.ts';
+import { runAdmin } from '../../src/exchange/operations/admin/run.ts';
 import type { BlobNames } from '../../src/exchange/platform/blobs/verify-blobs.ts';
 import type { Store } from '../../src/exchange/platform/database/database.ts';
 import { renderTable } from '../../src/starter/table.ts';

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { expect } from 'vitest';
-import { createRecordings, type Recordings } from '../../src/exchange/notifications/recording/recordings.ts';
+import { createRecordings, type Recordings } from '../../src/exchange/messaging/notifications/recording/recordings.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { insertDocuments, upsertResources } from '../../src/exchange/records/delivery-store.ts';

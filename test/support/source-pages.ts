@@ -1,5 +1,5 @@
 import type { FhirResource } from 'fhir/r4.js';
-import type { SourceConnector, SourcePage } from '../../src/exchange/sources/connector.ts';
+import type { SourceConnector, SourcePage } from '../../src/exchange/sources/connectors/connector.ts';
 
 export const observation = (id: string, text = 'normal'): FhirResource => ({
   resourceType: 'Observation',

@@ -7,12 +7,12 @@ import type { StackConnection } from '../../src/embedded/connection-file.ts';
 import { type Stack, startStack } from '../../src/embedded/stack.ts';
 import type { StackOptions } from '../../src/embedded/stack-options.ts';
 import { ensureSecrets, type StackSecrets } from '../../src/embedded/stack-secrets.ts';
-import { insertAccount } from '../../src/exchange/accounts/account-store.ts';
-import { insertApiKey } from '../../src/exchange/accounts/api-key-store.ts';
-import { generateApiKey, parseApiKey } from '../../src/exchange/accounts/rules/api-key.ts';
-import { insertFacility } from '../../src/exchange/facilities/facility-store.ts';
+import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
+import { insertApiKey } from '../../src/exchange/access/accounts/api-key-store.ts';
+import { generateApiKey, parseApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
+import { insertFacility } from '../../src/exchange/people/facilities/facility-store.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
-import { setDestination } from '../../src/exchange/webhooks/settings-store.ts';
+import { setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
 import { createSimulatorAdmin, type SimulatorAdmin } from '../../src/simulator/admin-client.ts';
 import { createTemporalClient, type TemporalClient } from '../../src/temporal/client.ts';
 

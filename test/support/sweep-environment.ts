@@ -3,11 +3,11 @@ import { sql } from 'kysely';
 import pg from 'pg';
 import { v7 as uuidv7 } from 'uuid';
 import { DEFAULT_SWEEP_PACE, type SweepPace } from '../../src/contract/bulk-create-workflow.ts';
-import { insertAccount } from '../../src/exchange/accounts/account-store.ts';
-import type { AccountSettings } from '../../src/exchange/accounts/tables.ts';
+import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
+import type { AccountSettings } from '../../src/exchange/access/accounts/tables.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
-import { startPage } from '../../src/exchange/query-sweep/start-page.ts';
-import { openSweep } from '../../src/exchange/query-sweep/sweep-store.ts';
+import { startPage } from '../../src/exchange/queries/sweep/start-page.ts';
+import { openSweep } from '../../src/exchange/queries/sweep/sweep-store.ts';
 import { createTestDatabase } from './postgres.ts';
 
 export const CALLBACK_KEY = 'link-signing-key-of-the-tests-only';

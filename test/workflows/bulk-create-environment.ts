@@ -11,11 +11,11 @@ import {
   querySweepWorkflowId,
   TASK_QUEUES,
 } from '../../src/contract/temporal.ts';
-import { type BulkEngine, createBulkEngine } from '../../src/exchange/bulk-create/engine.ts';
-import { bulkCreateRecoveries, uploadRetention } from '../../src/exchange/bulk-create/recovery.ts';
-import { insertBulkRequest, readBulkRequest } from '../../src/exchange/bulk-create/request-store.ts';
-import { createBulkCreateService } from '../../src/exchange/bulk-create/service.ts';
-import { insertFacility } from '../../src/exchange/facilities/facility-store.ts';
+import { type BulkEngine, createBulkEngine } from '../../src/exchange/people/bulk-create/engine.ts';
+import { bulkCreateRecoveries, uploadRetention } from '../../src/exchange/people/bulk-create/recovery.ts';
+import { insertBulkRequest, readBulkRequest } from '../../src/exchange/people/bulk-create/request-store.ts';
+import { createBulkCreateService } from '../../src/exchange/people/bulk-create/service.ts';
+import { insertFacility } from '../../src/exchange/people/facilities/facility-store.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { openConnection } from '../../src/temporal/connection.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';

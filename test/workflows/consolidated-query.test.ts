@@ -13,15 +13,15 @@ import {
   type ConsolidatedProgress,
 } from '../../src/contract/consolidated-query-workflow.ts';
 import { consolidatedQueryWorkflowId, TASK_QUEUES } from '../../src/contract/temporal.ts';
-import { createConsolidatedBuilder } from '../../src/exchange/consolidated-query/build.ts';
+import { createConsolidatedBuilder } from '../../src/exchange/delivery/consolidated-query/build.ts';
 import {
   type ConsolidatedLauncher,
   createConsolidatedLauncher,
-} from '../../src/exchange/consolidated-query/launcher.ts';
+} from '../../src/exchange/delivery/consolidated-query/launcher.ts';
 import {
   openConsolidatedQuery,
   readConsolidatedQuery,
-} from '../../src/exchange/consolidated-query/query-store.ts';
+} from '../../src/exchange/delivery/consolidated-query/query-store.ts';
 import type { AccountTx } from '../../src/exchange/platform/database/database.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { openConnection } from '../../src/temporal/connection.ts';

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { NETWORK_QUERY_MESSAGES } from '../../src/contract/network-query-workflow.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
 import { networkQueryWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
-import { createNetworkQueryService } from '../../src/exchange/network-query/service.ts';
+import { createNetworkQueryService } from '../../src/exchange/queries/network-query/service.ts';
 import {
   ConflictError,
   type ExchangeError,

@@ -3,15 +3,15 @@ import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { queryRedriveWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
-import { failOpenAttempts } from '../../src/exchange/network-query/endings.ts';
-import { insertQuery } from '../../src/exchange/network-query/query-store.ts';
-import { createRedriveLauncher } from '../../src/exchange/query-redrive/launcher.ts';
+import { failOpenAttempts } from '../../src/exchange/queries/network-query/endings.ts';
+import { insertQuery } from '../../src/exchange/queries/network-query/query-store.ts';
+import { createRedriveLauncher } from '../../src/exchange/queries/redrive/launcher.ts';
 import {
   countFailed,
   endRedrive,
   findRedrive,
   insertRedrive,
-} from '../../src/exchange/query-redrive/redrive-store.ts';
+} from '../../src/exchange/queries/redrive/redrive-store.ts';
 import { takeUp } from '../support/take-up.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';
 import { eventually } from './network-query-environment.ts';

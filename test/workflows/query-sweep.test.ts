@@ -11,9 +11,9 @@ import type {
 } from '../../src/contract/bulk-create-workflow.ts';
 import { querySweepWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
 import { ConflictError } from '../../src/exchange/platform/errors.ts';
-import { createSweepControl } from '../../src/exchange/query-sweep/control.ts';
-import { sweepRecovery } from '../../src/exchange/query-sweep/launcher.ts';
-import { readSweepCounts } from '../../src/exchange/query-sweep/sweep-store.ts';
+import { createSweepControl } from '../../src/exchange/queries/sweep/control.ts';
+import { sweepRecovery } from '../../src/exchange/queries/sweep/launcher.ts';
+import { readSweepCounts } from '../../src/exchange/queries/sweep/sweep-store.ts';
 import { openConnection } from '../../src/temporal/connection.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { inBothLanes } from '../../src/temporal/worker-queues.ts';

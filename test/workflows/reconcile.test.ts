@@ -15,9 +15,9 @@ import {
   type ReconcilePosition,
 } from '../../src/contract/reconcile-workflow.ts';
 import { RECONCILE_WORKFLOW_ID, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
-import { pauseReconcileCommand, resumeReconcileCommand } from '../../src/exchange/admin/reconcile.ts';
-import { findingsOf } from '../../src/exchange/operations/findings.ts';
-import { readOperationsReport } from '../../src/exchange/operations/read-report.ts';
+import { pauseReconcileCommand, resumeReconcileCommand } from '../../src/exchange/operations/admin/reconcile.ts';
+import { findingsOf } from '../../src/exchange/operations/ops/findings.ts';
+import { readOperationsReport } from '../../src/exchange/operations/ops/read-report.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { keepReconcileLoop } from '../../src/exchange/platform/recovery/reconcile-loop.ts';
 import { createRoundCount } from '../../src/exchange/platform/recovery/reconcile-state-store.ts';

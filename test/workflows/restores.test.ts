@@ -9,7 +9,7 @@ import type { Reconciled } from '../../src/contract/reconcile-workflow.ts';
 import type { RunningTemporalServer } from '../../src/embedded/temporal-server.ts';
 import { createRoundCount } from '../../src/exchange/platform/recovery/reconcile-state-store.ts';
 import { createReconciler } from '../../src/exchange/platform/recovery/reconciler.ts';
-import { type SourceConnector, SourceFailure } from '../../src/exchange/sources/connector.ts';
+import { type SourceConnector, SourceFailure } from '../../src/exchange/sources/connectors/connector.ts';
 import { startReceiver } from '../support/events-environment.ts';
 import { copyTestDatabase, createTestDatabase } from '../support/postgres.ts';
 import { observation, page, sourceOf } from '../support/source-pages.ts';

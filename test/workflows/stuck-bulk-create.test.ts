@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createBulkCreateService } from '../../src/exchange/bulk-create/service.ts';
+import { createBulkCreateService } from '../../src/exchange/people/bulk-create/service.ts';
 import { loadWorkflowBundle } from '../../src/temporal/workflow-bundle.ts';
 import { type BulkExchange, countingEngine, createBulkExchange } from './bulk-create-environment.ts';
 import { eventually, untilStuck } from './network-query-environment.ts';

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { SourceType } from '../../src/contract/primitives.ts';
-import { createNetworkQueryService } from '../../src/exchange/network-query/service.ts';
+import { createNetworkQueryService } from '../../src/exchange/queries/network-query/service.ts';
 import { loadWorkflowBundle } from '../../src/temporal/workflow-bundle.ts';
 import { CALLBACK_KEY } from '../support/network-query-environment.ts';
 import { observation, page, sourceOf } from '../support/source-pages.ts';

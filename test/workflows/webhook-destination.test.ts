@@ -8,7 +8,7 @@ import {
   WEBHOOK_DESTINATION_MESSAGES as MESSAGES,
   type WebhookDestinationProgress,
 } from '../../src/contract/webhook-destination-workflow.ts';
-import { findDestination } from '../../src/exchange/webhooks/settings-store.ts';
+import { findDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
 import { openConnection } from '../../src/temporal/connection.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';

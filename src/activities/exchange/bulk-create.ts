@@ -8,16 +8,16 @@ import {
   type UploadCheck,
   type UploadState,
 } from '../../contract/bulk-create-steps.ts';
-import type { BulkEngine } from '../../exchange/bulk-create/engine.ts';
+import type { BulkEngine } from '../../exchange/people/bulk-create/engine.ts';
 import {
   type BulkRequestView,
   readBulkRequest,
   setPaused,
   startClock,
-} from '../../exchange/bulk-create/request-store.ts';
-import { bulkPace } from '../../exchange/bulk-create/rules/bulk-pace.ts';
-import { bulkFinish, completeBulkCreate, failBulkCreate } from '../../exchange/bulk-create/transitions.ts';
-import { expireUpload, uploadWaitMs } from '../../exchange/bulk-create/upload-store.ts';
+} from '../../exchange/people/bulk-create/request-store.ts';
+import { bulkPace } from '../../exchange/people/bulk-create/rules/bulk-pace.ts';
+import { bulkFinish, completeBulkCreate, failBulkCreate } from '../../exchange/people/bulk-create/transitions.ts';
+import { expireUpload, uploadWaitMs } from '../../exchange/people/bulk-create/upload-store.ts';
 import type { AccountTx, Store } from '../../exchange/platform/database/database.ts';
 import type { StartGuard } from '../../exchange/platform/recovery/start-guard.ts';
 import { DecryptionError } from '../../lib/key-ring.ts';

@@ -1,5 +1,5 @@
 import type { BulkExportInput, BulkExportProgress } from '../../contract/bulk-export-workflow.ts';
-import type { ExportRunner } from '../../exchange/bulk-export/run-export.ts';
+import type { ExportRunner } from '../../exchange/delivery/bulk-export/run-export.ts';
 import type { StartGuard } from '../../exchange/platform/recovery/start-guard.ts';
 import { withHeartbeat } from './heartbeat.ts';
 

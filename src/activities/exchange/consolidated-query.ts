@@ -1,5 +1,5 @@
 import type { ConsolidatedEnd, ConsolidatedQueryInput } from '../../contract/consolidated-query-workflow.ts';
-import type { ConsolidatedBuilder } from '../../exchange/consolidated-query/build.ts';
+import type { ConsolidatedBuilder } from '../../exchange/delivery/consolidated-query/build.ts';
 import type { StartGuard } from '../../exchange/platform/recovery/start-guard.ts';
 import { withHeartbeat } from './heartbeat.ts';
 

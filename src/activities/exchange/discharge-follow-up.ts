@@ -1,6 +1,6 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { FollowUpStep } from '../../contract/discharge-follow-up-workflow.ts';
-import { type FollowUpRounds, NoRoomError } from '../../exchange/notifications/follow-up/rounds.ts';
+import { type FollowUpRounds, NoRoomError } from '../../exchange/messaging/notifications/follow-up/rounds.ts';
 
 export type FollowUpActivities = ReturnType<typeof createFollowUpActivities>;
 

@@ -1,6 +1,6 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { MessageTransmissionInput, TransmissionStep } from '../../contract/messages-workflow.ts';
-import type { Transmission } from '../../exchange/messages/transmission.ts';
+import type { Transmission } from '../../exchange/messaging/messages/transmission.ts';
 import { PartnerFailure } from '../../exchange/platform/partners/partner-http.ts';
 import { type HeartbeatOptions, withHeartbeat } from './heartbeat.ts';
 

@@ -4,22 +4,22 @@ import {
   type SourceStep,
   type SourceStepInput,
 } from '../../contract/network-query-steps.ts';
-import { restartPart } from '../../exchange/network-query/ask-again.ts';
-import type { AttemptWork, PartStep } from '../../exchange/network-query/attempt-store.ts';
-import { isTemporary, recordFailedCall, recordHold } from '../../exchange/network-query/failed-calls.ts';
-import { endPart, type Part, readParts } from '../../exchange/network-query/part-store.ts';
-import { completeParts, showWaiting } from '../../exchange/network-query/parts.ts';
+import { restartPart } from '../../exchange/queries/network-query/ask-again.ts';
+import type { AttemptWork, PartStep } from '../../exchange/queries/network-query/attempt-store.ts';
+import { isTemporary, recordFailedCall, recordHold } from '../../exchange/queries/network-query/failed-calls.ts';
+import { endPart, type Part, readParts } from '../../exchange/queries/network-query/part-store.ts';
+import { completeParts, showWaiting } from '../../exchange/queries/network-query/parts.ts';
 import {
   type EndedPart,
   noAnswerWithin,
   outcomeOfParts,
   partDeadlineMs,
   waitAfterFailedTries,
-} from '../../exchange/network-query/rules/part-outcome.ts';
+} from '../../exchange/queries/network-query/rules/part-outcome.ts';
 import type { Store } from '../../exchange/platform/database/database.ts';
-import type { SourceConnections } from '../../exchange/source-connections/connections.ts';
-import { type SourceConnector, SourceFailure } from '../../exchange/sources/connector.ts';
-import type { PurposeOfUse } from '../../exchange/sources/source-config.ts';
+import type { SourceConnections } from '../../exchange/sources/connections/connections.ts';
+import { type SourceConnector, SourceFailure } from '../../exchange/sources/connectors/connector.ts';
+import type { PurposeOfUse } from '../../exchange/sources/connectors/source-config.ts';
 import type { CallSource, WorkOnSource } from './source-calls.ts';
 
 interface PartsDeps {

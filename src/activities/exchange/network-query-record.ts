@@ -1,14 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FailedAttempt, SourceStepInput } from '../../contract/network-query-steps.ts';
 import type { SourceType } from '../../contract/primitives.ts';
-import { newestAttempt } from '../../exchange/network-query/attempt-store.ts';
-import { callbackHash, callbackToken } from '../../exchange/network-query/callback-token.ts';
-import { cancelJobsOf } from '../../exchange/network-query/cancel-jobs.ts';
-import { failAttempt } from '../../exchange/network-query/endings.ts';
-import { openAttempt, QueryGone } from '../../exchange/network-query/open-attempt.ts';
+import { newestAttempt } from '../../exchange/queries/network-query/attempt-store.ts';
+import { callbackHash, callbackToken } from '../../exchange/queries/network-query/callback-token.ts';
+import { cancelJobsOf } from '../../exchange/queries/network-query/cancel-jobs.ts';
+import { failAttempt } from '../../exchange/queries/network-query/endings.ts';
+import { openAttempt, QueryGone } from '../../exchange/queries/network-query/open-attempt.ts';
 import type { Store } from '../../exchange/platform/database/database.ts';
-import type { SourceConnections } from '../../exchange/source-connections/connections.ts';
-import type { SourceConnector } from '../../exchange/sources/connector.ts';
+import type { SourceConnections } from '../../exchange/sources/connections/connections.ts';
+import type { SourceConnector } from '../../exchange/sources/connectors/connector.ts';
 
 /** A cancellation at a source takes up to 5 s and goes on after the step; what the process cannot finish, `reconcile` does. */
 const CANCEL_AWAITED_MS = 500;

@@ -1,6 +1,6 @@
 import { heartbeat } from '@temporalio/activity';
 import type { QueryRedriveInput, RedrivePage } from '../../contract/query-redrive-workflow.ts';
-import type { Redriver } from '../../exchange/query-redrive/redriver.ts';
+import type { Redriver } from '../../exchange/queries/redrive/redriver.ts';
 
 export type RedriveActivities = ReturnType<typeof createRedriveActivities>;
 

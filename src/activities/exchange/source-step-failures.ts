@@ -1,14 +1,14 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import { MERGE_FAILED, OUR_OUTAGE_TYPES, SOURCE_FAILURE_TYPES } from '../../contract/network-query-steps.ts';
-import { AttemptSuperseded, MergeFailed } from '../../exchange/network-query/collect.ts';
-import type { NextTry } from '../../exchange/network-query/failed-calls.ts';
-import { QueryGone } from '../../exchange/network-query/open-attempt.ts';
+import { AttemptSuperseded, MergeFailed } from '../../exchange/queries/network-query/collect.ts';
+import type { NextTry } from '../../exchange/queries/network-query/failed-calls.ts';
+import { QueryGone } from '../../exchange/queries/network-query/open-attempt.ts';
 import { isConnectionFault } from '../../exchange/platform/http/errors.ts';
 import {
   type SourceFailure,
   type SourceFailureKind,
   StoredByAnotherBuild,
-} from '../../exchange/sources/connector.ts';
+} from '../../exchange/sources/connectors/connector.ts';
 import { BlobStoreUnavailableError } from '../../shared/blobs/blob-store.ts';
 
 const OTHER_BUILD_RETRY_MS = 5_000;

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { type RecordSource, SOURCE_TYPES, type SourceType } from '../../contract/primitives.ts';
 import type { AccountTx } from '../platform/database/database.ts';
-import { OF_MESSAGE } from '../sources/rules/namespaces.ts';
+import { OF_MESSAGE } from './rules/namespaces.ts';
 import { broughtBy, listedDocuments } from './listed-documents.ts';
 
 /** State of the newest request to a source. `waiting`: the last attempt failed and another one is due. */

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { RecordSource } from '../../contract/primitives.ts';
-import { addToTimeline } from '../network-query/timeline-store.ts';
+import { addToTimeline } from '../queries/network-query/timeline-store.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { CONVERSION_RULES } from './ccda/ccda-converter.ts';
 import { broughtBy } from './listed-documents.ts';

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
-import { findPatient } from '../patients/patient-store.ts';
+import { findPatient } from '../people/patients/patient-store.ts';
 import { NotFoundError } from '../platform/errors.ts';
 import type { GatewayPlatform } from '../platform/http/deps.ts';
 import { addSignedLinkRoute, auditLink } from '../platform/links/signed-link-route.ts';

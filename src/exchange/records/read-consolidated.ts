@@ -1,6 +1,6 @@
 import type { FhirResource } from 'fhir/r4.js';
 import type { RecordSource } from '../../contract/primitives.ts';
-import { findPatient } from '../patients/patient-store.ts';
+import { findPatient } from '../people/patients/patient-store.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { NotFoundError } from '../platform/errors.ts';
 import type { ConsolidatedPlace } from './consolidated-place.ts';

@@ -1,5 +1,5 @@
 import { readConfig } from '../../config.ts';
-import { listUnmatched } from '../../exchange/notifications/inbound-store.ts';
+import { listUnmatched } from '../../exchange/messaging/notifications/inbound-store.ts';
 import { createStore } from '../../exchange/platform/database/database.ts';
 import { utcCell } from '../../lib/utc-time.ts';
 import { EXIT } from '../exit-codes.ts';

@@ -1,7 +1,7 @@
 import { readConfig } from '../../config.ts';
-import { ageOf, type Finding, findingsOf } from '../../exchange/operations/findings.ts';
-import { readOperationsReport } from '../../exchange/operations/read-report.ts';
-import type { OpenWork, SenderReport } from '../../exchange/operations/report.ts';
+import { ageOf, type Finding, findingsOf } from '../../exchange/operations/ops/findings.ts';
+import { readOperationsReport } from '../../exchange/operations/ops/read-report.ts';
+import type { OpenWork, SenderReport } from '../../exchange/operations/ops/report.ts';
 import { createStore } from '../../exchange/platform/database/database.ts';
 import { createTemporalClient, TEMPORAL_VARIABLES } from '../../temporal/client.ts';
 import { readTaskQueueStats, type TaskQueueStats } from '../../temporal/task-queue-stats.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type Rendering, renderDocument } from '../../../src/exchange/documents/render.ts';
+import { type Rendering, renderDocument } from '../../../src/exchange/delivery/documents/render.ts';
 import { loadCcda, loadSamplePatients } from '../../../src/simulator/samples.ts';
 
 /** A small C-CDA document with this as the text of its one section. */

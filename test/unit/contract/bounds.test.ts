@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Endpoint } from '../../../src/contract/endpoint.ts';
 import { endpoints } from '../../../src/contract/endpoints.ts';
-import { bundleSchema } from '../../../src/exchange/notifications/fhir/schemas.ts';
+import { bundleSchema } from '../../../src/exchange/messaging/notifications/fhir/schemas.ts';
 import { onboardingRequestSchema } from '../../../src/orchestrator/patient-onboarding/onboarding-request.ts';
 
 const PARTS = ['params', 'query', 'headers', 'body'] as const;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { bulkPace } from '../../../src/exchange/bulk-create/rules/bulk-pace.ts';
+import { bulkPace } from '../../../src/exchange/people/bulk-create/rules/bulk-pace.ts';
 
 const counts = (rows: number, handled: number) => ({
   rows,

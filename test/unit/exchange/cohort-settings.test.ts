@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { cohortSettingsSchema, updateCohortBodySchema } from '../../../src/contract/cohorts.ts';
-import { mergeCohortSettings } from '../../../src/exchange/cohorts/rules/cohort-settings.ts';
+import { mergeCohortSettings } from '../../../src/exchange/people/cohorts/rules/cohort-settings.ts';
 
 const defaults = cohortSettingsSchema.parse({});
 

@@ -1,15 +1,15 @@
 import { fc, test } from '@fast-check/vitest';
 import { describe, expect } from 'vitest';
 import { type PatientDemographics, patientDemographicsSchema } from '../../../src/contract/patients.ts';
-import type { Demographics } from '../../../src/exchange/patients/rules/demographics.ts';
-import { identityKeys } from '../../../src/exchange/patients/rules/identity-keys.ts';
+import type { Demographics } from '../../../src/exchange/people/patients/rules/demographics.ts';
+import { identityKeys } from '../../../src/exchange/people/patients/rules/identity-keys.ts';
 import {
   casefold,
   mergeDemographics,
   normaliseDemographics,
   normaliseText,
-} from '../../../src/exchange/patients/rules/patient-normalisation.ts';
-import { isStandInName } from '../../../src/exchange/patients/rules/stand-ins.ts';
+} from '../../../src/exchange/people/patients/rules/patient-normalisation.ts';
+import { isStandInName } from '../../../src/exchange/people/patients/rules/stand-ins.ts';
 
 const KEY = 'a-key-for-the-tests-of-keys';
 const ACCOUNT = '0198a000-0000-7000-8000-000000000001';

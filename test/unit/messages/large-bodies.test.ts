@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { LargeBodies } from '../../../src/exchange/messages/large-bodies.ts';
+import { LargeBodies } from '../../../src/exchange/messaging/messages/large-bodies.ts';
 
 let nowMs = 0;
 let bodies: LargeBodies;

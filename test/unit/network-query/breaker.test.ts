@@ -3,7 +3,7 @@ import { describe, expect } from 'vitest';
 import {
   SHORT_WAIT_MAX_MS,
   waitAfterFailedCalls,
-} from '../../../src/exchange/network-query/rules/source-back-off.ts';
+} from '../../../src/exchange/queries/network-query/rules/source-back-off.ts';
 import {
   admission,
   afterFailure,
@@ -12,7 +12,7 @@ import {
   newConnection,
   PROBE_LEASE_MS,
   waitWhileHeld,
-} from '../../../src/exchange/source-health/rules/breaker.ts';
+} from '../../../src/exchange/sources/health/rules/breaker.ts';
 
 const reason = 'lab answered 401 to the token request';
 const afterFailures = (attempts: readonly string[], now = 0) =>

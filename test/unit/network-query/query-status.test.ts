@@ -5,7 +5,7 @@ import {
   type AttemptOutcome,
   lastAttempts,
   overallStatus,
-} from '../../../src/exchange/network-query/rules/query-status.ts';
+} from '../../../src/exchange/queries/network-query/rules/query-status.ts';
 
 /** Attempts of one source as they come to be: all but the last have failed. */
 const attemptsOf = (source: SourceType) =>

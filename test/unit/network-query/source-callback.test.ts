@@ -2,8 +2,8 @@ import type { Client } from '@temporalio/client';
 import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
-import { provenToken } from '../../../src/exchange/network-query/callback-token.ts';
-import { createSourceCallbacks } from '../../../src/exchange/network-query/source-callback.ts';
+import { provenToken } from '../../../src/exchange/queries/network-query/callback-token.ts';
+import { createSourceCallbacks } from '../../../src/exchange/queries/network-query/source-callback.ts';
 import type { Store } from '../../../src/exchange/platform/database/database.ts';
 import { testKeyRing } from '../../support/test-keys.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { readFhirBundle } from '../../../src/exchange/notifications/fhir/bundle.ts';
-import { UnreadableMessageError } from '../../../src/exchange/notifications/inbound.ts';
+import { readFhirBundle } from '../../../src/exchange/messaging/notifications/fhir/bundle.ts';
+import { UnreadableMessageError } from '../../../src/exchange/messaging/notifications/inbound.ts';
 
 const patient = {
   resourceType: 'Patient',

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import mapped from '../../../src/exchange/notifications/hl7v2/clinical-messages.json' with { type: 'json' };
-import { parseHl7 } from '../../../src/exchange/notifications/hl7v2/message.ts';
-import { readHl7 } from '../../../src/exchange/notifications/hl7v2/read-hl7.ts';
+import mapped from '../../../src/exchange/messaging/notifications/hl7v2/clinical-messages.json' with { type: 'json' };
+import { parseHl7 } from '../../../src/exchange/messaging/notifications/hl7v2/message.ts';
+import { readHl7 } from '../../../src/exchange/messaging/notifications/hl7v2/read-hl7.ts';
 
 const page = readFileSync('docs/hl7v2.md', 'utf8');
 /** The fields in the tables of a section. */

@@ -1,6 +1,6 @@
 import { fc, test } from '@fast-check/vitest';
 import { describe, expect, test as plain } from 'vitest';
-import { FrameError, framed, MllpFrames } from '../../../src/exchange/notifications/mllp/frames.ts';
+import { FrameError, framed, MllpFrames } from '../../../src/exchange/messaging/notifications/mllp/frames.ts';
 
 const readAll = (chunks: readonly Buffer[], bytesMax = 1_000) => {
   const frames = new MllpFrames(bytesMax);

@@ -1,10 +1,10 @@
 import { Hl7Field } from '@medplum/core';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseHl7 } from '../../../src/exchange/notifications/hl7v2/message.ts';
-import { readHl7, reportedInHl7 } from '../../../src/exchange/notifications/hl7v2/read-hl7.ts';
-import { UnreadableMessageError } from '../../../src/exchange/notifications/inbound.ts';
-import { presentResources } from '../../../src/exchange/notifications/rules/present-resources.ts';
+import { parseHl7 } from '../../../src/exchange/messaging/notifications/hl7v2/message.ts';
+import { readHl7, reportedInHl7 } from '../../../src/exchange/messaging/notifications/hl7v2/read-hl7.ts';
+import { UnreadableMessageError } from '../../../src/exchange/messaging/notifications/inbound.ts';
+import { presentResources } from '../../../src/exchange/messaging/notifications/rules/present-resources.ts';
 
 const HEAD = [
   'MSH|^~\\&|LAB|ACME|HUB|X|20261120090000+0000||ORU^R01|m-1|P|2.5.1',

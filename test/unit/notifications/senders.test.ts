@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { ConfigError, readConfig } from '../../../src/config.ts';
-import { authenticateSender } from '../../../src/exchange/notifications/senders.ts';
+import { authenticateSender } from '../../../src/exchange/messaging/notifications/senders.ts';
 
 const read = (NOTIFICATION_SENDERS: string) =>
   readConfig(['NOTIFICATION_SENDERS'], { NOTIFICATION_SENDERS }).NOTIFICATION_SENDERS;

@@ -2,21 +2,21 @@ import { readFileSync } from 'node:fs';
 import { fc, test as property } from '@fast-check/vitest';
 import type { Patient } from 'fhir/r4.js';
 import { describe, expect, test } from 'vitest';
-import { comparePersons } from '../../../src/exchange/patients/rules/compare-persons.ts';
-import type { Demographics } from '../../../src/exchange/patients/rules/demographics.ts';
-import { identityKeys } from '../../../src/exchange/patients/rules/identity-keys.ts';
+import { comparePersons } from '../../../src/exchange/people/patients/rules/compare-persons.ts';
+import type { Demographics } from '../../../src/exchange/people/patients/rules/demographics.ts';
+import { identityKeys } from '../../../src/exchange/people/patients/rules/identity-keys.ts';
 import {
   gradeMatch,
   MATCH_RULES_VERSION,
   type MatchGrade,
-} from '../../../src/exchange/patients/rules/match-score.ts';
-import { describesPerson } from '../../../src/exchange/patients/rules/patient-matching.ts';
-import { traitsOf, traitsOfPatient } from '../../../src/exchange/patients/rules/person-traits.ts';
+} from '../../../src/exchange/people/patients/rules/match-score.ts';
+import { describesPerson } from '../../../src/exchange/people/patients/rules/patient-matching.ts';
+import { traitsOf, traitsOfPatient } from '../../../src/exchange/people/patients/rules/person-traits.ts';
 import {
   isDateMistyped,
   isOneEditApart,
   mistypedDates,
-} from '../../../src/exchange/patients/rules/typing-errors.ts';
+} from '../../../src/exchange/people/patients/rules/typing-errors.ts';
 
 /** Every day of a year. */
 const daysOf = (year: number): string[] =>

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
-import { SourceFailure, type SourcePage } from '../../../src/exchange/sources/connector.ts';
-import type { SourceConfig } from '../../../src/exchange/sources/source-config.ts';
+import { SourceFailure, type SourcePage } from '../../../src/exchange/sources/connectors/connector.ts';
+import type { SourceConfig } from '../../../src/exchange/sources/connectors/source-config.ts';
 import {
   ada,
   adaAtSource,

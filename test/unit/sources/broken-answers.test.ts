@@ -1,6 +1,6 @@
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import type { SourceConfig } from '../../../src/exchange/sources/source-config.ts';
+import type { SourceConfig } from '../../../src/exchange/sources/connectors/source-config.ts';
 import {
   ada,
   adaAtSource,
@@ -80,7 +80,7 @@ describe('a status', () => {
       headers: { 'retry-after': 'Fri, 21 Nov 2031 10:00:30 GMT' },
     };
     const clock = { now: () => Date.parse('2031-11-21T10:00:00Z') };
-    const { createFhirConnector } = await import('../../../src/exchange/sources/fhir-connector.ts');
+    const { createFhirConnector } = await import('../../../src/exchange/sources/connectors/fhir-connector.ts');
     const connector = createFhirConnector(
       { source: 'hie', baseUrl: source.baseUrl, auth: { kind: 'none' } },
       { clock },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createFhirConnector } from '../../../src/exchange/sources/fhir-connector.ts';
+import { createFhirConnector } from '../../../src/exchange/sources/connectors/fhir-connector.ts';
 import { ada, bundle, FakeSource, never, type Reply } from './fake-source.ts';
 
 let source: FakeSource;

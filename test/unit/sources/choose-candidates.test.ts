@@ -1,7 +1,7 @@
 import type { Patient } from 'fhir/r4.js';
 import { describe, expect, test } from 'vitest';
-import type { Demographics } from '../../../src/exchange/patients/rules/demographics.ts';
-import { chooseCandidates } from '../../../src/exchange/sources/patient/choose-candidates.ts';
+import type { Demographics } from '../../../src/exchange/people/patients/rules/demographics.ts';
+import { chooseCandidates } from '../../../src/exchange/sources/connectors/patient/choose-candidates.ts';
 
 const home = { line: ['12 Elm St'], city: 'Boston', state: 'MA', postalCode: '02115' };
 const phone = { system: 'phone' as const, value: '617-555-0100' };

@@ -1,9 +1,9 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import type { SourcePage } from '../../../src/exchange/sources/connector.ts';
-import { type ConnectorDeps, createFhirConnector } from '../../../src/exchange/sources/fhir-connector.ts';
-import type { SourceConfig } from '../../../src/exchange/sources/source-config.ts';
+import type { SourcePage } from '../../../src/exchange/sources/connectors/connector.ts';
+import { type ConnectorDeps, createFhirConnector } from '../../../src/exchange/sources/connectors/fhir-connector.ts';
+import type { SourceConfig } from '../../../src/exchange/sources/connectors/source-config.ts';
 
 import { ada } from '../../support/ada.ts';
 

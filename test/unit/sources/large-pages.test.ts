@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { SourceConfig } from '../../../src/exchange/sources/source-config.ts';
+import type { SourceConfig } from '../../../src/exchange/sources/connectors/source-config.ts';
 import {
   type Asked,
   adaAtSource,

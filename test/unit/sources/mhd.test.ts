@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { checkSource } from '../../../src/exchange/sources/check-source.ts';
-import { resolveSourceConfig, type SourceConfig } from '../../../src/exchange/sources/source-config.ts';
+import { checkSource } from '../../../src/exchange/sources/connectors/check-source.ts';
+import { resolveSourceConfig, type SourceConfig } from '../../../src/exchange/sources/connectors/source-config.ts';
 import {
   ada,
   adaAtSource,

@@ -1,13 +1,13 @@
 import { fc, test } from '@fast-check/vitest';
 import type { HumanName, Patient } from 'fhir/r4.js';
 import { describe, expect } from 'vitest';
-import type { Demographics } from '../../../src/exchange/patients/rules/demographics.ts';
-import { describesPerson } from '../../../src/exchange/patients/rules/patient-matching.ts';
+import type { Demographics } from '../../../src/exchange/people/patients/rules/demographics.ts';
+import { describesPerson } from '../../../src/exchange/people/patients/rules/patient-matching.ts';
 import {
   IDENTIFYING_PARAMETERS,
   type PersonSearch,
   personSearches,
-} from '../../../src/exchange/sources/patient/person-searches.ts';
+} from '../../../src/exchange/sources/connectors/patient/person-searches.ts';
 import { ada } from './fake-source.ts';
 
 /** How FHIR's string search compares: from the beginning, without case and accents, punctuation as it is. */

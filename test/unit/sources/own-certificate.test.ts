@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { tlsFailure } from '../../../src/exchange/sources/http/tls.ts';
+import { tlsFailure } from '../../../src/exchange/sources/connectors/http/tls.ts';
 import { createAuthority } from '../../support/authority.ts';
 
 let authority: Awaited<ReturnType<typeof createAuthority>>;

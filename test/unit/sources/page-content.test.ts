@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { SourceType } from '../../../src/contract/primitives.ts';
-import type { SourcePage } from '../../../src/exchange/sources/connector.ts';
+import type { SourcePage } from '../../../src/exchange/sources/connectors/connector.ts';
 import {
   adaAtSource,
   bundle,

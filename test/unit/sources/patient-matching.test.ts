@@ -1,11 +1,11 @@
 import type { Patient } from 'fhir/r4.js';
 import { describe, expect, test } from 'vitest';
-import type { Demographics } from '../../../src/exchange/patients/rules/demographics.ts';
+import type { Demographics } from '../../../src/exchange/people/patients/rules/demographics.ts';
 import {
   agreesElsewhere,
   agreesWithPerson,
   describesPerson,
-} from '../../../src/exchange/patients/rules/patient-matching.ts';
+} from '../../../src/exchange/people/patients/rules/patient-matching.ts';
 import { ada, adaAtSource } from './fake-source.ts';
 
 const theirs = adaAtSource as Patient;

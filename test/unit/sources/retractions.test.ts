@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { SourceFailure } from '../../../src/exchange/sources/connector.ts';
+import { SourceFailure } from '../../../src/exchange/sources/connectors/connector.ts';
 import {
   ada,
   adaAtSource,

@@ -1,8 +1,8 @@
 import type { Logger } from '../../../lib/logger.ts';
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
-import type { IdentityPartner } from '../../identity/partner.ts';
-import type { NotificationSender } from '../../notifications/senders.ts';
-import type { QueueReport } from '../../operations/report.ts';
+import type { IdentityPartner } from '../../people/identity/partner.ts';
+import type { NotificationSender } from '../../messaging/notifications/senders.ts';
+import type { QueueReport } from '../../operations/ops/report.ts';
 import type { Store } from '../database/database.ts';
 import type { LinkMaker } from '../links/signed-link.ts';
 import type { DestinationRules } from '../outbox/destination-guard.ts';

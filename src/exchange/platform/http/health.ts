@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { type PublicSourceState, publicSourceStates } from '../../source-health/report.ts';
+import { type PublicSourceState, publicSourceStates } from '../../sources/health/report.ts';
 import type { GatewayPlatform } from './deps.ts';
 
 const PROBE_TIMEOUT_MS = 2_000;

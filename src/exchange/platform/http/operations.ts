@@ -20,7 +20,7 @@ import type {
   OperationRequest,
   TransactionHandler,
 } from './operation.ts';
-import { callerOf } from './plugins/auth.ts';
+import { callerOf } from '../../access/authentication/authenticate.ts';
 import { createReadAudit, runAction, runAuditedRead, runWrite, type WriteDeps } from './write.ts';
 
 declare module 'fastify' {

@@ -14,7 +14,7 @@ import {
   storeResponse,
 } from './idempotency-store.ts';
 import type { AnyResponse } from './operation.ts';
-import { callerOf } from './plugins/auth.ts';
+import { callerOf } from '../../access/authentication/authenticate.ts';
 import type { ResponseSeal } from './response-seal.ts';
 
 export interface WriteDeps extends IdempotencyDeps {

@@ -3,10 +3,10 @@ import { CONSOLIDATED_DATA_EVENT_TYPE } from '../../../contract/consolidated-que
 import { DOCUMENT_URLS_EVENT_TYPE } from '../../../contract/documents.ts';
 import { NETWORK_QUERY_EVENT_TYPES } from '../../../contract/events.ts';
 import { NOTIFICATION_TYPES } from '../../../contract/notifications.ts';
-import { bulkResultUrl } from '../../bulk-create/result-link.ts';
-import { withConsolidatedResult } from '../../consolidated-query/event-link.ts';
-import { withDocumentUrls } from '../../documents/document-link.ts';
-import { notificationUrl } from '../../notifications/notification-link.ts';
+import { bulkResultUrl } from '../../people/bulk-create/result-link.ts';
+import { withConsolidatedResult } from '../../delivery/consolidated-query/event-link.ts';
+import { withDocumentUrls } from '../../delivery/documents/document-link.ts';
+import { notificationUrl } from '../../messaging/notifications/notification-link.ts';
 import { consolidatedDataUrl, type LinkMaker } from '../links/signed-link.ts';
 import type { OpenEvent } from './claim-store.ts';
 

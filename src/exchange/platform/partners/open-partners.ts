@@ -1,6 +1,6 @@
 import { type Config, ConfigError } from '../../../config.ts';
-import { createIdentityPartner, type IdentityPartner } from '../../identity/partner.ts';
-import { createMessagePartner, type MessagePartner } from '../../messages/partner.ts';
+import { createIdentityPartner, type IdentityPartner } from '../../people/identity/partner.ts';
+import { createMessagePartner, type MessagePartner } from '../../messaging/messages/partner.ts';
 import type { PartnerConfig } from './partner-http.ts';
 
 /** Undefined if no identity partner is configured. Throws ConfigError if only one of the two variables is set. */

@@ -1,4 +1,4 @@
-import type { Demographics, Gender, PersonalIdentifier } from '../../patients/rules/demographics.ts';
+import type { Demographics, Gender, PersonalIdentifier } from '../../people/patients/rules/demographics.ts';
 import { labelsOf } from './fold.ts';
 import { canonical, canonicalJson, comparableText, type Json, objectsOf, textOf } from './json.ts';
 import type { Member } from './member.ts';

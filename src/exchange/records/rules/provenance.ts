@@ -1,4 +1,4 @@
-import { isOfMessage } from '../../sources/rules/namespaces.ts';
+import { isOfMessage } from './namespaces.ts';
 import { derivedUuid } from './ids.ts';
 import { canonical, type Json } from './json.ts';
 import { sourceSystem } from './rewrite-references.ts';

@@ -6,7 +6,7 @@ import type {
   SourceProgress,
 } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
-import { overallStatus } from '../../../exchange/network-query/rules/query-status.ts';
+import { overallStatus } from '../../../exchange/queries/network-query/rules/query-status.ts';
 
 /**
  * The state of one run of a query: the progress of each source, and the callbacks received. Plain rules without Temporal,

@@ -1,7 +1,7 @@
 import type { bulkCreateEndpoints } from '../../../../src/contract/bulk-create-endpoints.ts';
 import type { querySweepEndpoints } from '../../../../src/contract/query-sweep-endpoints.ts';
-import type { BulkRequestState } from '../../../../src/exchange/bulk-create/tables.ts';
-import type { SweepState } from '../../../../src/exchange/query-sweep/tables.ts';
+import type { BulkRequestState } from '../../../../src/exchange/people/bulk-create/tables.ts';
+import type { SweepState } from '../../../../src/exchange/queries/sweep/tables.ts';
 import {
   badPages,
   badQuery,

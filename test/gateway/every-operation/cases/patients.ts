@@ -1,5 +1,5 @@
 import type { patientEndpoints } from '../../../../src/contract/patients-endpoints.ts';
-import { placeLegalHold } from '../../../../src/exchange/patients/legal-hold-store.ts';
+import { placeLegalHold } from '../../../../src/exchange/people/patients/legal-hold-store.ts';
 import {
   type Build,
   badBody,

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
-import { parseApiKey } from '../../../accounts/rules/api-key.ts';
+import { parseApiKey } from '../../../access/accounts/rules/api-key.ts';
 import { OverloadError } from '../../errors.ts';
-import { callerOf } from './auth.ts';
+import { callerOf } from '../../../access/authentication/authenticate.ts';
 
 declare module 'fastify' {
   interface FastifyInstance {

@@ -1,0 +1,197 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { decodeJwt, jwtVerify } from 'jose';
+import { LRUCache } from 'lru-cache';
+import { SCOPES, type Scope } from '../../../contract/scope.ts';
+import { BatchedLookUp } from '../../../lib/batched-look-up.ts';
+import { type Account, findAccount } from '../accounts/account-store.ts';
+import { createKeyCheck, type KeyCheck } from '../accounts/key-check.ts';
+import { parseApiKey } from '../accounts/rules/api-key.ts';
+import { EMBED_AUDIENCE, type EmbedToken } from '../embed-tokens/embed-token.ts';
+import { createEmbedTokenCheck } from '../embed-tokens/embed-token-check.ts';
+import { FHIR_AUDIENCE, verifyAccessToken } from '../fhir-clients/access-token.ts';
+import { findClientAccounts } from '../fhir-clients/client-store.ts';
+import type { Store } from '../../platform/database/database.ts';
+import { ExchangeError } from '../../platform/errors.ts';
+
+/** The authenticated caller of a request. */
+export interface Caller {
+  account: Account;
+  /** The caller's name in the audit (`AuditRecord.actor`). */
+  actor: string;
+  /** Id of the API key, or of the key that created the embed token; absent for our own orchestrator. */
+  keyId?: string;
+  scopes: readonly Scope[];
+  /** The embed token, if that is the credential: it permits a few operations only, whatever the scopes. */
+  embedToken?: EmbedToken;
+  /** The scopes of a registered client's token: it permits the FHIR API only. */
+  fhirScopes?: readonly string[];
+}
+
+/** The owner of a known key or token that has been revoked or has expired. */
+interface RejectedCaller {
+  accountId: string;
+  actor: string;
+  why: 'revoked' | 'expired';
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set on every authenticated route. */
+    caller: Caller | null;
+  }
+}
+
+/** Audience of the tokens with which our own orchestrator acts for an account. */
+export const INTERNAL_AUDIENCE = 'exchange-internal';
+/** How long the account of an internal token is cached; changed settings take effect after this time. */
+const CACHE_MS = 5_000;
+const CACHE_ENTRIES_MAX = 10_000;
+
+export interface AuthOptions {
+  store: Store;
+  /** Signs internal tokens (HS256): `sub` is the account id, `aud` is INTERNAL_AUDIENCE, `exp` is required. */
+  internalTokenKey: string;
+  /** Default: a check that queries the database for every request. */
+  keys?: KeyCheck;
+}
+
+/** Rejects requests with 401 unless they carry a valid API key (`x-api-key`, or as bearer token), internal token, or embed token (E1). */
+export function addAuthentication(app: FastifyInstance, options: AuthOptions): void {
+  const authenticate = createAuthenticator(options);
+  app.addHook('onRequest', async (request) => {
+    const caller = await authenticate(request);
+    if (caller === undefined) {
+      request.refusalNotes = { why: hasCredentials(request) ? 'unknown' : 'missing' };
+      throw unauthorized(request);
+    }
+    if ('why' in caller) {
+      const { why, ...by } = caller;
+      request.refusalNotes = { by, why };
+      throw unauthorized(request);
+    }
+    request.caller = caller;
+  });
+}
+
+/** The caller of an authenticated request. Throws if the route was registered without authentication. */
+export function callerOf(request: FastifyRequest): Caller {
+  if (request.caller === null) throw new Error('this route was registered without authentication');
+  return request.caller;
+}
+
+function createAuthenticator({ store, internalTokenKey, keys = createKeyCheck(store) }: AuthOptions) {
+  const embedTokens = createEmbedTokenCheck({ store, keys, internalTokenKey });
+  const cache = new LRUCache<string, Caller | 'unknown'>({ ttl: CACHE_MS, max: CACHE_ENTRIES_MAX });
+  const signingKey = new TextEncoder().encode(internalTokenKey);
+
+  const pending = new Map<string, Promise<Caller | undefined>>();
+
+  /** Caches the result of a look-up; concurrent requests share it. */
+  const cached = async (key: string, find: () => Promise<Caller | undefined>) => {
+    const known = cache.get(key);
+    if (known !== undefined) return known === 'unknown' ? undefined : known;
+    const finding = pending.get(key) ?? find().finally(() => pending.delete(key));
+    pending.set(key, finding);
+    const found = await finding;
+    cache.set(key, found ?? 'unknown');
+    return found;
+  };
+
+  const byApiKey = async (apiKey: string): Promise<Caller | RejectedCaller | undefined> => {
+    const parts = parseApiKey(apiKey);
+    if (parts === undefined) return undefined;
+    const holder = await keys.byHash(parts.hash);
+    if (holder === undefined) return undefined;
+    const { state, account, keyId, scopes } = holder;
+    const actor = `key:${keyId}`;
+    if (state !== 'good') return { accountId: account.id, actor, why: state };
+    return { account, actor, keyId, scopes };
+  };
+
+  const byInternalToken = async (token: string): Promise<Caller | undefined> => {
+    const accountId = await accountOfToken(token, signingKey);
+    if (accountId === undefined) return undefined;
+    return cached(`account:${accountId}`, async () => {
+      const account = await store.asSystem((tx) => findAccount(tx, accountId));
+      return account && { account, actor: 'internal', scopes: SCOPES };
+    });
+  };
+
+  const byEmbedToken = async (text: string): Promise<Caller | RejectedCaller | undefined> => {
+    const known = await embedTokens.byToken(text);
+    if (known === undefined) return undefined;
+    const { token: embedToken, state } = known;
+    const actor = `embed:${embedToken.tokenId}`;
+    if (state !== 'good') return { accountId: embedToken.accountId, actor, why: state };
+    const { account, keyId } = known.holder;
+    return { account, keyId, actor, scopes: ['read'], embedToken };
+  };
+
+  const clients = new BatchedLookUp((ids) => store.asSystem((tx) => findClientAccounts(tx, ids)));
+
+  /** Like keys, clients are looked up for every request, so that a revocation takes effect with its commit. */
+  const byAccessToken = async (text: string): Promise<Caller | RejectedCaller | undefined> => {
+    const token = await verifyAccessToken(internalTokenKey, text);
+    if (token === undefined) return undefined;
+    const { clientId, accountId, scopes: fhirScopes } = token;
+    const actor = `client:${clientId}`;
+    const account = await clients.get(clientId);
+    if (account?.id !== accountId) return { accountId, actor, why: 'revoked' };
+    return { account, actor, scopes: ['read'], fhirScopes };
+  };
+
+  return async (request: FastifyRequest): Promise<Caller | RejectedCaller | undefined> => {
+    const apiKey = request.headers['x-api-key'];
+    if (typeof apiKey === 'string') return byApiKey(apiKey);
+    const bearer = /^Bearer ([\w.-]+)$/i.exec(request.headers.authorization ?? '')?.[1];
+    if (bearer === undefined) return undefined;
+    // Standard FHIR clients can send a key only like this.
+    if (parseApiKey(bearer) !== undefined) return byApiKey(bearer);
+    switch (audienceOf(bearer)) {
+      case EMBED_AUDIENCE:
+        return byEmbedToken(bearer);
+      case FHIR_AUDIENCE:
+        return byAccessToken(bearer);
+      default:
+        return byInternalToken(bearer);
+    }
+  };
+}
+
+/** The audience that the token claims. Its signature is verified later in any case. */
+function audienceOf(token: string): unknown {
+  try {
+    return decodeJwt(token).aud;
+  } catch {
+    return undefined;
+  }
+}
+
+async function accountOfToken(token: string, signingKey: Uint8Array): Promise<string | undefined> {
+  try {
+    const { payload } = await jwtVerify(token, signingKey, {
+      algorithms: ['HS256'],
+      audience: INTERNAL_AUDIENCE,
+      requiredClaims: ['exp', 'sub'],
+    });
+    return /^[0-9a-f-]{36}$/.test(payload.sub ?? '') ? payload.sub : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const hasCredentials = ({ headers }: FastifyRequest): boolean =>
+  (headers['x-api-key'] ?? headers.authorization) !== undefined;
+
+function unauthorized(request: FastifyRequest): ExchangeError {
+  const { 'x-api-key': apiKey, authorization } = request.headers;
+  const message =
+    apiKey !== undefined
+      ? 'The API key is not valid'
+      : authorization !== undefined
+        ? 'The bearer token is invalid or has expired'
+        : 'Authentication is required: send your API key in the header x-api-key';
+  return new ExchangeError(401, message, {
+    headers: { 'www-authenticate': 'ApiKey realm="medical-data-exchange"' },
+  });
+}

@@ -1,0 +1,41 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Endpoint } from '../../../contract/endpoint.ts';
+import { endpoints } from '../../../contract/endpoints.ts';
+import { type Scope, scopeOf } from '../../../contract/scope.ts';
+import { EMBED_OPERATIONS } from '../embed-tokens/embed-operations.ts';
+import { ForbiddenError } from '../../platform/errors.ts';
+import { isFhirUrl } from '../../platform/http/operation-outcome.ts';
+import { callerOf } from './authenticate.ts';
+
+/** Rejects a request with 403 if the scopes of the key do not permit the operation, or an embed token may not use it. */
+export function addScopeCheck(app: FastifyInstance): void {
+  app.addHook('onRequest', async (request) => {
+    const operation = request.routeOptions.config.operation ?? 'unknown';
+    const refusal = refusalOf(request, operation);
+    if (refusal !== undefined) throw new ForbiddenError(refusal);
+  });
+}
+
+function refusalOf(request: FastifyRequest, operation: string): string | undefined {
+  const { scopes, embedToken, fhirScopes } = callerOf(request);
+  if (fhirScopes !== undefined && !isFhirUrl(request.url))
+    return 'A token of a registered client can only be used for the FHIR API; use an API key for this operation';
+  if (embedToken !== undefined)
+    return EMBED_OPERATIONS.has(operation)
+      ? undefined
+      : 'An embed token can only read the data of the embedded page; use an API key for this operation';
+  const needed = scopeFor(request);
+  return scopes.includes(needed)
+    ? undefined
+    : `This operation requires an API key with the scope ${needed}; your key has: ${scopes.join(', ')}`;
+}
+
+/** The required scope. Routes outside the endpoint table state it, or it depends on the method. */
+function scopeFor(request: FastifyRequest): Scope {
+  const { operation = '', scope } = request.routeOptions.config;
+  const table: Readonly<Record<string, Endpoint>> = endpoints;
+  const row = table[operation];
+  if (row !== undefined) return scopeOf(row);
+  if (scope !== undefined) return scope;
+  return request.method === 'GET' || request.method === 'HEAD' ? 'read' : 'write';
+}

@@ -1,0 +1,10 @@
+import type { Instant } from '../../platform/database/columns.ts';
+
+export interface EmbedTables {
+  embed_token_revocation: {
+    token_id: string;
+    account_id: string;
+    expires_at: Date;
+    revoked_at: Instant;
+  };
+}

@@ -1,0 +1,101 @@
+import { createHash } from 'node:crypto';
+import type { JSONWebKeySet } from 'jose';
+import { type Selectable, sql } from 'kysely';
+import { type Account, findAccount } from '../accounts/account-store.ts';
+import { type SystemTx, takeAdminRole } from '../../platform/database/database.ts';
+import type { Database } from '../../platform/database/schema.ts';
+
+export type StoredClient = Selectable<Database['fhir_client']>;
+
+export async function insertClient(
+  tx: SystemTx,
+  client: {
+    id: string;
+    accountId: string;
+    label?: string;
+    keys: { jwks: JSONWebKeySet } | { jwksUrl: string };
+    scopes: readonly string[];
+  },
+): Promise<void> {
+  await takeAdminRole(tx);
+  await tx.db
+    .insertInto('fhir_client')
+    .values({
+      id: client.id,
+      account_id: client.accountId,
+      label: client.label ?? null,
+      jwks: 'jwks' in client.keys ? JSON.stringify(client.keys.jwks) : null,
+      jwks_url: 'jwksUrl' in client.keys ? client.keys.jwksUrl : null,
+      scopes: [...client.scopes],
+    })
+    .execute();
+}
+
+export const listClients = (tx: SystemTx, accountId: string): Promise<StoredClient[]> =>
+  tx.db
+    .selectFrom('fhir_client')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute();
+
+export const findClient = (tx: SystemTx, id: string): Promise<StoredClient | undefined> =>
+  tx.db.selectFrom('fhir_client').selectAll().where(sql<string>`id::text`, '=', id).executeTakeFirst();
+
+/** Revokes a client and its tokens, effective with the commit. Returns false if it is unknown or already revoked. */
+export async function revokeClient(tx: SystemTx, id: string): Promise<boolean> {
+  await takeAdminRole(tx);
+  const { numUpdatedRows } = await tx.db
+    .updateTable('fhir_client')
+    .set({ revoked_at: sql<Date>`now()` })
+    .where('id', '=', id)
+    .where('revoked_at', 'is', null)
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+/** The accounts of those of these clients that are not revoked, by client. */
+export async function findClientAccounts(
+  tx: SystemTx,
+  ids: readonly string[],
+): Promise<Map<string, Account>> {
+  const clients = await tx.db
+    .selectFrom('fhir_client')
+    .select(['id', 'account_id as accountId'])
+    .where('id', '=', sql<string>`any(${[...ids]}::uuid[])`)
+    .where('revoked_at', 'is', null)
+    .execute();
+  const accounts = new Map<string, Account>();
+  for (const { id, accountId } of clients) {
+    const account = await findAccount(tx, accountId);
+    if (account !== undefined) accounts.set(id, account);
+  }
+  return accounts;
+}
+
+/** Records that an assertion was used. Returns false when it was used before. Also forgets those that have expired. */
+export async function useAssertion(
+  tx: SystemTx,
+  { id, account_id }: Pick<StoredClient, 'id' | 'account_id'>,
+  jti: string,
+  expiresAt: Date,
+): Promise<boolean> {
+  const assertions = 'fhir_client_assertion';
+  await tx.db
+    .deleteFrom(assertions)
+    .where('client_id', '=', id)
+    .where('expires_at', '<', sql<Date>`now()`)
+    .execute();
+  const { numInsertedOrUpdatedRows } = await tx.db
+    .insertInto(assertions)
+    .values({
+      client_id: id,
+      account_id,
+      jti_hash: createHash('sha256').update(jti).digest(),
+      expires_at: expiresAt,
+    })
+    .onConflict((conflict) => conflict.columns(['client_id', 'jti_hash']).doNothing())
+    .executeTakeFirst();
+  return (numInsertedOrUpdatedRows ?? 0n) > 0n;
+}

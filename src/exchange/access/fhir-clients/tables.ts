@@ -1,0 +1,18 @@
+import type { JSONWebKeySet } from 'jose';
+import type { Instant, NullableJsonColumn } from '../../platform/database/columns.ts';
+
+export interface FhirClientTables {
+  fhir_client: FhirClientTable;
+  fhir_client_assertion: { client_id: string; account_id: string; jti_hash: Buffer; expires_at: Date };
+}
+
+interface FhirClientTable {
+  id: string;
+  account_id: string;
+  label: string | null;
+  jwks: NullableJsonColumn<JSONWebKeySet>;
+  jwks_url: string | null;
+  scopes: string[];
+  created_at: Instant;
+  revoked_at: Date | null;
+}

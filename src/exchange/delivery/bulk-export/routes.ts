@@ -1,0 +1,216 @@
+import { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { v7 as uuidv7 } from 'uuid';
+import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
+import { findCohort } from '../../people/cohorts/cohort-store.ts';
+import { SERVED_TYPES } from '../fhir-api/capability-statement.ts';
+import { acceptFhirBodies } from '../fhir-api/fhir-bodies.ts';
+import { checkSearch, pairsOf, prefers } from '../fhir-api/request-parameters.ts';
+import { permittedTypes } from '../fhir-api/scope-check.ts';
+import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
+import type { AccountTx, Store } from '../../platform/database/database.ts';
+import { ExchangeError, InvalidRequestError, NotFoundError } from '../../platform/errors.ts';
+import { FHIR_PATH } from '../../platform/http/fhir-path.ts';
+import { callerOf } from '../../access/authentication/authenticate.ts';
+import { leaveRequestShare } from '../../platform/http/plugins/request-share.ts';
+import {
+  containsDeletedPatient,
+  countRunningExports,
+  endExport,
+  findExport,
+  insertExport,
+  readParts,
+  type StoredExport,
+  withdrawExport,
+} from './export-store.ts';
+import { type ExportLauncher, FILES_KEPT_HOURS } from './launcher.ts';
+import { pairsOfParameters, parseExport } from './rules/export-request.ts';
+import { type ExportFile, filesOf } from './rules/files.ts';
+import { manifestOf } from './rules/manifest.ts';
+
+export interface ExportRouteDeps {
+  store: Store;
+  blobs: BlobStore;
+  publicBaseUrl: string;
+  bulkExports: Pick<ExportLauncher, 'launch' | 'stop'>;
+}
+
+/** Exports of one account at a time. */
+const RUNNING_MAX = 2;
+const RETRY_AFTER_SECONDS = 5;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const schema = { hide: true };
+const STATUS_PATH = `${FHIR_PATH}/bulk-export`;
+
+/** FHIR Bulk Data Access 2.0: kick-off, status, cancellation and files. */
+export function addExportRoutes(app: FastifyInstance, deps: ExportRouteDeps): void {
+  acceptFhirBodies(app);
+  const exportConfig = { operation: 'fhirExport', scope: 'read' } as const;
+  const kickOff = async (request: FastifyRequest, reply: FastifyReply) => {
+    const { id } = request.params as { id?: string };
+    const exportId = await openExport(deps, request, id);
+    return reply
+      .code(202)
+      .header('content-location', `${deps.publicBaseUrl}${STATUS_PATH}/${exportId}`)
+      .send();
+  };
+  // All data is about patients, so that a system-level export is one of all patients.
+  for (const url of [
+    `${FHIR_PATH}/$export`,
+    `${FHIR_PATH}/Patient/$export`,
+    `${FHIR_PATH}/Group/:id/$export`,
+  ])
+    app.route({
+      method: ['GET', 'POST'],
+      url,
+      schema,
+      config: exportConfig,
+      exposeHeadRoute: false,
+      handler: kickOff,
+    });
+
+  app.get<{ Params: { id: string } }>(
+    `${STATUS_PATH}/:id`,
+    { schema, config: { operation: 'fhirExportStatus', scope: 'read' }, exposeHeadRoute: false },
+    async (request, reply) => {
+      const { row, files } = await exportOf(deps, request, request.params.id);
+      reply.header('cache-control', 'no-store');
+      if (row.status === 'failed')
+        throw new ExchangeError(500, `The export failed: ${row.reason ?? 'start a new one'}`);
+      if (row.status === 'running') {
+        const { patients, done, resources } = row;
+        const progress =
+          patients === null ? 'starting' : `${done} of ${patients} patients, ${resources} resources`;
+        return reply.code(202).headers({ 'x-progress': progress, 'retry-after': RETRY_AFTER_SECONDS }).send();
+      }
+      return reply
+        .type('application/json; charset=utf-8')
+        .header('expires', expiryOf(row).toUTCString())
+        .send(JSON.stringify(manifestOf(row, files, `${deps.publicBaseUrl}${STATUS_PATH}/${row.id}`)));
+    },
+  );
+
+  app.delete<{ Params: { id: string } }>(
+    `${STATUS_PATH}/:id`,
+    { schema, config: { operation: 'fhirExportCancel', scope: 'read' } },
+    async (request, reply) => {
+      const { row } = await exportOf(deps, request, request.params.id);
+      const { id: accountId } = callerOf(request).account;
+      await deps.store.asAccount(accountId, async (tx) => {
+        if (!(await endExport(tx, row.id, { status: 'cancelled' }))) await withdrawExport(tx, row.id);
+        await auditExport(tx, request, row.id, '202');
+      });
+      deps.bulkExports.stop(accountId, row.id);
+      return reply.code(202).send();
+    },
+  );
+
+  app.get<{ Params: { id: string; file: string } }>(
+    `${STATUS_PATH}/:id/:file`,
+    { schema, config: { operation: 'fhirExportFile', scope: 'read' }, exposeHeadRoute: false },
+    async (request, reply) => {
+      const { row, files } = await exportOf(deps, request, request.params.id);
+      const file = files.find(({ name }) => name === request.params.file);
+      if (row.status !== 'completed' || file === undefined) throw new NotFoundError('File');
+      await deps.store.asAccount(row.account_id, (tx) => auditExport(tx, request, row.id, '200'));
+      leaveRequestShare(request);
+      return reply
+        .type('application/fhir+ndjson')
+        .headers({ 'cache-control': 'no-store', 'content-length': file.sizeBytes })
+        .send(Readable.from(contentOf(deps.blobs, file)));
+    },
+  );
+}
+
+async function openExport(
+  deps: ExportRouteDeps,
+  request: FastifyRequest,
+  cohortId?: string,
+): Promise<string> {
+  if (!prefers(request, 'respond-async'))
+    throw new InvalidRequestError([
+      { path: 'Prefer', message: 'must be respond-async: an export takes its time' },
+    ]);
+  const { account, actor } = callerOf(request);
+  const pairs = [...pairsOf(request), ...(pairsOfParameters(request.body) ?? [])];
+  const { request: parsed, faults } = parseExport(pairs, (type) => SERVED_TYPES.includes(type));
+  // Unlike in a search, an ignored parameter could multiply the data.
+  const isLenient = prefers(request, 'handling=lenient');
+  const unknown = parsed.ignored.map((parameter) => ({ parameter, message: 'is not supported' }));
+  checkSearch(request, { faults: isLenient ? faults : [...faults, ...unknown], ignored: [] });
+  const { ignored: _, ...wanted } = { ...parsed, types: permittedTypes(request, parsed.types) };
+  const id = uuidv7();
+  await deps.store.asAccount(account.id, async (tx) => {
+    if (cohortId !== undefined && (!UUID.test(cohortId) || (await findCohort(tx, cohortId)) === undefined))
+      throw new NotFoundError('Group');
+    if ((await countRunningExports(tx)) >= RUNNING_MAX)
+      throw new ExchangeError(
+        429,
+        `${RUNNING_MAX} exports of this account are running; wait for one to end, or cancel it`,
+        {
+          headers: { 'retry-after': '60' },
+        },
+      );
+    await insertExport(tx, {
+      id,
+      cohortId,
+      actor,
+      request: `${deps.publicBaseUrl}${request.url}`,
+      ...wanted,
+    });
+    await auditExport(tx, request, id, '202');
+  });
+  deps.bulkExports.launch(account.id, id);
+  return id;
+}
+
+/** @throws NotFoundError when it does not exist or was cancelled, ExchangeError 410 when its files are gone */
+async function exportOf(
+  deps: ExportRouteDeps,
+  request: FastifyRequest,
+  id: string,
+): Promise<{ row: StoredExport; files: ExportFile[] }> {
+  if (!UUID.test(id)) throw new NotFoundError('Export');
+  const { row, parts, isWithdrawn } = await deps.store.asAccount(callerOf(request).account.id, async (tx) => {
+    const found = await findExport(tx, id);
+    const isCompleted = found?.status === 'completed';
+    return {
+      row: found,
+      parts: isCompleted ? await readParts(tx, id) : [],
+      isWithdrawn: isCompleted && (await containsDeletedPatient(tx, id)),
+    };
+  });
+  const { actor, fhirScopes } = callerOf(request);
+  // Another caller's export may contain types that the scopes of this token do not permit.
+  const isOthers = fhirScopes !== undefined && row?.actor !== actor;
+  if (row === undefined || row.status === 'cancelled' || isOthers) throw new NotFoundError('Export');
+  if (row.status === 'completed' && (row.files_deleted_at !== null || expiryOf(row) < new Date()))
+    throw new ExchangeError(410, 'The files of this export have expired; start a new export');
+  if (isWithdrawn)
+    throw new ExchangeError(
+      410,
+      'A patient in this export was deleted, so its files were withdrawn; start a new export',
+    );
+  return { row, files: filesOf(parts) };
+}
+
+const expiryOf = ({ ended_at, created_at }: StoredExport): Date =>
+  new Date((ended_at ?? created_at).getTime() + FILES_KEPT_HOURS * 3_600_000);
+
+async function* contentOf(blobs: BlobStore, { refs }: ExportFile): AsyncGenerator<Uint8Array> {
+  for (const ref of refs) yield* await blobs.get(ref);
+}
+
+const auditExport = (
+  tx: AccountTx,
+  request: FastifyRequest,
+  targetId: string,
+  outcome: string,
+): Promise<void> =>
+  insertAuditEntry(tx, {
+    actor: callerOf(request).actor,
+    operation: request.routeOptions.config.operation ?? 'unknown',
+    targetId,
+    outcome,
+    remoteAddress: request.ip,
+  });

@@ -1,0 +1,110 @@
+import {
+  parseSearch,
+  type SearchFault,
+  type SearchPair,
+  valuesOf,
+} from '../../fhir-api/rules/search-request.ts';
+import { rangeOf } from '../../../records/rules/date-ranges.ts';
+import { isJson, objectsOf, textOf } from '../../../records/rules/json.ts';
+
+export type FileKind = 'output' | 'deleted' | 'error';
+
+/** Searches by resource type; a resource of the type must match one of them. */
+export type TypeFilters = Record<string, string[]>;
+
+/** The parameters of a kick-off. */
+export interface ExportRequest {
+  types?: string[];
+  typeFilters: TypeFilters;
+  /** Instant in UTC. */
+  since?: string;
+  /** Parameters that are not supported. */
+  ignored: string[];
+}
+
+const FORMATS = new Set(['application/fhir+ndjson', 'application/ndjson', 'ndjson']);
+/** Search parameters that choose nothing (Bulk Data Access forbids them in `_typeFilter`). */
+const OF_RESULTS = new Set(['_sort', '_summary', '_elements', '_include', '_revinclude']);
+const PAIRS_MAX = 50;
+const FILTERS_MAX = 50;
+
+/** Parses the parameters of `$export`. `isServed` says which types exist. */
+export function parseExport(
+  pairs: readonly SearchPair[],
+  isServed: (type: string) => boolean,
+): { request: ExportRequest; faults: SearchFault[] } {
+  const request: ExportRequest = { typeFilters: {}, ignored: [] };
+  const faults: SearchFault[] = [];
+  if (pairs.length > PAIRS_MAX)
+    faults.push({ parameter: '', message: `has at most ${PAIRS_MAX} parameters` });
+  for (const [name, value] of pairs.slice(0, PAIRS_MAX)) {
+    const fault = readPair(request, name, value, isServed);
+    if (fault !== undefined) faults.push({ parameter: name, message: fault });
+  }
+  const unwanted = Object.keys(request.typeFilters).find((type) => request.types?.includes(type) === false);
+  if (unwanted !== undefined)
+    faults.push({ parameter: '_typeFilter', message: `${unwanted} is not among the types of _type` });
+  return { request, faults };
+}
+
+function readPair(
+  request: ExportRequest,
+  name: string,
+  value: string,
+  isServed: (type: string) => boolean,
+): string | undefined {
+  switch (name) {
+    case '_type': {
+      const types = valuesOf(value);
+      if (!types.every(isServed)) return 'contains a type that is not served here; see /fhir/R4/metadata';
+      request.types = [...new Set([...(request.types ?? []), ...types])].sort();
+      return undefined;
+    }
+    case '_since': {
+      const range = rangeOf(value.replace(' ', '+'));
+      request.since = range?.from;
+      return range === undefined ? 'is not an instant such as 2026-05-01T12:00:00Z' : undefined;
+    }
+    case '_outputFormat':
+      return FORMATS.has(value) ? undefined : 'must be application/fhir+ndjson';
+    case '_typeFilter':
+      return readTypeFilters(request, value, isServed);
+    default:
+      request.ignored.push(name);
+      return undefined;
+  }
+}
+
+function readTypeFilters(
+  request: ExportRequest,
+  value: string,
+  isServed: (type: string) => boolean,
+): string | undefined {
+  // Several filters may be in one parameter, separated by commas; each begins with a type.
+  for (const filter of value.split(/,(?=[A-Z][A-Za-z]+\?)/)) {
+    const [type = '', query = ''] = filter.split(/\?(.*)/s);
+    if (!isServed(type) || type === 'Patient')
+      return 'is not <Type>?<search> with a type that can be searched';
+    const { request: search, faults } = parseSearch(type, pairsOfQuery(query));
+    const [fault] = faults;
+    if (fault !== undefined) return `${type}: ${fault.parameter} ${fault.message}`;
+    if (search.ignored.length > 0) return `${type}: ${search.ignored.join(', ')} is not supported`;
+    const ofResult = search.used.find(([name]) => OF_RESULTS.has(name));
+    if (ofResult !== undefined) return `${type}: ${ofResult[0]} is about the form of a search's result`;
+    request.typeFilters[type] = [...(request.typeFilters[type] ?? []), query];
+    if (request.typeFilters[type].length > FILTERS_MAX)
+      return `has at most ${FILTERS_MAX} searches of a type`;
+  }
+  return undefined;
+}
+
+export const pairsOfQuery = (query: string): SearchPair[] => [...new URLSearchParams(query)];
+
+/** The parameters of a kick-off by POST. Undefined when the body is no Parameters resource. */
+export function pairsOfParameters(body: unknown): SearchPair[] | undefined {
+  if (!isJson(body) || body.resourceType !== 'Parameters') return undefined;
+  return objectsOf(body.parameter).map((parameter): SearchPair => {
+    const value = Object.entries(parameter).find(([name]) => name.startsWith('value'))?.[1];
+    return [textOf(parameter.name) ?? '', textOf(value) ?? ''];
+  });
+}

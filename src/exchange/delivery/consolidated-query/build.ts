@@ -1,0 +1,101 @@
+import type { ConsolidatedEnd } from '../../../contract/consolidated-query-workflow.ts';
+import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
+import type { Store } from '../../platform/database/database.ts';
+import { consolidatedBundle } from '../../records/consolidated-bundle.ts';
+import type { RecordKeeper } from '../../records/record-keeper.ts';
+import { fittedTables } from '../../records/summary/fitted-tables.ts';
+import { openRecordReader } from '../../records/summary/record-reader.ts';
+import { renderHtml } from '../../records/summary/render-html.ts';
+import { renderPdf } from '../../records/summary/render-pdf.ts';
+import { summarise } from '../../records/summary/summarise.ts';
+import { readConsolidatedQuery, type StoredConsolidatedQuery } from './query-store.ts';
+import { RESULT_FORMATS } from './result-link.ts';
+import { completeConsolidated, failConsolidated } from './transitions.ts';
+
+/** Builds the results of consolidated queries. */
+export interface ConsolidatedBuilder {
+  /** Writes the result in bounded memory and ends the query. A query that has already ended is left unchanged. */
+  build(of: { accountId: string; requestId: string }, signal?: AbortSignal): Promise<ConsolidatedEnd>;
+  /** Ends the query as failed, unless it has already ended. @param reason shown to the caller */
+  fail(of: { accountId: string; requestId: string }, reason: string): Promise<ConsolidatedEnd>;
+}
+
+export interface BuilderDeps {
+  store: Store;
+  blobs: BlobStore;
+  records: RecordKeeper;
+  publicBaseUrl: string;
+}
+
+export function createConsolidatedBuilder(deps: BuilderDeps): ConsolidatedBuilder {
+  const { store, blobs } = deps;
+  const read = (accountId: string, requestId: string) =>
+    store.asAccount(accountId, (tx) => readConsolidatedQuery(tx, requestId));
+
+  return {
+    async build({ accountId, requestId }, signal) {
+      const query = await read(accountId, requestId);
+      if (query?.status !== 'processing') return endOf(query);
+      await deps.records.merge(accountId, query.patientId);
+      const result = await blobs.put(
+        'consolidated',
+        bytesOf(contentOf(deps, accountId, query), signal),
+        RESULT_FORMATS[query.conversionType].contentType,
+      );
+      const ended = await store.asAccount(accountId, (tx) => completeConsolidated(tx, requestId, result));
+      // Another execution has ended the query in the meantime, so no row refers to this result.
+      if (ended === undefined) await blobs.delete(result.ref);
+      return endOf(ended ?? (await read(accountId, requestId)));
+    },
+
+    async fail({ accountId, requestId }, reason) {
+      await store.asAccount(accountId, (tx) => failConsolidated(tx, requestId, reason));
+      return endOf(await read(accountId, requestId));
+    },
+  };
+}
+
+/** @throws NotFoundError when the patient no longer exists */
+async function* contentOf(
+  { store, publicBaseUrl }: BuilderDeps,
+  accountId: string,
+  query: StoredConsolidatedQuery,
+): AsyncGenerator<string | Uint8Array> {
+  const { patientId, resources, dateFrom, dateTo, conversionType } = query;
+  const of = { accountId, patientId, filter: { types: resources, dateFrom, dateTo } };
+  if (conversionType === 'json') {
+    yield* consolidatedBundle(store, { ...of, publicBaseUrl });
+    return;
+  }
+  const reader = await openRecordReader(store, of);
+  const summary = fittedTables(summarise(reader, { filter: of.filter, madeAt: new Date() }));
+  yield* conversionType === 'html' ? renderHtml(summary) : renderPdf(summary);
+}
+
+/** Joins the content to larger pieces, so that a blob is not written resource by resource. Throws when the signal aborts. */
+async function* bytesOf(
+  content: AsyncIterable<string | Uint8Array>,
+  signal?: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  let waiting: Uint8Array[] = [];
+  let sizeBytes = 0;
+  for await (const piece of content) {
+    signal?.throwIfAborted();
+    const bytes = typeof piece === 'string' ? Buffer.from(piece) : piece;
+    waiting.push(bytes);
+    sizeBytes += bytes.length;
+    if (sizeBytes < PIECE_BYTES) continue;
+    yield Buffer.concat(waiting);
+    waiting = [];
+    sizeBytes = 0;
+  }
+  yield Buffer.concat(waiting);
+}
+
+const PIECE_BYTES = 64 * 1024;
+
+function endOf(query: StoredConsolidatedQuery | undefined): ConsolidatedEnd {
+  if (query === undefined) return { state: 'gone' };
+  if (query.status === 'completed') return { state: 'completed', sizeBytes: query.result?.sizeBytes };
+  return { state: 'failed', reason: query.reason };
+}

@@ -1,0 +1,102 @@
+import {
+  CONSOLIDATED_DATA_EVENT_TYPE,
+  type ConsolidatedDataEvent,
+} from '../../../contract/consolidated-query.ts';
+import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
+import { findPatient } from '../../people/patients/patient-store.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
+import { insertEvent } from '../../platform/outbox/event-store.ts';
+import { endConsolidatedQuery, type StoredConsolidatedQuery } from './query-store.ts';
+
+/** Ends a query and writes its webhook event in the same transaction. Resolves to undefined if it had already ended. */
+export const completeConsolidated = (
+  tx: AccountTx,
+  requestId: string,
+  result: BlobRef,
+): Promise<StoredConsolidatedQuery | undefined> => end(tx, requestId, { result });
+
+/** @param reason shown to the caller: no personal data, no internals */
+export const failConsolidated = (
+  tx: AccountTx,
+  requestId: string,
+  reason: string,
+): Promise<StoredConsolidatedQuery | undefined> => end(tx, requestId, { reason });
+
+async function end(
+  tx: AccountTx,
+  requestId: string,
+  how: { result: BlobRef } | { reason: string },
+): Promise<StoredConsolidatedQuery | undefined> {
+  const query = await endConsolidatedQuery(tx, requestId, how);
+  if (query === undefined) return undefined;
+  const { patientId, endedAt = new Date(), metadata } = query;
+  const patient = await findPatient(tx, patientId);
+  const type = CONSOLIDATED_DATA_EVENT_TYPE;
+  const announced: ConsolidatedDataEvent['patients'][number] = {
+    patientId,
+    externalId: patient?.externalId ?? undefined,
+    ...(Object.keys(patient?.additionalIdentifiers ?? {}).length === 0
+      ? {}
+      : { additionalIds: patient?.additionalIdentifiers }),
+    status: 'result' in how ? 'completed' : 'failed',
+    ...('result' in how ? { bundle: bundleOf(query, how.result, endedAt) } : {}),
+    filters: filtersOf(query),
+  };
+  await insertEvent(tx, {
+    type,
+    factKey: `${type}/${requestId}`,
+    patientId,
+    requestId,
+    occurredAt: endedAt,
+    body: {
+      meta: { requestId, when: endedAt.toISOString(), type, ...(metadata && { data: metadata }) },
+      patients: [announced],
+    },
+  });
+  return query;
+}
+
+/** The Bundle of the event. The attachment's url is added when the webhook is sent (decision 3). */
+function bundleOf({ requestId, patientId }: StoredConsolidatedQuery, result: BlobRef, at: Date) {
+  return {
+    resourceType: 'Bundle' as const,
+    type: 'collection',
+    entry: [
+      {
+        fullUrl: `urn:uuid:${requestId}`,
+        resource: {
+          resourceType: 'DocumentReference',
+          id: requestId,
+          status: 'current',
+          subject: { reference: `Patient/${patientId}` },
+          date: at.toISOString(),
+          description: 'Consolidated medical record',
+          content: [
+            {
+              attachment: {
+                contentType: result.contentType,
+                size: result.sizeBytes,
+                title: 'Consolidated medical record',
+                creation: at.toISOString(),
+              },
+            },
+          ],
+        },
+      },
+    ],
+  };
+}
+
+function filtersOf({
+  conversionType,
+  resources,
+  dateFrom,
+  dateTo,
+}: StoredConsolidatedQuery): Record<string, string> {
+  return {
+    conversionType,
+    ...(resources && { resources: resources.join(',') }),
+    ...(dateFrom && { dateFrom }),
+    ...(dateTo && { dateTo }),
+  };
+}

@@ -1,0 +1,30 @@
+import {
+  type DepsOf,
+  type Feature,
+  type GatewayScopes,
+  NO_ACTIVITIES,
+  type OpenFeature,
+} from '../../platform/feature.ts';
+import type { Platform } from '../../platform/platform.ts';
+import { createDocumentRenditions, type DocumentRenditions } from './renditions.ts';
+import { addDocumentLinkRoute, addDocumentRoutes } from './routes.ts';
+
+/** The sources' documents: list, download URLs ("E14. Get document URL"), C-CDA documents as html or pdf. */
+export const documentsFeature = {
+  open({ store, blobs }: Platform): OpenFeature<{ documentRenditions: DocumentRenditions }> {
+    const documentRenditions = createDocumentRenditions({ store, blobs });
+    return {
+      services: { documentRenditions },
+      recoveries: [documentRenditions.recovery],
+      drain: documentRenditions.close,
+    };
+  },
+  routes(
+    { operations, open }: GatewayScopes,
+    deps: DepsOf<typeof addDocumentRoutes> & DepsOf<typeof addDocumentLinkRoute>,
+  ) {
+    addDocumentRoutes(operations, deps);
+    open((scope) => addDocumentLinkRoute(scope, deps));
+  },
+  activities: NO_ACTIVITIES,
+} satisfies Feature;

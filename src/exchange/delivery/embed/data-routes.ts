@@ -1,0 +1,195 @@
+import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { createKeyCheck } from '../../access/accounts/key-check.ts';
+import { QUERY_ORDER } from '../../queries/network-query/query-store.ts';
+import type { NetworkQueryService } from '../../queries/network-query/service.ts';
+import { findPatient } from '../../people/patients/patient-store.ts';
+import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
+import type { AccountTx, Store } from '../../platform/database/database.ts';
+import { NotFoundError } from '../../platform/errors.ts';
+import type { GatewayPlatform } from '../../platform/http/deps.ts';
+import { callerOf } from '../../access/authentication/authenticate.ts';
+import { leaveRequestShare } from '../../platform/http/plugins/request-share.ts';
+import { Places } from '../../platform/limits/places.ts';
+import type { RecordKeeper } from '../../records/record-keeper.ts';
+import { openRecordReader } from '../../records/summary/record-reader.ts';
+import { summarise } from '../../records/summary/summarise.ts';
+import { createEmbedTokenCheck } from '../../access/embed-tokens/embed-token-check.ts';
+import { type PatientQueries, queryProgress } from './query-progress.ts';
+
+type DataDeps = Pick<GatewayPlatform, 'store' | 'internalTokenKey'> & {
+  records: RecordKeeper;
+  networkQueries: NetworkQueryService;
+};
+
+const QUERIES_SHOWN = 10;
+const NEWEST_FIRST = { sort: QUERY_ORDER.default, count: QUERIES_SHOWN };
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/**
+ * Routes that only the embedded page uses, in addition to operations of the interface: the summary of a record, and the
+ * progress of queries as an event stream. They are not public and may change with the page.
+ */
+export function addEmbedDataRoutes(app: FastifyInstance, deps: DataDeps): void {
+  const places = new Places();
+  app.addHook('preClose', async () => places.close());
+  const keys = createKeyCheck(deps.store);
+  const tokens = createEmbedTokenCheck({ ...deps, keys });
+
+  app.get(
+    '/embed/:account/patient/:id/summary',
+    { exposeHeadRoute: false, schema: { hide: true }, config: { operation: 'getEmbedSummary' } },
+    async (request, reply) => {
+      const { accountId, patientId } = await openPatient(deps, request, 'getEmbedSummary');
+      await deps.records.merge(accountId, patientId);
+      closeStalledConnection(reply);
+      return reply
+        .type('application/x-ndjson; charset=utf-8')
+        .header('cache-control', 'no-store')
+        .send(Readable.from(summaryLines(deps.store, { accountId, patientId })));
+    },
+  );
+
+  app.get(
+    '/embed/:account/patient/:id/events',
+    { exposeHeadRoute: false, schema: { hide: true }, config: { operation: 'watchEmbedQueries' } },
+    async (request, reply) => {
+      const { accountId, patientId } = await openPatient(deps, request, 'watchEmbedQueries');
+      const { actor, keyId, embedToken } = callerOf(request);
+      const place = places.take(accountId, actor);
+      leaveRequestShare(request);
+      reply.raw.once('close', place.leave);
+      // The client had already disconnected, so no further `close` event will come.
+      if (reply.raw.destroyed) place.leave();
+      closeStalledConnection(reply);
+      const events = watchQueries({
+        read: () =>
+          deps.store.asAccount(accountId, async (tx) => {
+            if ((await findPatient(tx, patientId)) === undefined) return undefined;
+            const page = await deps.networkQueries.listQueries(tx, { patientId }, NEWEST_FIRST);
+            return { queries: page.items.map(queryProgress), total: page.total };
+          }),
+        isGood: async () =>
+          embedToken === undefined
+            ? keyId === undefined || (await keys.byId(keyId)) !== undefined
+            : tokens.isGood(embedToken),
+        expiresAt: embedToken?.expiresAt,
+        signal: place.signal,
+      });
+      return reply
+        .type('text/event-stream; charset=utf-8')
+        .headers({ 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
+        .send(Readable.from(events));
+    },
+  );
+}
+
+/** A connection without traffic for this long is closed; the event stream sends something more often than that. */
+const STALLED_MS = 60_000;
+
+/** Streams wait for a slow reader; without this timeout one that stopped reading would hold its resources forever. */
+function closeStalledConnection(reply: FastifyReply): void {
+  reply.raw.setTimeout(STALLED_MS, () => void reply.raw.destroy());
+}
+
+/**
+ * Finds the patient in the URL and audits the access.
+ *
+ * @throws NotFoundError when the URL names another account, or the patient does not exist
+ */
+async function openPatient(
+  { store }: DataDeps,
+  request: FastifyRequest,
+  operation: string,
+): Promise<{ accountId: string; patientId: string }> {
+  const { account, id } = request.params as { account: string; id: string };
+  const { account: own, actor } = callerOf(request);
+  if (account.toLowerCase() !== own.id || !UUID.test(id)) throw new NotFoundError('Patient');
+  const patientId = await store.asAccount(own.id, async (tx: AccountTx) => {
+    const patient = await findPatient(tx, id);
+    if (patient === undefined) throw new NotFoundError('Patient');
+    const record = { actor, operation, patientId: patient.id, outcome: '200', remoteAddress: request.ip };
+    await insertAuditEntry(tx, record);
+    return patient.id;
+  });
+  return { accountId: own.id, patientId };
+}
+
+/** Types that every record has, even without collected data. */
+const NOT_COUNTED = new Set(['Patient', 'Provenance']);
+
+/**
+ * The parts of a record's summary as JSON lines, which the page renders itself. The first line is `{kind: 'total',
+ * resources}`; with 0 resources no further lines follow.
+ */
+async function* summaryLines(
+  store: Pick<Store, 'asAccount'>,
+  patient: { accountId: string; patientId: string },
+): AsyncGenerator<string> {
+  const reader = await openRecordReader(store, { ...patient, filter: {} });
+  const resources = Object.entries(reader.counts)
+    .filter(([type]) => !NOT_COUNTED.has(type))
+    .reduce((sum, [, count]) => sum + count, 0);
+  yield `${JSON.stringify({ kind: 'total', resources })}\n`;
+  if (resources === 0) return;
+  for await (const part of summarise(reader, { filter: {}, madeAt: new Date() }))
+    yield `${JSON.stringify(part)}\n`;
+}
+
+/** Why a stream ended: the token expired or was revoked, the patient no longer exists, or the client must reconnect. */
+type WatchEnd = 'expired' | 'revoked' | 'gone' | 'renew';
+
+export interface WatchOptions {
+  /** Reads the current state; undefined when the patient no longer exists. */
+  read(): Promise<PatientQueries | undefined>;
+  /** Whether the caller's credentials are still valid. */
+  isGood(): Promise<boolean>;
+  /** Expiry of the token; undefined for an API key. */
+  expiresAt?: Date;
+  /** Aborted when the client disconnects or the gateway closes. */
+  signal: AbortSignal;
+  /** Polling intervals while a query runs, and while none does. */
+  pollMs?: { running: number; idle: number };
+  lifetimeMs?: number;
+}
+
+const POLL_MS = { running: 1_000, idle: 4_000 };
+/** A stream ends after this time, which frees abandoned ones; a live client reconnects. */
+const LIFETIME_MS = 15 * 60_000;
+/** Sends a comment after this much silence, so that proxies do not close the connection. */
+const SILENCE_MS = 15_000;
+
+/**
+ * Streams the queries of a patient as server-sent events: `session` (seconds to expiry), `queries` (the full state, whenever
+ * it has changed), and `end` (the reason). It polls PostgreSQL, so any gateway can serve it and nothing is lost when a
+ * gateway restarts.
+ */
+export async function* watchQueries(options: WatchOptions): AsyncGenerator<string> {
+  const { signal, expiresAt, pollMs = POLL_MS, lifetimeMs = LIFETIME_MS } = options;
+  const endsAt = Date.now() + lifetimeMs;
+  yield sse('session', { expiresInSeconds: expiresAt && Math.max(0, secondsUntil(expiresAt)) });
+  let shown = '';
+  let sentAt = Date.now();
+  while (!signal.aborted) {
+    if (expiresAt !== undefined && expiresAt.getTime() <= Date.now()) return yield end('expired');
+    if (!(await options.isGood())) return yield end('revoked');
+    const read = await options.read();
+    if (read === undefined) return yield end('gone');
+    const next = sse('queries', read);
+    if (next !== shown || Date.now() - sentAt > SILENCE_MS) {
+      yield next === shown ? ': still here\n\n' : next;
+      shown = next;
+      sentAt = Date.now();
+    }
+    if (Date.now() >= endsAt) return yield end('renew');
+    const isRunning = read.queries.some(({ status }) => status === 'running');
+    const untilEnd = Math.min(endsAt, expiresAt?.getTime() ?? endsAt) - Date.now();
+    const waitMs = Math.max(0, Math.min(isRunning ? pollMs.running : pollMs.idle, untilEnd));
+    await sleep(waitMs, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+const sse = (event: string, data: object): string => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+const end = (reason: WatchEnd): string => sse('end', { reason });
+const secondsUntil = (time: Date): number => Math.floor((time.getTime() - Date.now()) / 1000);

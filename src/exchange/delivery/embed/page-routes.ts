@@ -1,0 +1,114 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { extname } from 'node:path';
+import type { FastifyInstance } from 'fastify';
+import { THEME } from '../../../lib/pages/theme.ts';
+import { findAccount } from '../../access/accounts/account-store.ts';
+import { NotFoundError } from '../../platform/errors.ts';
+import type { GatewayPlatform } from '../../platform/http/deps.ts';
+
+const FOLDER = new URL('./page/', import.meta.url);
+const TYPES: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+interface Asset {
+  content: Buffer;
+  type: string;
+  eTag: string;
+}
+
+/**
+ * The embedded patient page: the same document for all patients, without personal data. Its script loads the patient's data
+ * with the token in the URL's fragment, which browsers do not send to servers.
+ */
+export function addEmbedPageRoutes(
+  app: FastifyInstance,
+  deps: Pick<GatewayPlatform, 'store' | 'publicBaseUrl'>,
+): void {
+  const assets = readAssets();
+  const base = new URL(deps.publicBaseUrl).pathname.replace(/\/$/, '');
+  // Loads all modules at once, instead of one after another as imports are discovered.
+  const modules = [...assets.keys()]
+    .filter((name) => name.endsWith('.js'))
+    .map((name) => `<link rel="modulepreload" href="{base}/embed/assets/${name}">`);
+  const page = readFileSync(new URL('index.html', FOLDER), 'utf8')
+    .replace('{modules}', modules.join('\n'))
+    .replaceAll('{base}', base);
+
+  app.get<{ Params: { account: string; id: string } }>(
+    '/embed/:account/patient/:id',
+    { schema: { hide: true }, config: { operation: 'embedPage' } },
+    async (request, reply) => {
+      const { account: accountId } = request.params;
+      const account = UUID.test(accountId)
+        ? await deps.store.asSystem((tx) => findAccount(tx, accountId.toLowerCase()))
+        : undefined;
+      if (account === undefined) throw new NotFoundError('Account');
+      // frame-ancestors replaces this header, which cannot allow specific origins.
+      reply.raw.removeHeader('x-frame-options');
+      return reply
+        .headers({
+          'content-security-policy': pagePolicy(account.settings.embed?.frameAncestors ?? []),
+          'referrer-policy': 'no-referrer',
+          'cache-control': 'no-cache',
+        })
+        .type('text/html; charset=utf-8')
+        .send(page);
+    },
+  );
+
+  app.get<{ Params: { file: string } }>(
+    '/embed/assets/:file',
+    { schema: { hide: true }, config: { operation: 'embedAsset' } },
+    async (request, reply) => {
+      const asset = assets.get(request.params.file);
+      if (asset === undefined) throw new NotFoundError('File');
+      reply.headers({ 'cache-control': 'no-cache', etag: asset.eTag });
+      if (request.headers['if-none-match'] === asset.eTag) return reply.code(304).send();
+      return reply.type(asset.type).send(asset.content);
+    },
+  );
+}
+
+/** Reads all assets into memory; together they are only some kilobytes. */
+function readAssets(): Map<string, Asset> {
+  const files = readdirSync(FOLDER).map((name): [string, Buffer] => [
+    name,
+    readFileSync(new URL(name, FOLDER)),
+  ]);
+  return new Map(
+    [...files, ['theme.css', Buffer.from(THEME)] as const].flatMap(([name, content]): [string, Asset][] => {
+      const type = TYPES[extname(name)];
+      if (type === undefined) return [];
+      const eTag = `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`;
+      return [[name, { content, type, eTag }]];
+    }),
+  );
+}
+
+/** A valid origin, as stored by the admin CLI; any other text could inject further directives into the policy. */
+const ORIGIN = /^https?:\/\/[\w.:[\]-]+$/;
+
+/**
+ * The Content-Security-Policy of the embedded page: only its own scripts, styles and requests, no HTML from strings, and
+ * framing only by pages of the account's origins.
+ */
+export function pagePolicy(frameAncestors: readonly string[]): string {
+  const ancestors = frameAncestors.filter((origin) => ORIGIN.test(origin));
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self'",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    `frame-ancestors ${ancestors.length === 0 ? "'none'" : ancestors.join(' ')}`,
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join('; ');
+}

@@ -1,0 +1,116 @@
+import { type RawBuilder, sql } from 'kysely';
+import { expressionOf } from '../../people/patients/patient-list.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
+import { changedWhen } from '../../records/record-search-store.ts';
+import type { DateCondition } from '../../records/rules/search-clauses.ts';
+import type { PatientCriteria } from './rules/patient-criteria.ts';
+
+const GENDERS: Readonly<Record<string, string>> = { male: 'M', female: 'F', other: 'O', unknown: 'U' };
+const EXTERNAL = 'urn:medical-exchange:external-id';
+const SSN = 'http://hl7.org/fhir/sid/us-ssn';
+const LICENSE = 'urn:medical-exchange:drivers-license';
+
+/** Ids of up to `count` of the account's patients whose demographics match, in order, after `after`. */
+export async function searchPatients(
+  tx: AccountTx,
+  criteria: PatientCriteria,
+  after: string | undefined,
+): Promise<string[]> {
+  let query = matching(tx, criteria).select('id').orderBy('id').limit(criteria.count);
+  if (after !== undefined) query = query.where('id', '>', after);
+  const rows = await query.execute();
+  return rows.map((row) => row.id);
+}
+
+export async function countPatients(tx: AccountTx, criteria: PatientCriteria): Promise<number> {
+  const { total } = await matching(tx, criteria)
+    .select(({ fn }) => fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow();
+  return Number(total);
+}
+
+function matching(
+  tx: AccountTx,
+  { ids, identifiers, names, birthDates, genders, lastUpdated }: PatientCriteria,
+) {
+  let query = tx.db.selectFrom('patient').where('account_id', '=', tx.accountId);
+  const where = (condition: RawBuilder<unknown>) => {
+    query = query.where(sql<boolean>`(${condition})`);
+  };
+  if (ids !== undefined) where(sql`id = any(${[...ids]}::uuid[])`);
+  for (const { of, how, texts } of names) where(either(texts.map((text) => named(of, how, text))));
+  for (const alternatives of identifiers) where(either(alternatives.map(identified)));
+  for (const alternatives of genders)
+    where(sql`gender = any(${alternatives.map((each) => GENDERS[each] ?? each)}::text[])`);
+  for (const conditions of birthDates) where(either(conditions.map(bornWhen)));
+  for (const conditions of lastUpdated)
+    where(either(conditions.map((condition) => changedWhen(UPDATED_AT, condition))));
+  return query;
+}
+
+/** When the demographics changed, or the sources' Patients. */
+const UPDATED_AT = sql`greatest(date_trunc('milliseconds', updated_at),
+  (select changed_at from record_resource r where r.patient_id = patient.id and r.resource_id = patient.id))`;
+
+const either = (conditions: readonly RawBuilder<unknown>[]): RawBuilder<unknown> =>
+  conditions.length === 0 ? sql`false` : sql.join(conditions, sql` or `);
+
+type NameCriterion = PatientCriteria['names'][number];
+
+/** Every word of the text must match one of the names. */
+function named(of: NameCriterion['of'], how: NameCriterion['how'], text: string): RawBuilder<unknown> {
+  const columns = { family: sql`last_names`, given: sql`first_names`, name: sql`first_names || last_names` }[
+    of
+  ];
+  const condition = (word: string) => {
+    if (how === 'exact') return sql`name = ${word}`;
+    return sql`name ~ ${`${how === 'starts' ? '(?:^|[\\s-])' : ''}${expressionOf(word)}`}`;
+  };
+  const words = text.split(/\s+/u).filter((word) => word !== '');
+  return sql`(${sql.join(
+    words
+      .slice(0, WORDS_MAX)
+      .map((word) => sql`exists (select from unnest(${columns}) name where ${condition(word)})`),
+    sql` and `,
+  )})`;
+}
+
+const WORDS_MAX = 10;
+
+/** Without a system, any of the patient's identifiers; with one, those that the Patient shows under it, and additional ones. */
+function identified({ system, value }: { system?: string; value: string }): RawBuilder<unknown> {
+  const personal = (type: string, text: string, state?: string) =>
+    sql`personal_identifiers @> ${JSON.stringify([{ type, value: text, ...(state && { state }) }])}::jsonb`;
+  const ssn = personal('ssn', value.replaceAll('-', ''));
+  if (system === undefined || system === '')
+    return either([
+      sql`external_id = ${value}`,
+      ssn,
+      personal('driversLicense', value),
+      sql`jsonb_path_exists(additional_identifiers, '$.*[*] ? (@ == $value)', ${JSON.stringify({ value })}::jsonb)`,
+    ]);
+  if (system === EXTERNAL) return sql`external_id = ${value}`;
+  if (system === SSN) return ssn;
+  if (system === LICENSE || system.startsWith(`${LICENSE}:`))
+    return personal('driversLicense', value, system.slice(LICENSE.length + 1));
+  return sql`additional_identifiers -> ${system} ? ${value}`;
+}
+
+function bornWhen({ prefix, range: { firstDay, lastDay } }: DateCondition): RawBuilder<unknown> {
+  switch (prefix) {
+    case 'eq':
+      return sql`dob::text between ${firstDay} and ${lastDay}`;
+    case 'ne':
+      return sql`dob::text not between ${firstDay} and ${lastDay}`;
+    case 'gt':
+    case 'sa':
+      return sql`dob::text > ${lastDay}`;
+    case 'ge':
+      return sql`dob::text >= ${firstDay}`;
+    case 'lt':
+    case 'eb':
+      return sql`dob::text < ${firstDay}`;
+    case 'le':
+      return sql`dob::text <= ${lastDay}`;
+  }
+}

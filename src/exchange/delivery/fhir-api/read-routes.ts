@@ -1,0 +1,199 @@
+import { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { fhirJson } from '../../../lib/written-decimals.ts';
+import type { Store } from '../../platform/database/database.ts';
+import { ExchangeError, NotFoundError } from '../../platform/errors.ts';
+import { callerOf } from '../../access/authentication/authenticate.ts';
+import { completenessMeta } from '../../records/completeness.ts';
+import { readRecordCompleteness } from '../../records/completeness-store.ts';
+import type { ConsolidatedPlace } from '../../records/consolidated-place.ts';
+import { type ConsolidatedFilter, readConsolidated } from '../../records/read-consolidated.ts';
+import { findResources } from '../../records/record-search-store.ts';
+import { withAddressesAt } from '../../records/rules/attachment-addresses.ts';
+import type { Json } from '../../records/rules/json.ts';
+import { entryOf, FHIR_JSON } from './bundles.ts';
+import type { FhirDeps } from './deps.ts';
+import { readRecordedConsents } from './recorded-consents.ts';
+import { checkSearch, pairsOf } from './request-parameters.ts';
+import { type EverythingRequest, parseEverything } from './rules/everything-request.ts';
+import { permittedTypes, requireScope } from './scope-check.ts';
+import { requirePatient, requireType } from './search-routes.ts';
+import { asServed, readServed, servedProvenance } from './served-resources.ts';
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const schema = { hide: true };
+
+/** `GET /fhir/R4/<Type>/<id>` and `GET /fhir/R4/Patient/<id>/$everything`. */
+export function addReadRoutes(app: FastifyInstance, deps: FhirDeps): void {
+  app.get<{ Params: { type: string; id: string } }>(
+    '/fhir/R4/:type/:id',
+    { schema, config: { operation: 'fhirRead', scope: 'read' }, exposeHeadRoute: false },
+    async (request, reply) => {
+      const { type, id } = request.params;
+      requireType(type);
+      requireScope(request, type);
+      const { resource, lastModified } = await readOne(deps, request, type, id);
+      return reply
+        .type(FHIR_JSON)
+        .headers({ 'cache-control': 'no-store', 'last-modified': lastModified.toUTCString() })
+        .send(fhirJson(withAddressesAt(deps.base, resource)));
+    },
+  );
+
+  app.get<{ Params: { id: string } }>(
+    '/fhir/R4/Patient/:id/$everything',
+    { schema, config: { operation: 'fhirEverything', scope: 'read' }, exposeHeadRoute: false },
+    async (request, reply) => {
+      const { id: patientId } = request.params;
+      if (!UUID.test(patientId)) throw new NotFoundError('Patient');
+      const { id: accountId } = callerOf(request).account;
+      await requirePatient(deps, accountId, patientId);
+      const path = `Patient/${patientId.toLowerCase()}/$everything`;
+      const given = pairsOf(request);
+      const text = given.find(([name]) => name === '_page')?.[1];
+      const cursor = text === undefined ? undefined : await deps.cursors.read<ConsolidatedPlace>(path, text);
+      const pairs = cursor?.pairs ?? given;
+      const { request: asked, faults } = parseEverything(pairs);
+      checkSearch(request, { faults, ignored: asked.ignored });
+      const types = permittedTypes(request, asked.types);
+      if (cursor === undefined) await deps.records.merge(accountId, patientId);
+      await deps.audit.write(request, [patientId]);
+      const bundle = everythingBundle(deps.store, {
+        ...optionsOf({ ...asked, types }),
+        accountId,
+        patientId: patientId.toLowerCase(),
+        after: cursor?.place,
+        base: deps.base,
+        self: `${deps.base}/${path}`,
+        nextLink: async (place) =>
+          `${deps.base}/${path}?_page=${await deps.cursors.write({ path, pairs, place })}`,
+      });
+      return reply.type(FHIR_JSON).header('cache-control', 'no-store').send(Readable.from(bundle));
+    },
+  );
+}
+
+const optionsOf = ({ types, dateFrom, dateTo, since, count }: EverythingRequest) => ({
+  filter: { types, dateFrom, dateTo },
+  since: since === undefined ? undefined : new Date(since),
+  count,
+});
+
+async function readOne(
+  deps: FhirDeps,
+  request: FastifyRequest,
+  type: string,
+  id: string,
+): Promise<{ resource: Json; lastModified: Date }> {
+  const { id: accountId } = callerOf(request).account;
+  if (!UUID.test(id)) throw new NotFoundError(type);
+  const wanted = id.toLowerCase();
+  const consent = type === 'Consent' ? await readConsent(deps, accountId, wanted) : undefined;
+  if (consent !== undefined) {
+    await deps.audit.write(request, [consent.patientId], wanted);
+    return { resource: consent.resource.json, lastModified: consent.resource.changedAt };
+  }
+  const patientId = type === 'Patient' ? wanted : await patientOf(deps, accountId, type, wanted);
+  if (type === 'Patient') await requirePatient(deps, accountId, patientId);
+  await deps.records.merge(accountId, patientId);
+  const found = await deps.store.asAccount(accountId, async (tx) => {
+    if (type === 'Patient') return readServed(tx, patientId, [{ resourceType: type, id: wanted }]);
+    const [standing] = (await findResources(tx, [wanted])).filter(({ goneAt }) => goneAt === null);
+    if (standing === undefined) return [];
+    return readServed(tx, patientId, [{ resourceType: standing.resourceType, id: standing.resourceId }]);
+  });
+  const [resource] = found;
+  const isGenerated = resource !== undefined && resource.id !== wanted;
+  const json = isGenerated ? servedProvenance(resource, patientId) : resource?.json;
+  // The merge has just removed it.
+  if (resource === undefined || json === undefined || json.resourceType !== type) throw gone();
+  await deps.audit.write(request, [patientId], wanted);
+  return { resource: json, lastModified: resource.changedAt };
+}
+
+/** A consent that was recorded here; undefined for any other id. */
+async function readConsent({ store }: FhirDeps, accountId: string, id: string) {
+  const [consent] = await store.asAccount(accountId, (tx) => readRecordedConsents(tx, [id]));
+  return consent;
+}
+
+const gone = () =>
+  new ExchangeError(410, 'This resource is no longer part of the record: its source deleted or changed it');
+
+/**
+ * The patient whose record contains the resource.
+ *
+ * @throws NotFoundError when there never was one, ExchangeError 410 when it has gone
+ */
+async function patientOf(deps: FhirDeps, accountId: string, type: string, id: string): Promise<string> {
+  const standings = await deps.store.asAccount(accountId, (tx) => findResources(tx, [id]));
+  const own = standings.filter((each) =>
+    each.provenanceId === id ? type === 'Provenance' : each.resourceType === type,
+  );
+  const [standing] = own;
+  if (standing === undefined) throw new NotFoundError(type);
+  if (own.every(({ goneAt }) => goneAt !== null)) throw gone();
+  return standing.patientId;
+}
+
+interface EverythingOptions {
+  accountId: string;
+  patientId: string;
+  filter: ConsolidatedFilter;
+  /** Only resources that changed after this time. */
+  since?: Date;
+  after?: ConsolidatedPlace;
+  /** Entries per page, without their Provenance; without it, everything is in one Bundle. */
+  count?: number;
+  base: string;
+  self: string;
+  /** The link to the page that begins at this place. */
+  nextLink(place: ConsolidatedPlace): Promise<string>;
+}
+
+const READ_AT_ONCE = 200;
+
+/**
+ * Yields `$everything` as the JSON text of a Bundle, in pieces and in bounded memory: the Patient first, then by type, newest
+ * first, each resource followed by its Provenance. A slow reader does not hold a database connection.
+ */
+async function* everythingBundle(
+  store: Pick<Store, 'asAccount'>,
+  { accountId, patientId, filter, since, after: start, count, base, self, nextLink }: EverythingOptions,
+): AsyncGenerator<string> {
+  const withProvenance = filter.types === undefined || filter.types.includes('Provenance');
+  // Read first, so that data which arrives while we read is reported as still missing.
+  const standing = await store.asAccount(accountId, (tx) => readRecordCompleteness(tx, patientId));
+  yield `{"resourceType":"Bundle","meta":${JSON.stringify(completenessMeta(standing))},"type":"searchset","timestamp":"${new Date().toISOString()}"`;
+  let separator = ',"entry":[';
+  let after = start;
+  let left = count ?? Number.POSITIVE_INFINITY;
+  do {
+    const page = await store.asAccount(accountId, async (tx) => {
+      const { resources, next } = await readConsolidated(
+        tx,
+        patientId,
+        filter,
+        after,
+        Math.min(left, READ_AT_ONCE),
+      );
+      return { resources: await asServed(tx, patientId, resources), next };
+    });
+    for (const resource of page.resources) {
+      if (since !== undefined && resource.changedAt <= since) continue;
+      const provenance = withProvenance ? servedProvenance(resource, patientId) : undefined;
+      yield `${separator}${fhirJson(entryOf(base, resource.json, { mode: 'match' }))}`;
+      separator = ',';
+      if (provenance !== undefined)
+        yield `,${JSON.stringify(entryOf(base, provenance, { mode: 'include' }))}`;
+    }
+    left -= page.resources.filter(({ id }) => id !== patientId).length;
+    after = page.next;
+  } while (after !== undefined && left > 0);
+  const links = [
+    { relation: 'self', url: self },
+    ...(after === undefined ? [] : [{ relation: 'next', url: await nextLink(after) }]),
+  ];
+  // FHIR forbids empty arrays.
+  yield `${separator === ',' ? ']' : ''},"link":${JSON.stringify(links)}}`;
+}

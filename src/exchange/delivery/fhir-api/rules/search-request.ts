@@ -1,0 +1,225 @@
+import {
+  alternativeOf,
+  type Clause,
+  type DateCondition,
+  parseDateCondition,
+} from '../../../records/rules/search-clauses.ts';
+import { searchParametersOf } from '../../../records/rules/search-parameters.ts';
+import { includePaths } from './included-references.ts';
+import type { Subset } from './subset.ts';
+
+/** A parameter of a search as sent: name (with modifier) and value. */
+export type SearchPair = readonly [name: string, value: string];
+
+/** A parsed search of one type. */
+export interface SearchRequest {
+  patientId?: string;
+  ids?: string[];
+  clauses: Clause[];
+  lastUpdated: DateCondition[][];
+  /** Element paths whose targets are included; `*` for all references. */
+  include: string[];
+  withProvenance: boolean;
+  count: number;
+  sort: SearchSort;
+  /** Returns the number of matches only (`_summary=count`). */
+  isCountOnly: boolean;
+  subset?: Subset;
+  /** The pairs that were understood, for the links of the Bundle. */
+  used: SearchPair[];
+  /** Names of parameters that were ignored. */
+  ignored: string[];
+}
+
+/** The order of results. Those without a date are last if it is descending, and first otherwise. */
+export interface SearchSort {
+  by: 'date' | 'lastUpdated';
+  isDescending: boolean;
+}
+
+/** A search that cannot be understood. */
+export interface SearchFault {
+  parameter: string;
+  message: string;
+}
+
+const NEWEST_FIRST: SearchSort = { by: 'date', isDescending: true };
+const SORTS: Readonly<Record<string, SearchSort>> = {
+  '-date': NEWEST_FIRST,
+  date: { by: 'date', isDescending: false },
+  '-_lastUpdated': { by: 'lastUpdated', isDescending: true },
+  _lastUpdated: { by: 'lastUpdated', isDescending: false },
+};
+export const COUNT_DEFAULT = 100;
+export const COUNT_MAX = 500;
+/** Bounds of one search. */
+const PAIRS_MAX = 50;
+const TEXT_MAX = 4_000;
+/** Each is a condition of its own in PostgreSQL, so many of them slow down other callers. */
+export const ALTERNATIVES_MAX = 100;
+/** The name of an element of the resource itself; nested ones are not chosen among. */
+const ELEMENT = /^[a-z][A-Za-z]{0,63}$/;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** Has no effect here. */
+const WITHOUT_EFFECT = new Set([
+  '_format=json',
+  '_format=application/json',
+  '_format=application/fhir+json',
+  '_pretty=false',
+  '_pretty=true',
+  '_summary=false',
+  '_total=none',
+]);
+
+/** Values separated by commas; `\,` is a comma, `\|` a bar and `\$` a dollar sign within a value. */
+export const valuesOf = (text: string): string[] =>
+  text.split(/(?<!\\),/).map((value) => value.replaceAll(/\\([\\,|$])/g, '$1').trim());
+
+/** Parses the parameters of a search. Resolves nothing and reads nothing. */
+export function parseSearch(
+  type: string,
+  pairs: readonly SearchPair[],
+): { request: SearchRequest; faults: SearchFault[] } {
+  const request: SearchRequest = {
+    clauses: [],
+    lastUpdated: [],
+    include: [],
+    withProvenance: false,
+    count: COUNT_DEFAULT,
+    sort: NEWEST_FIRST,
+    isCountOnly: false,
+    used: [],
+    ignored: [],
+  };
+  const faults: SearchFault[] = boundFaults(pairs);
+  if (faults.length > 0) return { request, faults };
+  for (const pair of pairs) {
+    const [name, value] = pair;
+    const outcome = readPair(request, type, name, value);
+    if (outcome === 'ignored') request.ignored.push(name);
+    else if (outcome === 'used') request.used.push(pair);
+    else faults.push({ parameter: name, message: outcome.fault });
+  }
+  return { request, faults };
+}
+
+export function boundFaults(pairs: readonly SearchPair[]): SearchFault[] {
+  const length = pairs.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
+  if (pairs.length > PAIRS_MAX)
+    return [{ parameter: '', message: `a search has at most ${PAIRS_MAX} parameters` }];
+  if (length > TEXT_MAX)
+    return [{ parameter: '', message: `the parameters of a search have at most ${TEXT_MAX} characters` }];
+  return [];
+}
+
+export type PairOutcome = 'used' | 'ignored' | { fault: string };
+
+function readPair(request: SearchRequest, type: string, name: string, value: string): PairOutcome {
+  const common = readCommonPair(request, name, value);
+  if (common !== undefined) return common;
+  switch (name) {
+    case 'patient':
+    case 'subject':
+      return readPatient(request, value);
+    case '_sort': {
+      // Consents that the account recorded come before those of the record.
+      const sort = type === 'Consent' && value !== '-date' ? undefined : SORTS[value];
+      request.sort = sort ?? request.sort;
+      return sort === undefined ? 'ignored' : 'used';
+    }
+    case '_include':
+      return readInclude(request, type, value);
+    case '_revinclude':
+      if (value !== 'Provenance:target') return 'ignored';
+      request.withProvenance = true;
+      return 'used';
+    default:
+      return readClause(request, type, name, value);
+  }
+}
+
+/** Parameters that searches of all types share, those of Patients included. */
+export function readCommonPair(
+  request: Pick<SearchRequest, 'count' | 'ids' | 'lastUpdated' | 'isCountOnly' | 'subset'>,
+  name: string,
+  value: string,
+): PairOutcome | undefined {
+  if (WITHOUT_EFFECT.has(`${name}=${value}`)) return 'used';
+  switch (name) {
+    case '_count': {
+      const count = /^\d{1,9}$/.test(value) ? Number(value) : 0;
+      if (count < 1) return { fault: 'is not a number from 1 on' };
+      request.count = Math.min(count, COUNT_MAX);
+      return 'used';
+    }
+    case '_id': {
+      const given = valuesOf(value);
+      if (given.length > COUNT_DEFAULT) return { fault: `has at most ${COUNT_DEFAULT} ids` };
+      // Other texts are ids of nothing here.
+      const ids = given.filter((id) => UUID.test(id)).map((id) => id.toLowerCase());
+      const before = request.ids;
+      request.ids = before === undefined ? ids : ids.filter((id) => before.includes(id));
+      return 'used';
+    }
+    case '_summary':
+      if (value === 'count') request.isCountOnly = true;
+      else if (value === 'data') request.subset = { ...request.subset, withNarrative: false };
+      else if (value === 'text') request.subset = { elements: [], withNarrative: true };
+      else return 'ignored';
+      return 'used';
+    case '_elements': {
+      const elements = valuesOf(value).map((name) => name.replace(/^[A-Z]\w*\./, '').replace(/\[x\]$/, ''));
+      if (!elements.every((name) => ELEMENT.test(name)))
+        return { fault: 'is not a list of elements such as code,status' };
+      request.subset = { elements, withNarrative: elements.includes('text') };
+      return 'used';
+    }
+    case '_lastUpdated': {
+      const values = [...new Set(valuesOf(value))];
+      if (values.length > ALTERNATIVES_MAX) return { fault: `has at most ${ALTERNATIVES_MAX} values` };
+      const conditions = values.map(parseDateCondition);
+      if (!conditions.every((condition) => condition !== undefined))
+        return { fault: 'is not a date such as ge2026-05-01 or gt2026-05-01T12:00:00Z' };
+      request.lastUpdated.push(conditions);
+      return 'used';
+    }
+    default:
+      return undefined;
+  }
+}
+
+function readPatient(request: SearchRequest, value: string): PairOutcome {
+  const id = value.replace(/^Patient\//, '').toLowerCase();
+  if (!UUID.test(id)) return { fault: 'is not the id of one Patient' };
+  if (request.patientId !== undefined && request.patientId !== id)
+    return { fault: 'names another Patient; one search is about one Patient' };
+  request.patientId = id;
+  return 'used';
+}
+
+function readInclude(request: SearchRequest, type: string, value: string): PairOutcome {
+  const [of, parameter] = value.split(':');
+  const paths = value === '*' ? ['*'] : of === type ? includePaths(type, parameter ?? '') : undefined;
+  if (paths === undefined) return 'ignored';
+  request.include.push(...paths);
+  return 'used';
+}
+
+function readClause(request: SearchRequest, type: string, name: string, value: string): PairOutcome {
+  const [base = '', modifier] = name.split(':');
+  const parameter = searchParametersOf(type)[base];
+  if (parameter === undefined) return 'ignored';
+  // FHIR: a modifier must not be ignored, because the result would be another one.
+  if (modifier !== undefined) return { fault: `the modifier :${modifier} is not supported` };
+  const values = [...new Set(valuesOf(value))];
+  if (values.length > ALTERNATIVES_MAX) return { fault: `has at most ${ALTERNATIVES_MAX} values` };
+  const alternatives = values.map((each) => alternativeOf(base, parameter, each));
+  if (alternatives.every((alternative) => alternative !== undefined)) {
+    request.clauses.push(alternatives);
+    return 'used';
+  }
+  return {
+    fault:
+      parameter.kind === 'date' ? 'is not a date such as ge2026-05-01' : 'is not a code such as system|code',
+  };
+}

@@ -1,0 +1,62 @@
+import type { Client } from '@temporalio/client';
+import {
+  MESSAGE_END_REASONS,
+  MESSAGE_TRANSMISSION_MESSAGES,
+  type MessageTransmissionInput,
+  RECEIPT_WITHIN_MS,
+} from '../../../contract/messages-workflow.ts';
+import { messageTransmissionWorkflowId, PRIORITY, WORKFLOW_TYPES } from '../../../contract/temporal.ts';
+import type { Logger } from '../../../lib/logger.ts';
+import type { Store } from '../../platform/database/database.ts';
+import { createWorkLauncher, type WorkLauncher } from '../../platform/workflows/launcher.ts';
+import { transmissionRows } from './message-store.ts';
+import { endTransmission } from './transitions.ts';
+
+/** Starts and signals the workflows that transmit messages. */
+export type MessageLauncher = Pick<WorkLauncher, 'launch' | 'recovery' | 'drain'> & {
+  /** Signals the workflow, in the background, that a receipt arrived, so that it checks the delivery now instead of later. */
+  receiptArrived(messageId: string): void;
+};
+
+export function createMessageLauncher(deps: {
+  store: Store;
+  temporal: Client;
+  logger: Logger;
+}): MessageLauncher {
+  const launcher = createWorkLauncher(deps, {
+    name: 'messages',
+    id: 'messageId',
+    rows: transmissionRows,
+    notStarted: 'the workflow of a message could not be started; reconcile starts it later',
+    type: WORKFLOW_TYPES.messageTransmission,
+    workflowId: messageTransmissionWorkflowId,
+    input: (accountId, messageId): MessageTransmissionInput => ({
+      accountId,
+      messageId,
+      receiptWithinMs: RECEIPT_WITHIN_MS,
+    }),
+    priority: PRIORITY.interactive,
+    summary: 'Message to another provider',
+    details: WORKFLOW_DETAILS,
+    end: (tx, messageId) =>
+      endTransmission(tx, messageId, { status: 'failed', reason: MESSAGE_END_REASONS.workflowGone }),
+  });
+  return {
+    ...launcher,
+    receiptArrived: (messageId) =>
+      launcher.background.run(
+        'a receipt could not be signalled to its workflow; the workflow checks by timer instead',
+        { messageId },
+        () => launcher.signal(messageId, MESSAGE_TRANSMISSION_MESSAGES.receipt),
+      ),
+  };
+}
+
+/** Shown on the workflow's page in the Temporal UI. */
+const WORKFLOW_DETAILS = [
+  'Sends a message to another provider, by XDR or Direct, and announces the outcome by webhook.',
+  '',
+  '1. **transmitMessage** hands the message to the transport partner, with retries for a day.',
+  '2. When the partner has accepted the message, **checkTransmission** asks for its delivery after each receipt (signal `receipt`) and on a timer, for at most three days.',
+  '3. The outcome and the webhook `message.status` are one transaction. After the last retry **failTransmission** writes it.',
+].join('\n');

@@ -1,0 +1,242 @@
+import { type Selectable, sql } from 'kysely';
+import type {
+  MESSAGE_SORT,
+  MessageDirection,
+  MessageNetwork,
+  MessageStatus,
+  TransportMethod,
+} from '../../../contract/messages.ts';
+import { externalIdOf } from '../../people/patients/patient-facts.ts';
+import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
+import { column, type ListOrder, type Page, type PageRequest, readPage } from '../../platform/database/page.ts';
+import type { Database } from '../../platform/database/schema.ts';
+import { workflowRows } from '../../platform/workflows/workflow-rows.ts';
+import { isTakenBack } from '../../records/taken-back.ts';
+
+const EXTERNAL_ID = externalIdOf('message.patient_id');
+
+export interface StoredMessage {
+  id: string;
+  patientId: string | null;
+  /** The caller's own id of the patient. */
+  externalId: string | null;
+  direction: MessageDirection;
+  status: MessageStatus;
+  transportMethod: TransportMethod;
+  network: MessageNetwork | null;
+  destination: string;
+  subject: string;
+  body: string | null;
+  attachments: string[];
+  intendedRecipientNpi: string[];
+  reason: string | null;
+  sentAt: Date;
+  updatedAt: Date;
+}
+
+export type NewMessage = Omit<StoredMessage, 'externalId' | 'reason' | 'sentAt' | 'updatedAt'> & {
+  /** Hash of the transport partner's id of an inbound message. */
+  partnerKey?: Buffer;
+  /** Its attachments are to be converted and merged into the patient's record. */
+  toBeRead?: boolean;
+};
+
+/** Inserts a message. Returns undefined when the partner's message is already stored. */
+export async function insertMessage(tx: AccountTx, message: NewMessage): Promise<StoredMessage | undefined> {
+  const row = await tx.db
+    .insertInto('message')
+    .values({
+      id: message.id,
+      account_id: tx.accountId,
+      patient_id: message.patientId,
+      direction: message.direction,
+      status: message.status,
+      transport_method: message.transportMethod,
+      network: message.network,
+      destination: message.destination,
+      subject: message.subject,
+      body: message.body,
+      attachments: message.attachments,
+      intended_recipient_npi: message.intendedRecipientNpi,
+      partner_key: message.partnerKey ?? null,
+      to_be_read: message.toBeRead ?? false,
+    })
+    .onConflict((conflict) => conflict.columns(['account_id', 'partner_key']).doNothing())
+    .returningAll()
+    .returning(EXTERNAL_ID)
+    .executeTakeFirst();
+  return row && toMessage(row);
+}
+
+/** Whether the partner's message is stored. */
+export async function isKnownMessage(tx: AccountTx, partnerKey: Buffer): Promise<boolean> {
+  const query = tx.db.selectFrom('message').select('id').where('partner_key', '=', partnerKey);
+  return (await query.executeTakeFirst()) !== undefined;
+}
+
+export async function findMessage(tx: AccountTx, id: string): Promise<StoredMessage | undefined> {
+  const query = tx.db.selectFrom('message').selectAll().select(EXTERNAL_ID).where('id', '=', id);
+  const row = await query.executeTakeFirst();
+  return row && toMessage(row);
+}
+
+export interface MessageFilter {
+  direction?: MessageDirection;
+  patientId?: string;
+  destination?: string;
+  status?: MessageStatus;
+}
+
+export const MESSAGE_ORDER: ListOrder<(typeof MESSAGE_SORT)[number]> = {
+  columns: { sentAt: column('message.sent_at', 'timestamptz'), id: column('message.id', 'uuid') },
+  unique: 'id',
+  tieBreak: column('message.id', 'uuid'),
+  default: [{ column: 'sentAt', direction: 'desc' }],
+};
+
+/** A page of the messages that match the filter, and how many match in total. */
+export async function listMessages(
+  tx: AccountTx,
+  { direction, patientId, destination, status }: MessageFilter,
+  request: PageRequest,
+): Promise<Page<StoredMessage> & { total: number }> {
+  let matching = tx.db.selectFrom('message');
+  if (direction !== undefined) matching = matching.where('direction', '=', direction);
+  if (patientId !== undefined) matching = matching.where('patient_id', '=', patientId);
+  if (destination !== undefined) matching = matching.where('destination', '=', destination);
+  if (status !== undefined) matching = matching.where('status', '=', status);
+  const { total } = await matching
+    .select(({ fn }) => fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow();
+  const page = await readPage(matching.selectAll('message').select(EXTERNAL_ID), MESSAGE_ORDER, request);
+  return { ...page, items: page.items.map(toMessage), total };
+}
+
+/** Processing → completed or failed. Undefined when the message had already ended, or was deleted with its patient. */
+export async function endMessage(
+  tx: AccountTx,
+  id: string,
+  end: { status: 'completed' } | { status: 'failed'; reason: string },
+): Promise<StoredMessage | undefined> {
+  const row = await tx.db
+    .updateTable('message')
+    .set({
+      status: end.status,
+      reason: end.status === 'failed' ? end.reason : null,
+      updated_at: sql<Date>`now()`,
+    })
+    .where('id', '=', id)
+    .where('direction', '=', 'outbound')
+    .where('status', '=', 'processing')
+    .returningAll()
+    .returning(EXTERNAL_ID)
+    .executeTakeFirst();
+  return row && toMessage(row);
+}
+
+/** Outbound messages, as rows with a workflow. */
+export const transmissionRows = workflowRows<{ messageId: string }>({
+  table: 'message',
+  ids: { messageId: 'id' },
+  since: 'sent_at',
+  open: sql`direction = 'outbound' and status = 'processing'`,
+});
+export const messagesToEnsure = transmissionRows.toEnsure;
+
+/** Messages of all accounts whose attachments have not been converted and merged yet, oldest first. */
+export async function messagesToRead(
+  tx: SystemTx,
+  limit: number,
+): Promise<{ accountId: string; patientId: string; messageId: string; since: Date }[]> {
+  return tx.db
+    .selectFrom('message')
+    .select(['account_id as accountId', 'id as messageId', 'sent_at as since'])
+    .select(({ ref }) => ref('patient_id').$notNull().as('patientId'))
+    .where('to_be_read', '=', true)
+    .where('patient_id', 'is not', null)
+    .orderBy('sent_at')
+    .limit(limit)
+    .execute();
+}
+
+export async function markMessageRead(tx: AccountTx, id: string): Promise<void> {
+  await tx.db.updateTable('message').set({ to_be_read: false }).where('id', '=', id).execute();
+}
+
+/** The account of an outbound message; the partner's receipts carry only the message's id. */
+export async function accountOfMessage(tx: SystemTx, id: string): Promise<string | undefined> {
+  const query = tx.db.selectFrom('message').select('account_id').where('id', '=', id);
+  return (await query.where('direction', '=', 'outbound').executeTakeFirst())?.account_id;
+}
+
+/** The accounts that receive at a destination: the OID of an active facility, or a Direct address in the settings. */
+export async function accountsAt(
+  tx: SystemTx,
+  transport: TransportMethod,
+  destination: string,
+): Promise<string[]> {
+  if (transport === 'xdr') {
+    const rows = await tx.db
+      .selectFrom('facility')
+      .select('account_id')
+      .distinct()
+      .where('oid', '=', destination)
+      .where('active', '=', true)
+      .execute();
+    return rows.map(({ account_id }) => account_id);
+  }
+  const address = JSON.stringify([destination.toLowerCase()]);
+  const rows = await tx.db
+    .selectFrom('account')
+    .select('id')
+    .where(sql<boolean>`settings -> 'messages' -> 'directAddresses' @> ${address}::jsonb`)
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
+export interface AttachedDocument {
+  id: string;
+  fileName: string;
+  contentType: string;
+  sizeBytes: number;
+  blobRef: string;
+}
+
+/** The patient's documents among these ids, without those marked as entered in error, in the order of the ids. */
+export async function documentsOfPatient(
+  tx: AccountTx,
+  patientId: string,
+  ids: readonly string[],
+): Promise<AttachedDocument[]> {
+  if (ids.length === 0) return [];
+  const rows = await tx.db
+    .selectFrom('document')
+    .select(['id', 'file_name as fileName', 'content_type as contentType', 'blob_ref as blobRef'])
+    .select('size_bytes as sizeBytes')
+    .where('patient_id', '=', patientId)
+    .where('id', 'in', [...ids])
+    .where(({ not }) => not(isTakenBack('document')))
+    .execute();
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  return ids.flatMap((id) => byId.get(id) ?? []);
+}
+
+function toMessage(row: Selectable<Database['message']> & { external_id: string | null }): StoredMessage {
+  return {
+    id: row.id,
+    patientId: row.patient_id,
+    externalId: row.external_id,
+    direction: row.direction,
+    status: row.status,
+    transportMethod: row.transport_method,
+    network: row.network,
+    destination: row.destination,
+    subject: row.subject,
+    body: row.body,
+    attachments: row.attachments,
+    intendedRecipientNpi: row.intended_recipient_npi,
+    reason: row.reason,
+    sentAt: row.sent_at,
+    updatedAt: row.updated_at,
+  };
+}

@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import type { MESSAGE_END_REASONS } from '../../../contract/messages-workflow.ts';
+import { createPartnerHttp, type PartnerConfig, PartnerFailure } from '../../platform/partners/partner-http.ts';
+import type { StoredMessage } from './message-store.ts';
+
+export interface SentAttachment {
+  id: string;
+  fileName: string;
+  contentType: string;
+  content: Buffer;
+}
+
+export type DeliveryState =
+  | { state: 'accepted' | 'delivered' }
+  | { state: 'failed'; reason: keyof typeof MESSAGE_END_REASONS };
+
+/** The partner that transports messages by XDR and Direct (docs/decisions/0042-the-transport-partner.md). Throws PartnerFailure. */
+export interface MessagePartner {
+  /** Hands a message over. The partner treats a repeated id as the same message. */
+  send(
+    message: StoredMessage,
+    attachments: readonly SentAttachment[],
+    signal?: AbortSignal,
+  ): Promise<DeliveryState>;
+  /** The delivery state of a message that was handed over. */
+  ask(messageId: string, signal?: AbortSignal): Promise<DeliveryState>;
+}
+
+const answerSchema = z.object({
+  status: z.enum(['accepted', 'delivered', 'failed']),
+  /** A code. The network's own words are not passed on. */
+  reason: z.enum(['unknown-recipient', 'rejected', 'undelivered']).optional().catch('undelivered'),
+});
+/** The time for the answer, and for the bytes on a slow line: 15 s for a note, 4 minutes for the 20 MB that a message may have. */
+const ANSWER_MS = 15_000;
+const BYTES_PER_MS = 128;
+export const sendTimeoutMs = (attachedBytes: number): number =>
+  ANSWER_MS + Math.ceil(((attachedBytes / 3) * 4) / BYTES_PER_MS);
+
+export function createMessagePartner(config: PartnerConfig): MessagePartner {
+  const http = createPartnerHttp('transport partner', config);
+  return {
+    async send(message, attachments, signal) {
+      const { id, transportMethod, network, destination, subject, body, intendedRecipientNpi } = message;
+      const sent = {
+        ...{ id, transportMethod, network, destination, subject, body, intendedRecipientNpi },
+        attachments: attachments.map(({ content, ...rest }) => ({
+          ...rest,
+          content: content.toString('base64'),
+        })),
+      };
+      try {
+        const answer = await http.call('POST', '/messages', {
+          body: sent,
+          signal,
+          timeoutMs: sendTimeoutMs(attachments.reduce((sum, { content }) => sum + content.length, 0)),
+        });
+        return read(answer);
+      } catch (error) {
+        if (error instanceof PartnerFailure && error.kind === 'refused')
+          return { state: 'failed', reason: 'refused' };
+        throw error;
+      }
+    },
+    ask: async (messageId, signal) => read(await http.call('GET', `/messages/${messageId}`, { signal })),
+  };
+}
+
+function read(answer: unknown): DeliveryState {
+  const parsed = answerSchema.safeParse(answer);
+  if (!parsed.success)
+    throw new PartnerFailure('bad-answer', 'The transport partner answered without a status');
+  const { status, reason = 'undelivered' } = parsed.data;
+  return status === 'failed' ? { state: 'failed', reason } : { state: status };
+}

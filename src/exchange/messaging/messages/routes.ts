@@ -1,0 +1,152 @@
+import type { FastifyInstance } from 'fastify';
+import { v7 as uuidv7 } from 'uuid';
+import {
+  MESSAGE_ATTACHMENT_BYTES_MAX,
+  MESSAGES_PER_MINUTE,
+  type MessageRequest,
+  transportOf,
+} from '../../../contract/messages.ts';
+import { findPatient } from '../../people/patients/patient-store.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
+import { ExchangeError, InvalidRequestError } from '../../platform/errors.ts';
+import type { GatewayPlatform } from '../../platform/http/deps.ts';
+import { ok, orNotFound } from '../../platform/http/operation.ts';
+import type { Operations } from '../../platform/http/operations.ts';
+import { openPage } from '../../platform/http/paging.ts';
+import type { Caller } from '../../access/authentication/authenticate.ts';
+import { countStart, type StartLimit } from '../../platform/limits/start-limit.ts';
+import { refuseUnsigned, verifySourceCallback } from '../../sources/connectors/callback.ts';
+import { handleMessageCallback } from './inbound.ts';
+import { boundLargeBodies } from './large-bodies.ts';
+import type { MessageLauncher } from './launcher.ts';
+import {
+  documentsOfPatient,
+  findMessage,
+  insertMessage,
+  listMessages,
+  MESSAGE_ORDER,
+} from './message-store.ts';
+import { serializeMessage } from './serializers.ts';
+
+/** E12 and the operations around it. */
+export function addMessageRoutes(
+  operations: Operations,
+  deps: Pick<GatewayPlatform, 'publicBaseUrl' | 'linkSigningKey'> & {
+    messages?: Pick<MessageLauncher, 'launch' | 'receiptArrived'>;
+  },
+): void {
+  operations.read('listMessages', async (tx, { query }) => {
+    const { direction, patientId, destination, status } = query;
+    const opened = openPage(deps, 'listMessages', { query }, MESSAGE_ORDER);
+    const filter = { direction, patientId, destination, status };
+    const page = await listMessages(tx, filter, opened.request);
+    return ok({ messages: page.items.map(serializeMessage), meta: opened.meta(page) });
+  });
+
+  operations.read('getMessage', async (tx, { params }) =>
+    ok(serializeMessage(orNotFound('Message', await findMessage(tx, params.id)))),
+  );
+
+  operations.write('sendMessage', async (tx, { query, body, caller }) => {
+    const { messages } = deps;
+    if (messages === undefined)
+      throw new ExchangeError(
+        503,
+        'Messages cannot be sent: no transport partner is configured; ask the operator of this service',
+      );
+    await countStart(tx, limitOf(caller));
+    const patient = orNotFound('Patient', await findPatient(tx, query.patientId));
+    const attachments = body.attachments ?? [];
+    await checkAttachments(tx, patient.id, attachments);
+    const message = await insertMessage(tx, {
+      id: uuidv7(),
+      patientId: patient.id,
+      direction: 'outbound',
+      status: 'processing',
+      ...transportFor(body),
+      subject: body.subject,
+      body: body.body ?? null,
+      attachments,
+      intendedRecipientNpi: body.intendedRecipientNpi ?? [],
+    });
+    if (message === undefined) throw new Error('A message with a new id already exists');
+    const { accountId } = tx;
+    return ok(serializeMessage(message), {
+      patientId: patient.id,
+      targetId: message.id,
+      afterCommit: () => messages.launch(accountId, message.id),
+    });
+  });
+}
+
+/** Transport method and network of a message, from its destination; the default network for XDR is Carequality. */
+function transportFor({ destination, network }: MessageRequest) {
+  const transportMethod = transportOf(destination);
+  if (transportMethod === undefined)
+    throw new Error('A destination that passed validation has no transport method');
+  return {
+    destination,
+    transportMethod,
+    network: transportMethod === 'xdr' ? (network ?? ('CAREQUALITY' as const)) : null,
+  };
+}
+
+/**
+ * Throws InvalidRequestError unless every attachment is a document of the patient and they are small enough together. Another
+ * patient's document is reported like one that does not exist.
+ */
+async function checkAttachments(tx: AccountTx, patientId: string, ids: readonly string[]): Promise<void> {
+  const documents = await documentsOfPatient(tx, patientId, ids);
+  const known = new Set(documents.map(({ id }) => id));
+  const unknown = ids.flatMap((id, index) =>
+    known.has(id) ? [] : [{ path: `attachments[${index}]`, message: 'is not a document of this patient' }],
+  );
+  if (unknown.length > 0) throw new InvalidRequestError(unknown);
+  const sizeBytes = documents.reduce((sum, document) => sum + document.sizeBytes, 0);
+  if (sizeBytes <= MESSAGE_ATTACHMENT_BYTES_MAX) return;
+  const message = `have ${sizeBytes} bytes in total, at most ${MESSAGE_ATTACHMENT_BYTES_MAX} are accepted; send several messages`;
+  throw new InvalidRequestError([{ path: 'attachments', message }]);
+}
+
+const limitOf = ({ account }: Caller): StartLimit => ({
+  name: 'message',
+  what: 'messages',
+  perMinute: account.settings.limits?.messagesPerMinute ?? MESSAGES_PER_MINUTE,
+});
+
+/** Base64 makes attachments a third larger; 1 MB more for the text. */
+const BODY_BYTES_MAX = Math.ceil(MESSAGE_ATTACHMENT_BYTES_MAX / 3) * 4 + 1024 * 1024;
+
+/**
+ * Adds the route for the transport partner's messages and receipts. It needs no API key: the partner signs the body, which
+ * stays raw bytes, because the signature covers them.
+ */
+export function addMessageCallbackRoute(
+  app: FastifyInstance,
+  deps: Pick<GatewayPlatform, 'store' | 'blobs' | 'idHmacKey' | 'messageSecret'> & {
+    messages?: Pick<MessageLauncher, 'launch' | 'receiptArrived'>;
+  },
+): void {
+  refuseUnsigned(app);
+  const largeBodies = boundLargeBodies(app);
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: BODY_BYTES_MAX }, (_request, body, done) =>
+    done(null, body),
+  );
+  app.post(
+    '/messages/callback',
+    { schema: { hide: true }, config: { operation: 'messageCallback' } },
+    async (request, reply) => {
+      const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+      const { messageSecret, messages } = deps;
+      if (messageSecret === undefined) return reply.code(404).send();
+      if (!verifySourceCallback(messageSecret, request.headers, body).isGenuine)
+        return reply.code(401).send();
+      largeBodies.noteGenuine(request.ip);
+      const receiptArrived = (messageId: string): void => messages?.receiptArrived(messageId);
+      const { status, problem } = await handleMessageCallback({ ...deps, receiptArrived }, body);
+      if (status !== 200 && problem !== undefined) throw new ExchangeError(status, problem);
+      return reply.code(status).send();
+    },
+  );
+}

@@ -1,0 +1,133 @@
+import {
+  MESSAGE_END_REASONS,
+  type MessageTransmissionInput,
+  type TransmissionStep,
+} from '../../../contract/messages-workflow.ts';
+import { BlobNotFoundError, type BlobStore } from '../../../shared/blobs/blob-store.ts';
+import type { Store } from '../../platform/database/database.ts';
+import { PartnerFailure } from '../../platform/partners/partner-http.ts';
+import type { SourceHealth } from '../../sources/health/source-health.ts';
+import { documentsOfPatient, findMessage, type StoredMessage } from './message-store.ts';
+import type { DeliveryState, MessagePartner, SentAttachment } from './partner.ts';
+import { endTransmission } from './transitions.ts';
+
+/** The steps of transmitting a message. Each reads the state from the message's row first, so each may run twice. */
+export interface Transmission {
+  /** Hands the message to the partner. Throws PartnerFailure when the partner does not accept it now. */
+  transmit(of: MessageTransmissionInput, signal?: AbortSignal): Promise<TransmissionStep>;
+  /** Asks the partner for the delivery state. Throws PartnerFailure when it does not answer. */
+  check(of: MessageTransmissionInput, signal?: AbortSignal): Promise<TransmissionStep>;
+  /** Ends the message as failed, unless it has ended. @param reason shown to the caller */
+  fail(of: MessageTransmissionInput, reason: string): Promise<TransmissionStep>;
+}
+
+/** The partner's key among the connections that have a breaker and can be paused (`starter -- sources`). */
+export const TRANSPORT_PARTNER = 'transport-partner';
+
+export function createTransmission(deps: {
+  store: Store;
+  blobs: Pick<BlobStore, 'read'>;
+  /** Undefined when no transport partner is configured. */
+  partner: MessagePartner | undefined;
+  sourceHealth: SourceHealth;
+}): Transmission {
+  const { store, sourceHealth } = deps;
+  const read = ({ accountId, messageId }: MessageTransmissionInput) =>
+    store.asAccount(accountId, (tx) => findMessage(tx, messageId));
+
+  async function end(
+    of: MessageTransmissionInput,
+    how: { status: 'completed' } | { status: 'failed'; reason: string },
+  ): Promise<TransmissionStep> {
+    const message = await store.asAccount(of.accountId, (tx) => endTransmission(tx, of.messageId, how));
+    return stepOf(message ?? (await read(of)));
+  }
+
+  /** Applies a delivery state to the message's row. */
+  function apply(of: MessageTransmissionInput, delivery: DeliveryState): Promise<TransmissionStep> {
+    switch (delivery.state) {
+      case 'accepted':
+        return Promise.resolve({ state: 'waiting' });
+      case 'delivered':
+        return end(of, { status: 'completed' });
+      case 'failed':
+        return end(of, { status: 'failed', reason: MESSAGE_END_REASONS[delivery.reason] });
+    }
+  }
+
+  /** The documents to send, with their bytes; undefined when one of them was deleted. */
+  async function attachmentsOf(
+    accountId: string,
+    { patientId, attachments }: StoredMessage,
+  ): Promise<SentAttachment[] | undefined> {
+    if (patientId === null) return attachments.length === 0 ? [] : undefined;
+    const documents = await store.asAccount(accountId, (tx) =>
+      documentsOfPatient(tx, patientId, attachments),
+    );
+    if (documents.length < attachments.length) return undefined;
+    const sent: SentAttachment[] = [];
+    for (const { id, fileName, contentType, blobRef } of documents) {
+      const content = await deps.blobs.read(blobRef).catch((error: unknown) => {
+        if (error instanceof BlobNotFoundError) return undefined;
+        throw error;
+      });
+      if (content === undefined) return undefined;
+      sent.push({ id, fileName, contentType, content });
+    }
+    return sent;
+  }
+
+  /** Calls the partner, unless its breaker is open or an operator has paused it. Reports to the breaker how it answered. */
+  async function call(
+    messageId: string,
+    send: (partner: MessagePartner) => Promise<DeliveryState>,
+  ): Promise<DeliveryState> {
+    if (deps.partner === undefined)
+      throw new PartnerFailure('transport', 'No transport partner is configured');
+    const admitted = await sourceHealth.admit(TRANSPORT_PARTNER);
+    if (!admitted.mayCall)
+      throw new PartnerFailure('transport', `The transport partner is not called now: ${admitted.reason}`, {
+        retryAfterMs: admitted.waitMs,
+      });
+    try {
+      const delivery = await send(deps.partner);
+      await sourceHealth.answered(TRANSPORT_PARTNER);
+      return delivery;
+    } catch (error) {
+      if (error instanceof PartnerFailure && error.kind === 'transport')
+        await sourceHealth.failed(TRANSPORT_PARTNER, { attempt: messageId, reason: error.message });
+      else if (error instanceof PartnerFailure) await sourceHealth.answered(TRANSPORT_PARTNER);
+      throw error;
+    }
+  }
+
+  return {
+    async transmit(of, signal) {
+      const message = await read(of);
+      if (message?.status !== 'processing') return stepOf(message);
+      const attachments = await attachmentsOf(of.accountId, message);
+      if (attachments === undefined)
+        return end(of, { status: 'failed', reason: MESSAGE_END_REASONS.attachmentGone });
+      const sent = await call(of.messageId, (partner) => partner.send(message, attachments, signal));
+      return apply(of, sent);
+    },
+    async check(of, signal) {
+      const message = await read(of);
+      if (message?.status !== 'processing') return stepOf(message);
+      return apply(of, await call(of.messageId, (partner) => partner.ask(of.messageId, signal)));
+    },
+    fail: (of, reason) => end(of, { status: 'failed', reason }),
+  };
+}
+
+function stepOf(message: StoredMessage | undefined): TransmissionStep {
+  if (message === undefined) return { state: 'gone' };
+  switch (message.status) {
+    case 'processing':
+      return { state: 'waiting' };
+    case 'completed':
+      return { state: 'completed' };
+    case 'failed':
+      return { state: 'failed', reason: message.reason ?? '' };
+  }
+}

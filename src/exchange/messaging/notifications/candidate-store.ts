@@ -1,0 +1,73 @@
+import { sql } from 'kysely';
+import type { Demographics } from '../../people/patients/rules/demographics.ts';
+import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
+
+export interface Candidate extends Demographics {
+  id: string;
+  accountId: string;
+  /** The account has a notification of this subject for this patient, or has recorded it. */
+  isLinked: boolean;
+}
+
+/**
+ * Patients of all accounts that a message may be about: those with this birth date and a primary address in one of these
+ * ZIP codes (five digits), and those notified of the subject before. Oldest first.
+ */
+export async function findCandidates(
+  tx: SystemTx,
+  of: { subjectId: string; birthDate?: string; zips: readonly string[] },
+): Promise<Candidate[]> {
+  const { rows } = await sql<Candidate>`
+    with found as (
+      select id from patient
+      where dob = ${of.birthDate ?? null}::date and left(addresses -> 0 ->> 'zip', 5) = any(${[...of.zips]}::text[])
+      union
+      select patient_id from notification where subject_id = ${of.subjectId}
+      union
+      select patient_id from recorded_subject where subject_id = ${of.subjectId} and is_about
+    )
+    select p.id, p.account_id as "accountId", p.first_names as "firstNames", p.last_names as "lastNames", p.dob, p.gender,
+      p.addresses, p.contacts, p.personal_identifiers as "personalIdentifiers",
+      exists (select from notification n where n.subject_id = ${of.subjectId} and n.patient_id = p.id)
+        or exists (select from recorded_subject r where r.subject_id = ${of.subjectId} and r.patient_id = p.id and r.is_about)
+        as "isLinked"
+    from patient p join found on found.id = p.id
+    order by p.created_at, p.id
+  `.execute(tx.db);
+  return rows;
+}
+
+/** The accounts that have notifications of a subject, or have recorded it. */
+export async function notifiedAccounts(tx: SystemTx, subjectId: string): Promise<string[]> {
+  const { rows } = await sql<{ accountId: string }>`
+    select account_id as "accountId" from notification where subject_id = ${subjectId}
+    union select account_id from recorded_subject where subject_id = ${subjectId} order by 1`.execute(tx.db);
+  return rows.map(({ accountId }) => accountId);
+}
+
+const FEATURES = {
+  encounter: ['{monitoring,adt,enabled}'],
+  pharmacy: ['{monitoring,pharmacy,notifications}'],
+  laboratory: ['{monitoring,laboratory,notifications}'],
+  clinical: [
+    '{monitoring,adt,enabled}',
+    '{monitoring,pharmacy,notifications}',
+    '{monitoring,laboratory,notifications}',
+  ],
+} as const;
+
+/** Whether any cohort of the patient has notifications of this kind enabled; for what is only recorded, of any kind. */
+export async function isMonitored(
+  tx: AccountTx,
+  patientId: string,
+  kind: keyof typeof FEATURES,
+): Promise<boolean> {
+  const { rows } = await sql<{ on: boolean }>`
+    select exists (
+      select from cohort_member m join cohort c on c.id = m.cohort_id
+      cross join lateral unnest(${[...FEATURES[kind]]}::text[]) as feature
+      where m.patient_id = ${patientId} and (c.settings #>> feature::text[])::boolean
+    ) as "on"
+  `.execute(tx.db);
+  return rows[0]?.on === true;
+}

@@ -1,0 +1,131 @@
+import type { FollowUpStep } from '../../../../contract/discharge-follow-up-workflow.ts';
+import { countOf } from '../../../../lib/counted.ts';
+import { deniedSources } from '../../../people/consents/consent-store.ts';
+import { type PreparedQuery, refusal } from '../../../queries/network-query/prepare.ts';
+import type { NetworkQueryService } from '../../../queries/network-query/service.ts';
+import type { AccountTx, Store } from '../../../platform/database/database.ts';
+import {
+  endFollowUps,
+  lockFollowUp,
+  outcomeOfQueries,
+  readQueryPermission,
+  recordRound,
+  type StoredFollowUp,
+} from './follow-up-store.ts';
+
+/** The account's rate limit has no room for another background query now. Nothing was written; try again later. */
+export class NoRoomError extends Error {
+  override readonly name = 'NoRoomError';
+
+  /** @param retryAfterMs until the limit's next minute, or until the source is tried again */
+  constructor(readonly retryAfterMs: number) {
+    super('The share of the hie rate limit for background queries is used up; try again later');
+  }
+}
+
+const NEXT_MINUTE_MS = 60_000;
+const PURPOSE = 'treatment';
+
+export interface FollowUpRounds {
+  /**
+   * Makes one round: starts a query, unless the follow-up has ended or its last query still runs. A repeated call for the same
+   * round starts no second query. Throws NoRoomError.
+   */
+  ask(of: { accountId: string; notificationId: string; round: number }): Promise<FollowUpStep>;
+  /** Returns the state of the follow-up; ends it first when a query has brought new data. */
+  look(of: { accountId: string; notificationId: string }): Promise<FollowUpStep>;
+  /** Ends the follow-up, unless it has ended. @param reason shown to callers */
+  end(
+    of: { accountId: string; notificationId: string },
+    state: 'no-new-data' | 'cancelled',
+    reason: string,
+  ): Promise<FollowUpStep>;
+}
+
+const GONE: FollowUpStep = { state: 'cancelled', reason: 'The patient was deleted', isQueryRunning: false };
+
+export function createFollowUpRounds(deps: {
+  store: Store;
+  networkQueries: Pick<NetworkQueryService, 'prepareQuery' | 'launchQuery'>;
+}): FollowUpRounds {
+  const { store, networkQueries } = deps;
+
+  /** The end of a follow-up that has ended or must end now; undefined while it stays open. */
+  async function endIfDue(tx: AccountTx, followUp: StoredFollowUp): Promise<FollowUpStep | undefined> {
+    const { notificationId, state, queryIds, patientId } = followUp;
+    if (state !== 'open') return { state, reason: followUp.reason ?? undefined, isQueryRunning: false };
+    const end = async (ended: 'new-data' | 'cancelled', reason: string): Promise<FollowUpStep> => {
+      await endFollowUps(tx, [notificationId], ended, reason);
+      return { state: ended, reason, isQueryRunning: false };
+    };
+    const { newResources } = await outcomeOfQueries(tx, queryIds);
+    if (newResources > 0)
+      return end(
+        'new-data',
+        `The queries of the hie source brought ${countOf(newResources, 'new resource')}`,
+      );
+    const permission = await readQueryPermission(tx, patientId);
+    if (permission === undefined) return undefined;
+    const denied = await deniedSources(tx, patientId, PURPOSE, ['hie']);
+    const refused = refusal('hie', permission, denied);
+    return refused && end('cancelled', refused.message);
+  }
+
+  async function startQuery(
+    tx: AccountTx,
+    { patientId, notificationId }: StoredFollowUp,
+  ): Promise<PreparedQuery> {
+    const permission = await readQueryPermission(tx, patientId);
+    if (permission === undefined) throw new Error('The patient of a locked follow-up does not exist');
+    const prepared = await networkQueries.prepareQuery(tx, {
+      ...permission,
+      request: { sources: [{ source: 'hie', realtime: false }], metadata: { notificationId } },
+      purposeOfUse: PURPOSE,
+      origin: 'monitoring',
+    });
+    // A permanent refusal was ruled out before, so only the rate limit can be the cause.
+    if (prepared.run === undefined) throw new NoRoomError(prepared.retryAfterMs ?? NEXT_MINUTE_MS);
+    return prepared;
+  }
+
+  return {
+    async ask({ accountId, notificationId, round }) {
+      const { step, query } = await store.asAccount(accountId, async (tx) => {
+        const followUp = await lockFollowUp(tx, notificationId);
+        if (followUp === undefined) return { step: GONE };
+        const ended = await endIfDue(tx, followUp);
+        if (ended !== undefined) return { step: ended };
+        const { running } = await outcomeOfQueries(tx, followUp.queryIds);
+        if (running > 0 || followUp.rounds >= round) {
+          await recordRound(tx, notificationId, Math.max(round, followUp.rounds), undefined);
+          return { step: { state: 'open' as const, isQueryRunning: running > 0 } };
+        }
+        const prepared = await startQuery(tx, followUp);
+        await recordRound(tx, notificationId, round, prepared.requestId);
+        return { step: { state: 'open' as const, isQueryRunning: true }, query: prepared };
+      });
+      if (query !== undefined) networkQueries.launchQuery(accountId, query);
+      return step;
+    },
+
+    look: ({ accountId, notificationId }) =>
+      store.asAccount(accountId, async (tx) => {
+        const followUp = await lockFollowUp(tx, notificationId);
+        if (followUp === undefined) return GONE;
+        const ended = await endIfDue(tx, followUp);
+        if (ended !== undefined) return ended;
+        const { running } = await outcomeOfQueries(tx, followUp.queryIds);
+        return { state: 'open', isQueryRunning: running > 0 };
+      }),
+
+    end: ({ accountId, notificationId }, state, reason) =>
+      store.asAccount(accountId, async (tx) => {
+        const followUp = await lockFollowUp(tx, notificationId);
+        if (followUp === undefined) return GONE;
+        const ended = await endIfDue(tx, followUp);
+        if (ended !== undefined) return ended;
+        await endFollowUps(tx, [notificationId], state, reason);
+        return { state, reason, isQueryRunning: false };
+      }),
+  };
+}

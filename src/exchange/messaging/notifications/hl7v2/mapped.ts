@@ -1,0 +1,162 @@
+import type { Attachment, FhirResource } from 'fhir/r4.js';
+import { decimalOf } from '../../../../lib/written-decimals.ts';
+import { conceptOf } from './concept.ts';
+import { orderNumber, required } from './fields.ts';
+import { fileOf } from './file.ts';
+import type { Hl7Segment } from './message.ts';
+import { practitionersIn } from './practitioner.ts';
+import { fhirTime, parseHl7Time } from './time.ts';
+import type { ObservationReading } from './value.ts';
+
+/** How one element of a resource is read. Places are `RXA-17.2`: of several, the first that has a value counts. */
+export interface ElementMapping {
+  to: string;
+  from: readonly string[];
+  as: string;
+  unit?: string;
+  system?: string;
+  codes?: Readonly<Record<string, string>>;
+  /** The code if none of `codes` is sent. */
+  otherwise?: string;
+  /** The element of the same choice that this one replaces. */
+  instead?: string;
+  /** What it is, in the refusal of a message without it. */
+  required?: string;
+}
+
+type Group = readonly Hl7Segment[];
+interface Place {
+  segment: Hl7Segment;
+  field: number;
+  component: number | undefined;
+}
+
+const placesOf = (group: Group, place: string): Place[] => {
+  const [, name, field, component] = /^(\w{3})-(\d+)(?:\.(\d+))?$/.exec(place) ?? [];
+  const part = component === undefined ? undefined : Number(component);
+  return group
+    .filter((segment) => segment.name === name)
+    .map((segment) => ({ segment, field: Number(field), component: part }));
+};
+
+export const valueAt = (group: Group, place: string): string | undefined =>
+  placesOf(group, place)
+    .flatMap(({ segment, field, component }) => segment.value(field, component) ?? [])
+    .at(0);
+
+export const numberAt = (group: Group, place: string): string | undefined =>
+  placesOf(group, place)
+    .flatMap(({ segment, field }) => orderNumber(segment, field) ?? [])
+    .at(0);
+
+type Reader = (group: Group, mapping: ElementMapping, reading: ObservationReading) => unknown;
+
+const first =
+  (read: (place: Place, mapping: ElementMapping, reading: ObservationReading) => unknown): Reader =>
+  (group, mapping, reading) =>
+    mapping.from
+      .flatMap((place) => placesOf(group, place))
+      .map((place) => read(place, mapping, reading))
+      .find((value) => value !== undefined);
+
+const textAt = ({ segment, field, component }: Place): string | undefined => segment.value(field, component);
+
+const READERS: Readonly<Record<string, Reader>> = {
+  text: first(textAt),
+  concept: first(({ segment, field }, _, { sender }) => conceptOf(segment.repetitions(field)[0], sender)),
+  coding: first((place, { system }) => textAt(place) && { system, code: textAt(place) }),
+  person: first(({ segment, field }) => practitionersIn(segment, field)[0]),
+  time: first((place, _, { time }) => fhirTime(textAt(place), time)),
+  day: first((place, _, { time }) => fhirTime(textAt(place), time)?.slice(0, 10)),
+  instant: first((place, _, { time }) => parseHl7Time(textAt(place), time)),
+  count: first((place) => (/^\d{1,4}$/.test(textAt(place) ?? '') ? Number(textAt(place)) : undefined)),
+  isFirst: first((place, { codes }) => textAt(place) && codes?.[textAt(place) ?? ''] !== undefined),
+  code: (group, mapping) =>
+    first((place) => mapping.codes?.[textAt(place) ?? ''])(group, mapping, NO_READING) ?? mapping.otherwise,
+  lines: (group, { from }) =>
+    from
+      .flatMap((place) => placesOf(group, place))
+      .flatMap(({ segment, field }) => segment.texts(field))
+      .join('\n')
+      .trim() || undefined,
+  quantity: first((place, { unit = '' }) => {
+    const number = textAt(place);
+    if (number === undefined || !/^(?:\d+\.?\d*|\.\d+)$/.test(number)) return undefined;
+    const name = valueAt([place.segment], `${unit}.2`) ?? valueAt([place.segment], unit);
+    return { ...decimalOf('value', number), ...(name === undefined ? {} : { unit: name }) };
+  }),
+  minutes: first((place, { unit = '' }) => {
+    const isMinutes = /^(?:MIN.*|M)$/i.test(valueAt([place.segment], unit) ?? 'MIN');
+    return isMinutes && Number(textAt(place)) > 0 ? Math.round(Number(textAt(place))) : undefined;
+  }),
+  participants: (group, { from }) =>
+    from
+      .flatMap((place) => placesOf(group, place))
+      .flatMap(({ segment, field }) => practitionersIn(segment, field))
+      .map((actor) => ({ actor, status: 'accepted' })),
+  places: (group, { from }) =>
+    from
+      .flatMap((place) => placesOf(group, place))
+      .map(({ segment, field }) => [1, 2, 3, 4].flatMap((part) => segment.value(field, part) ?? []).join('-'))
+      .flatMap((display) =>
+        display === '' ? [] : [{ actor: { type: 'Location', display }, status: 'accepted' }],
+      ),
+  files: (group) => {
+    const files = filesIn(group.filter(({ name }) => name === 'OBX'));
+    return files.length === 0 ? undefined : files.map((attachment) => ({ attachment }));
+  },
+};
+const NO_READING: ObservationReading = { time: { zone: 'UTC' }, sender: '' };
+
+/** The files of OBX segments, and their lines of text as one file. */
+function filesIn(segments: Group): Attachment[] {
+  const files = segments.flatMap((obx) => fileOf(obx) ?? []);
+  const lines = segments.filter((obx) => obx.value(2) !== 'ED').flatMap((obx) => obx.texts(5));
+  const data = Buffer.from(lines.join('\n').trim()).toString('base64');
+  return data === '' ? files : [...files, { contentType: 'text/plain; charset=utf-8', data }];
+}
+
+/** A resource with the elements of a group of segments. Throws UnreadableMessageError. */
+export function mappedResource(
+  group: Group,
+  { resource, elements }: { resource: object; elements: readonly ElementMapping[] },
+  reading: ObservationReading,
+): FhirResource & { id: string } {
+  const result: Record<string, unknown> = { ...structuredClone(resource), id: 'reported' };
+  for (const mapping of elements) {
+    const value = READERS[mapping.as]?.(group, mapping, reading);
+    if (mapping.required !== undefined) required(value, mapping.from[0] ?? '', mapping.required);
+    if (value === undefined) continue;
+    if (mapping.instead !== undefined) delete result[mapping.instead];
+    place(result, mapping.to.split('.'), value);
+  }
+  // FHIR wants the end of an appointment with its start; without an end or a duration, the start is only asked for.
+  const { start, end, minutesDuration } = result;
+  if (typeof start === 'string' && end === undefined) {
+    if (typeof minutesDuration === 'number')
+      result.end = new Date(Date.parse(start) + minutesDuration * 60_000).toISOString();
+    else {
+      delete result.start;
+      result.requestedPeriod = [{ start }];
+    }
+  }
+  return result as unknown as FhirResource & { id: string };
+}
+
+/** `a[].b`: in the first item of a list. A list is added to one that is there, unless it holds only an empty item. */
+function place(
+  target: Record<string, unknown>,
+  [step = '', ...rest]: readonly string[],
+  value: unknown,
+): void {
+  const name = step.replace('[]', '');
+  if (rest.length === 0) {
+    const list = Array.isArray(target[name]) && name === 'participant' ? target[name] : [];
+    target[name] = step.endsWith('[]') ? [value] : Array.isArray(value) ? [...list, ...value] : value;
+    return;
+  }
+  const existing = target[name];
+  const inner = (Array.isArray(existing) ? existing[0] : existing) ?? {};
+  if (existing === undefined) target[name] = step.endsWith('[]') ? [inner] : inner;
+  place(inner as Record<string, unknown>, rest, value);
+}

@@ -1,0 +1,246 @@
+import { createHash } from 'node:crypto';
+import type {
+  CodeableConcept,
+  DiagnosticReport,
+  DocumentReference,
+  Observation,
+  ServiceRequest,
+  Specimen,
+} from 'fhir/r4.js';
+import { decimalOf } from '../../../../lib/written-decimals.ts';
+import { categoryOf } from '../../../records/summary/observation-kind.ts';
+import type { ReportedResource } from '../rules/present-resources.ts';
+import { conceptOf } from './concept.ts';
+import { required } from './fields.ts';
+import { fileOf } from './file.ts';
+import type { Hl7Segment } from './message.ts';
+import { namedIn, practitionersIn } from './practitioner.ts';
+import type { ObservationGroup, ReportGroup } from './report-groups.ts';
+import { isMistaken, isNoResult, observationStatus, reportStatus } from './result-status.ts';
+import { reportCategory, resultCategory } from './section.ts';
+import { fhirTime } from './time.ts';
+import { type ObservationReading, observationValue, unitNote } from './value.ts';
+
+const SUBJECT = { subject: { reference: 'Patient/person' } };
+const REPORT = 'DiagnosticReport/report';
+/** Types of values that are measured or coded, not written. */
+const MEASURED = new Set(['NM', 'SN', 'CE', 'CWE', 'CNE', 'CF']);
+const INTERPRETATION = 'http://terminology.hl7.org/CodeSystem/v3-ObservationInterpretation';
+
+/**
+ * The resources of one report: a DiagnosticReport, an Observation for each result, a DocumentReference for each file, and the
+ * Specimen if the message describes it.
+ */
+export function reportResources(
+  [first, ...others]: readonly [ReportGroup, ...ReportGroup[]],
+  reading: ObservationReading,
+): ReportedResource[] {
+  const specimen = specimenOf(first, reading);
+  const named = new Map<string, number>();
+  const results = [first, ...others].flatMap((group) =>
+    group.observations
+      .filter(({ segments: [obx] }) => !isNoResult(obx.value(11)))
+      .map((observation) => resultOf(group, observation, idOf(observation, named), reading, specimen)),
+  );
+  const forms = results.flatMap(({ resource }) =>
+    resource.resourceType === 'DocumentReference'
+      ? resource.content.map(({ attachment: { data: _, ...attachment } }) => attachment)
+      : [],
+  );
+  const { obr } = first;
+  const order = orderOf(first, reading);
+  const interpreters = namedIn(obr, 32);
+  const report: DiagnosticReport & { id: string } = {
+    resourceType: 'DiagnosticReport',
+    id: 'report',
+    ...numberOf(first),
+    status: reportStatus(obr.value(25)),
+    ...reportCategory(obr.value(24), specimen !== undefined || results.some(isMeasured)),
+    code: conceptIn(obr, 4, reading) ?? {},
+    ...SUBJECT,
+    ...timeOf(first, reading),
+    ...issuedOf(fhirTime(obr.value(22), reading.time)),
+    ...(order === undefined ? {} : { basedOn: [{ reference: `ServiceRequest/${order.id}` }] }),
+    ...(interpreters.length === 0 ? {} : { resultsInterpreter: interpreters }),
+    ...(specimen === undefined ? {} : { specimen: [{ reference: `Specimen/${specimen.id}` }] }),
+    ...(forms.length === 0 ? {} : { presentedForm: forms }),
+    ...(noteText(first.notes) === undefined ? {} : { conclusion: noteText(first.notes) }),
+  };
+  const described = [specimen, order].flatMap((resource) => (resource === undefined ? [] : [{ resource }]));
+  return [{ resource: report }, ...described, ...results];
+}
+
+function looksLike(
+  obx: Hl7Segment,
+  code: CodeableConcept,
+  specimen: Specimen | undefined,
+): 'vital-signs' | 'laboratory' | undefined {
+  if (specimen !== undefined) return 'laboratory';
+  if (categoryOf({ code }) === 'vital-signs') return 'vital-signs';
+  return MEASURED.has(obx.value(2) ?? '') ? 'laboratory' : undefined;
+}
+
+const isMeasured = ({ resource }: ReportedResource): boolean =>
+  resource.resourceType === 'Observation' &&
+  resource.category?.some(({ coding }) => coding?.some(({ code }) => code === 'laboratory')) === true;
+
+/** The order that the report answers, as far as the report names who ordered it (OBR-16, ORC-12). */
+function orderOf(
+  { orc, obr }: ReportGroup,
+  reading: ObservationReading,
+): (ServiceRequest & { id: string }) | undefined {
+  const requester = practitionersIn(obr, 16)[0] ?? practitionersIn(orc, 12)[0];
+  if (requester === undefined) return undefined;
+  const isAnswered = ['final', 'corrected', 'amended'].includes(reportStatus(obr.value(25)));
+  const placer = obr.value(2) ?? orc?.value(2);
+  const code = conceptIn(obr, 4, reading);
+  const reasons = obr.repetitions(31).flatMap((read) => conceptOf(read, reading.sender) ?? []);
+  const relevant = obr.texts(13).join('\n').trim();
+  return {
+    resourceType: 'ServiceRequest',
+    id: 'order',
+    status: isAnswered ? 'completed' : 'unknown',
+    intent: 'order',
+    ...(placer === undefined ? {} : { identifier: [{ value: placer }] }),
+    ...(code === undefined ? {} : { code }),
+    ...SUBJECT,
+    requester,
+    ...(reasons.length === 0 ? {} : { reasonCode: reasons }),
+    ...(relevant === '' ? {} : { note: [{ text: relevant }] }),
+  };
+}
+
+function resultOf(
+  group: ReportGroup,
+  observation: ObservationGroup,
+  id: string,
+  reading: ObservationReading,
+  specimen: Specimen | undefined,
+): ReportedResource {
+  const { segments, notes } = observation;
+  const [obx] = segments;
+  const code = required(conceptIn(obx, 3, reading), 'OBX-3', 'the kind of result');
+  const file = fileOf(obx);
+  if (file !== undefined) return { resource: documentOf(group, obx, { id, code, file, reading }) };
+  const status = observationStatus(obx.value(11));
+  const value = segments.length === 1 ? observationValue(obx, reading) : { valueString: linesOf(segments) };
+  const isEmpty = Object.keys(value).length === 0;
+  const at = fhirTime(obx.value(14), reading.time);
+  const performer = obx.value(23) ?? obx.value(15, 2) ?? obx.value(15, 1);
+  const note = [noteText(notes), unitNote(value, obx)].filter((text) => text !== undefined);
+  const flags = obx.repetitions(8).flatMap((flag) => flag(1) ?? []);
+  const resource: Observation & { id: string } = {
+    resourceType: 'Observation',
+    id,
+    status,
+    ...resultCategory(group.obr.value(24), looksLike(obx, code, specimen)),
+    code,
+    ...SUBJECT,
+    ...(at === undefined ? timeOf(group, reading) : { effectiveDateTime: at }),
+    ...issuedOf(fhirTime(obx.value(19) ?? group.obr.value(22), reading.time)),
+    ...value,
+    ...(flags.length === 0
+      ? {}
+      : { interpretation: [{ coding: flags.map((flag) => ({ system: INTERPRETATION, code: flag })) }] }),
+    ...rangeOf(obx.value(7)),
+    ...(performer === undefined ? {} : { performer: [{ display: performer }] }),
+    ...(specimen === undefined ? {} : { specimen: { reference: `Specimen/${specimen.id}` } }),
+    ...(note.length === 0 ? {} : { note: note.map((text) => ({ text })) }),
+  };
+  return { resource, ...(obx.value(11) === 'U' && isEmpty ? { isStatusOnly: true } : {}) };
+}
+
+function documentOf(
+  group: ReportGroup,
+  obx: Hl7Segment,
+  {
+    id,
+    code,
+    file,
+    reading,
+  }: { id: string; code: CodeableConcept; file: object; reading: ObservationReading },
+): DocumentReference & { id: string } {
+  const date = fhirTime(obx.value(14) ?? group.obr.value(22), reading.time);
+  return {
+    resourceType: 'DocumentReference',
+    id,
+    status: isMistaken(obx.value(11)) ? 'entered-in-error' : 'current',
+    type: code,
+    ...SUBJECT,
+    ...(date?.includes('T') ? { date } : {}),
+    content: [{ attachment: file }],
+    context: { related: [{ reference: REPORT }] },
+  };
+}
+
+/** The same in every message about the report: code, sub-id and, if these are repeated, the place among the equal ones. */
+function idOf({ segments: [obx] }: ObservationGroup, named: Map<string, number>): string {
+  const instance = obx.value(21);
+  const name = JSON.stringify(
+    instance === undefined
+      ? [obx.value(3, 1) ?? obx.value(3, 2), obx.value(3, 3), obx.value(4)]
+      : ['instance', instance],
+  );
+  const nth = (named.get(name) ?? 0) + 1;
+  named.set(name, nth);
+  return `o-${createHash('sha256').update(`${name} ${nth}`).digest('hex').slice(0, 32)}`;
+}
+
+function specimenOf(
+  { obr, spm }: ReportGroup,
+  reading: ObservationReading,
+): (Specimen & { id: string }) | undefined {
+  const type = (spm && conceptIn(spm, 4, reading)) ?? conceptIn(obr, 15, reading);
+  if (type === undefined) return undefined;
+  const collectedDateTime = fhirTime(spm?.value(17) ?? obr.value(7), reading.time);
+  return {
+    resourceType: 'Specimen',
+    id: 'specimen',
+    type,
+    ...SUBJECT,
+    ...(collectedDateTime === undefined ? {} : { collection: { collectedDateTime } }),
+  };
+}
+
+function timeOf({ obr, spm }: ReportGroup, { time }: ObservationReading): { effectiveDateTime?: string } {
+  const at = fhirTime(obr.value(7), time) ?? fhirTime(spm?.value(17), time);
+  return at === undefined ? {} : { effectiveDateTime: at };
+}
+
+/** `issued` is an instant: a day is not precise enough. */
+const issuedOf = (at: string | undefined): { issued?: string } => (at?.includes('T') ? { issued: at } : {});
+
+function numberOf({ orc, obr }: ReportGroup): Pick<DiagnosticReport, 'identifier'> {
+  const segment = obr.value(3) === undefined ? orc : obr;
+  const value = segment?.value(3);
+  if (value === undefined) return {};
+  const oid = segment?.value(3, 4) === 'ISO' ? segment.value(3, 3) : undefined;
+  return { identifier: [{ ...(oid === undefined ? {} : { system: `urn:oid:${oid}` }), value }] };
+}
+
+function rangeOf(text: string | undefined): Pick<Observation, 'referenceRange'> {
+  if (text === undefined) return {};
+  const [, low, high] = /^(\d+(?:\.\d+)?)\s*-\s*(\d+(?:\.\d+)?)$/.exec(text) ?? [];
+  const numbers =
+    low === undefined || high === undefined
+      ? {}
+      : { low: decimalOf('value', low), high: decimalOf('value', high) };
+  return { referenceRange: [{ ...numbers, text }] };
+}
+
+const conceptIn = (
+  segment: Hl7Segment,
+  field: number,
+  { sender }: ObservationReading,
+): CodeableConcept | undefined => conceptOf(segment.repetitions(field)[0], sender);
+
+const linesOf = (segments: readonly Hl7Segment[]): string =>
+  segments.flatMap((segment) => segment.texts(5)).join('\n');
+
+function noteText(notes: readonly Hl7Segment[]): string | undefined {
+  const text = notes
+    .flatMap((note) => note.texts(3))
+    .join('\n')
+    .trim();
+  return text === '' ? undefined : text;
+}

@@ -1,0 +1,106 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { ExchangeError, InvalidRequestError } from '../../platform/errors.ts';
+import type { GatewayPlatform } from '../../platform/http/deps.ts';
+import { accepted, FHIR_JSON, refused } from './fhir/answer.ts';
+import { readFhirBundle } from './fhir/bundle.ts';
+import type { FollowUps } from './follow-up/follow-ups.ts';
+import { batchOf } from './hl7v2/batch.ts';
+import { type ParsedMessage, parseAll, respondToHl7 } from './hl7v2/respond.ts';
+import { UnreadableMessageError } from './inbound.ts';
+import { createIntake } from './intake.ts';
+import type { Recordings } from './recording/recordings.ts';
+import { authenticateSender, MESSAGE_BYTES_MAX, type NotificationSender } from './senders.ts';
+
+const HL7_TYPES = ['application/hl7-v2', 'x-application/hl7-v2+er7', 'text/plain'];
+const FHIR_TYPES = ['application/fhir+json', 'application/json'];
+const HL7_ANSWER = 'application/hl7-v2; charset=utf-8';
+
+type SenderRequest = FastifyRequest<{ Params: { sender: string } }>;
+
+/**
+ * Adds the routes for senders of notifications (docs/interface.md, "Senders of notifications"). Each sender authenticates with
+ * its own secret as a bearer token, and gets a response once its message is committed. HL7 v2: an acknowledgement with 200,
+ * also for a refused message (AE, AR). FHIR: an OperationOutcome with 200 or 400. After any other status the message was not
+ * accepted and may be sent again.
+ */
+export function addInboundNotificationRoutes(
+  app: FastifyInstance,
+  deps: Pick<
+    GatewayPlatform,
+    'store' | 'blobs' | 'webhookDispatcher' | 'idHmacKey' | 'logger' | 'notificationSenders'
+  > & { followUps: Pick<FollowUps, 'launch' | 'wake'>; recordings: Pick<Recordings, 'launch'> },
+): void {
+  const intake = createIntake(deps);
+  const senders = new WeakMap<FastifyRequest, NotificationSender>();
+  const senderOf = (request: SenderRequest): NotificationSender => {
+    const sender = senders.get(request);
+    if (sender === undefined) throw new Error('A sender route was registered without authentication');
+    return sender;
+  };
+
+  // Authenticate before the body is read.
+  app.addHook('onRequest', async (request) => {
+    const { sender: name } = (request as SenderRequest).params;
+    const sender = authenticateSender(deps.notificationSenders ?? [], name, request.headers.authorization);
+    if (sender === undefined)
+      throw new ExchangeError(401, 'The bearer token of this sender is missing or wrong', {
+        headers: { 'www-authenticate': 'Bearer realm="notifications"' },
+      });
+    senders.set(request, sender);
+  });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: MESSAGE_BYTES_MAX }, (_request, body, done) =>
+    done(null, body),
+  );
+
+  const refuse = (sender: NotificationSender, { kind, place }: UnreadableMessageError): void =>
+    deps.logger.info({ sender: sender.name, kind, place }, 'notification refused');
+
+  app.post(
+    '/notifications/hl7v2/:sender',
+    { schema: { hide: true }, config: { operation: 'notifyByHl7v2' } },
+    async (request: SenderRequest, reply) => {
+      const bytes = bodyOf(request, HL7_TYPES);
+      const sender = senderOf(request);
+      const acknowledgements: string[] = [];
+      for (const message of parseWithHeader(bytes))
+        acknowledgements.push(await respondToHl7({ intake, logger: deps.logger }, sender, message));
+      return reply.type(HL7_ANSWER).send(batchOf(acknowledgements));
+    },
+  );
+
+  app.post(
+    '/notifications/fhir/:sender',
+    { schema: { hide: true }, config: { operation: 'notifyByFhir' } },
+    async (request: SenderRequest, reply) => {
+      const bytes = bodyOf(request, FHIR_TYPES);
+      const sender = senderOf(request);
+      reply.type(FHIR_JSON);
+      try {
+        await intake.accept(sender, 'fhir', bytes, readFhirBundle(bytes));
+        return reply.send(JSON.stringify(accepted()));
+      } catch (error) {
+        if (!(error instanceof UnreadableMessageError)) throw error;
+        refuse(sender, error);
+        return reply.code(400).send(JSON.stringify(refused(error)));
+      }
+    },
+  );
+}
+
+/** Parses the messages. Without a header no acknowledgement is possible, so the error becomes a 400. */
+function parseWithHeader(bytes: Buffer): ParsedMessage[] {
+  try {
+    return parseAll(bytes);
+  } catch (error) {
+    if (!(error instanceof UnreadableMessageError)) throw error;
+    throw new InvalidRequestError([{ path: error.place ?? '', message: error.message }]);
+  }
+}
+
+function bodyOf(request: FastifyRequest, types: readonly string[]): Buffer {
+  const type = (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  if (!types.includes(type))
+    throw new ExchangeError(415, `The Content-Type must be one of ${types.join(', ')}`);
+  return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+}

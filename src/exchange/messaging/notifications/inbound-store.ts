@@ -1,0 +1,249 @@
+import { sql } from 'kysely';
+import { v7 as uuidv7 } from 'uuid';
+import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
+import type { SystemTx } from '../../platform/database/database.ts';
+import type { InboundOutcome } from './tables.ts';
+
+export interface NewInboundMessage {
+  id: string;
+  sender: string;
+  messageKey: Buffer;
+  /** Of the sender's id alone: messages with the same one and another `messageKey` say something else under a number used before. */
+  controlKey: Buffer;
+  format: 'hl7v2' | 'fhir';
+  kind: 'encounter' | 'pharmacy' | 'laboratory' | 'clinical' | 'merge' | 'person';
+  trigger: string;
+  recordedAt: string;
+  sentAt?: string;
+  content: BlobRef;
+  timeZone: string;
+  unused?: readonly string[];
+}
+
+/**
+ * Whether the sender has sent this message before.
+ *
+ * @param former its key and the SHA-256 (hex) of its bytes, by which messages were known that arrived before migration 0165
+ */
+export async function isKnownMessage(
+  tx: SystemTx,
+  {
+    sender,
+    messageKey,
+    former,
+  }: { sender: string; messageKey: Buffer; former: { key: Buffer; sha256: string } },
+): Promise<boolean> {
+  const { rows } = await sql`
+    select from inbound_message
+    where sender = ${sender} and (message_key = ${messageKey}
+      or (message_key = ${former.key} and content ->> 'sha256' = ${former.sha256})) limit 1`.execute(tx.db);
+  return rows.length > 0;
+}
+
+/**
+ * Inserts a message. Undefined when this sender has sent it before; otherwise whether its number was used before, for a
+ * message that says something else.
+ */
+export async function insertInboundMessage(
+  tx: SystemTx,
+  message: NewInboundMessage,
+): Promise<{ isNumberReused: boolean } | undefined> {
+  const row = await tx.db
+    .insertInto('inbound_message')
+    .values({
+      id: message.id,
+      sender: message.sender,
+      message_key: message.messageKey,
+      control_key: message.controlKey,
+      is_number_reused: sql<boolean>`exists (select from inbound_message
+        where sender = ${message.sender} and control_key = ${message.controlKey} and message_key <> ${message.messageKey})`,
+      format: message.format,
+      kind: message.kind,
+      trigger: message.trigger,
+      recorded_at: new Date(message.recordedAt),
+      sent_at: message.sentAt === undefined ? null : new Date(message.sentAt),
+      content: JSON.stringify(message.content),
+      time_zone: message.timeZone,
+      unused: [...(message.unused ?? [])],
+      outcome: 'unmatched',
+    })
+    .onConflict((conflict) => conflict.columns(['sender', 'message_key']).doNothing())
+    .returning('is_number_reused as isNumberReused')
+    .executeTakeFirst();
+  return row;
+}
+
+export async function setOutcome(tx: SystemTx, messageId: string, outcome: InboundOutcome): Promise<void> {
+  await tx.db.updateTable('inbound_message').set({ outcome }).where('id', '=', messageId).execute();
+}
+
+/**
+ * Locks a sender until the transaction ends: `alone` for a merge of records, `shared` for all other messages. The first lock of
+ * the transaction; `messagesBeingMatched` waits for it.
+ */
+export async function lockSender(tx: SystemTx, sender: string, mode: 'shared' | 'alone'): Promise<void> {
+  await sql`select pg_advisory_xact_lock_shared(hashtextextended(${MATCHING}, 0))`.execute(tx.db);
+  const id = sql`hashtextextended(${`inbound/${sender}`}, 0)`;
+  await (mode === 'alone'
+    ? sql`select pg_advisory_xact_lock(${id})`
+    : sql`select pg_advisory_xact_lock_shared(${id})`
+  ).execute(tx.db);
+}
+
+const MATCHING = 'inbound-matching';
+
+/**
+ * Waits until every transaction that is matching a message has ended, so that what it did not see (a patient who was being
+ * created) sees it. Run it in a transaction of its own: new ones wait for it.
+ */
+export async function messagesBeingMatched(tx: SystemTx): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${MATCHING}, 0))`.execute(tx.db);
+}
+
+/** Inserts the subject if it is new, and locks its row until the transaction ends. Returns its id. */
+export async function lockSubject(
+  tx: SystemTx,
+  subject: { sender: string; kind: 'encounter' | 'pharmacy' | 'laboratory' | 'clinical'; sourceKey: Buffer },
+): Promise<string> {
+  const { id } = await tx.db
+    .insertInto('inbound_subject')
+    .values({ id: uuidv7(), sender: subject.sender, kind: subject.kind, source_key: subject.sourceKey })
+    .onConflict((conflict) =>
+      conflict.columns(['sender', 'kind', 'source_key']).doUpdateSet({ updated_at: new Date() }),
+    )
+    .returning('id')
+    .executeTakeFirstOrThrow();
+  return id;
+}
+
+/** Those of the subjects about which a message came in the last 90 days, in the same order. */
+export async function recentOf(tx: SystemTx, ids: readonly string[]): Promise<string[]> {
+  const rows = await tx.db
+    .selectFrom('inbound_subject')
+    .select('id')
+    .where('id', '=', sql<string>`any(${[...ids]}::uuid[])`)
+    .where('updated_at', '>', sql<Date>`now() - interval '90 days'`)
+    .execute();
+  const recent = new Set(rows.map(({ id }) => id));
+  return ids.filter((id) => recent.has(id));
+}
+
+export async function insertInboundEvent(
+  tx: SystemTx,
+  event: {
+    subjectId: string;
+    messageId: string;
+    recordKey?: Buffer;
+    describesPerson: boolean;
+    content: object;
+  },
+): Promise<void> {
+  await tx.db
+    .insertInto('inbound_event')
+    .values({
+      subject_id: event.subjectId,
+      message_id: event.messageId,
+      record_key: event.recordKey ?? null,
+      describes_person: event.describesPerson,
+      content: JSON.stringify(event.content),
+    })
+    .execute();
+}
+
+export interface StoredInboundEvent {
+  messageId: string;
+  /** Hex. */
+  messageKey: string;
+  /** Sorts messages in the order in which they arrived. */
+  arrival: string;
+  recordedAt: string;
+  sentAt?: string;
+  recordKey: Buffer | null;
+  describesPerson: boolean;
+  content: Record<string, unknown>;
+}
+
+export interface StoredSubject {
+  id: string;
+  sender: string;
+  kind: 'encounter' | 'pharmacy' | 'laboratory' | 'clinical';
+  sourceKey: Buffer;
+  state: Record<string, unknown> | null;
+  events: StoredInboundEvent[];
+}
+
+/** A subject with the events of all its messages. */
+export async function readSubject(tx: SystemTx, id: string): Promise<StoredSubject> {
+  const subject = await tx.db
+    .selectFrom('inbound_subject')
+    .select(['id', 'sender', 'kind', 'source_key as sourceKey', 'state'])
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow();
+  const rows = await tx.db
+    .selectFrom('inbound_event as e')
+    .innerJoin('inbound_message as m', 'm.id', 'e.message_id')
+    .select(['m.id', 'm.message_key', 'm.recorded_at', 'm.sent_at', 'm.received_at'])
+    .select(['e.record_key', 'e.describes_person', 'e.content'])
+    .where('e.subject_id', '=', id)
+    .execute();
+  return {
+    ...subject,
+    events: rows.map((row) => ({
+      messageId: row.id,
+      messageKey: row.message_key.toString('hex'),
+      // The clock of the database, then of the process: ids are UUIDs of version 7.
+      arrival: `${row.received_at.toISOString()} ${row.id}`,
+      recordedAt: row.recorded_at.toISOString(),
+      sentAt: row.sent_at?.toISOString(),
+      recordKey: row.record_key,
+      describesPerson: row.describes_person,
+      content: row.content,
+    })),
+  };
+}
+
+export async function saveSubject(
+  tx: SystemTx,
+  id: string,
+  { state, recordKey, matchKeys }: { state: object; recordKey: Buffer | null; matchKeys: Buffer[] },
+): Promise<void> {
+  await tx.db
+    .updateTable('inbound_subject')
+    .set({ state: JSON.stringify(state), record_key: recordKey, match_keys: matchKeys })
+    .where('id', '=', id)
+    .execute();
+}
+
+/** The format and sender of a message, and the blob with its original bytes. */
+export async function readMessageContent(
+  tx: SystemTx,
+  id: string,
+): Promise<{ format: 'hl7v2' | 'fhir'; sender: string; content: BlobRef }> {
+  return tx.db
+    .selectFrom('inbound_message')
+    .select(['format', 'sender', 'content'])
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow();
+}
+
+/** Messages without a matching patient, newest first, except those whose subject was matched later. For operators. */
+export async function listUnmatched(tx: SystemTx, limit: number) {
+  return tx.db
+    .selectFrom('inbound_message as m')
+    .select(['m.id', 'm.sender', 'm.kind', 'm.trigger', 'm.outcome', 'm.received_at as receivedAt'])
+    .where('m.outcome', 'in', ['unmatched', 'ambiguous', 'incomplete'])
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('inbound_event as e')
+            .innerJoin('notification as n', 'n.subject_id', 'e.subject_id')
+            .select('n.id')
+            .whereRef('e.message_id', '=', 'm.id'),
+        ),
+      ),
+    )
+    .orderBy('m.received_at', 'desc')
+    .orderBy('m.id')
+    .limit(limit)
+    .execute();
+}

@@ -1,0 +1,202 @@
+import { createHash } from 'node:crypto';
+import { v7 as uuidv7 } from 'uuid';
+import type { Logger } from '../../../lib/logger.ts';
+import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
+import type { Store, SystemTx } from '../../platform/database/database.ts';
+import { retryOvertaken } from '../../platform/database/retry.ts';
+import { type Applied, applySubject } from './apply.ts';
+import { continueFollowUps } from './follow-up/continue-follow-ups.ts';
+import type { FollowUps } from './follow-up/follow-ups.ts';
+import type { InboundContent, InboundMessage } from './inbound.ts';
+import {
+  insertInboundEvent,
+  insertInboundMessage,
+  isKnownMessage,
+  lockSender,
+  lockSubject,
+  recentOf,
+  setOutcome,
+} from './inbound-store.ts';
+import { describesEnough } from './match.ts';
+import { insertMerge, subjectsLeadingTo } from './merge-store.ts';
+import type { PersonOfMessage } from './person-of-subject.ts';
+import { type InboundFormat, personOfStoredMessage } from './read-message.ts';
+import { type Recordings, startRecordings } from './recording/recordings.ts';
+import type { NotificationSender } from './senders.ts';
+import { senderKey } from './subject-key.ts';
+import type { InboundOutcome } from './tables.ts';
+
+export interface IntakeDeps {
+  store: Store;
+  blobs: BlobStore;
+  followUps: Pick<FollowUps, 'launch' | 'wake'>;
+  recordings: Pick<Recordings, 'launch'>;
+  /** ID_HMAC_KEY. The sender's ids of messages, visits and records are stored only as hashes keyed with it. */
+  idHmacKey: string;
+  logger: Logger;
+}
+
+export interface Intake {
+  /**
+   * Stores a message and everything that follows from it, in one transaction; resolves after the commit. A message that the
+   * sender has sent before changes nothing.
+   */
+  accept(
+    sender: NotificationSender,
+    format: InboundFormat,
+    bytes: Buffer,
+    message: InboundMessage,
+  ): Promise<void>;
+}
+
+/** Most important first: a message about several subjects is listed with the most important of their outcomes. */
+const OUTCOMES: readonly InboundOutcome[] = [
+  ...(['matched', 'ambiguous', 'unmatched', 'incomplete', 'not-monitored', 'merged'] as const),
+];
+
+const NUMBER_REUSED = 'a message has the number of an earlier one and says something else; both are kept';
+
+export function createIntake(deps: IntakeDeps): Intake {
+  const keyed = (sender: string, kind: string, id: string): Buffer =>
+    senderKey(deps.idHmacKey, sender, kind, id);
+  const personOfEarlier = personOfStoredMessage(deps.blobs);
+
+  return {
+    async accept(sender, format, bytes, message) {
+      const { messageId, formerId, fingerprint } = message;
+      const messageKey = keyed(sender.name, 'message', `${messageId} ${fingerprint}`);
+      const controlKey = keyed(sender.name, 'control', messageId);
+      const former = {
+        key: keyed(sender.name, 'message', formerId),
+        sha256: createHash('sha256').update(bytes).digest('hex'),
+      };
+      const known = { sender: sender.name, messageKey, former };
+      if (await deps.store.asSystem((tx) => isKnownMessage(tx, known))) return;
+      const contentType = format === 'fhir' ? 'application/fhir+json' : 'application/hl7-v2';
+      const content = await deps.blobs.put('notification', bytes, contentType);
+      const id = uuidv7();
+      const { kind } = message.content;
+      let isNumberReused = false;
+      const applied = await retryOvertaken(() =>
+        deps.store.asSystem(async (tx) => {
+          await lockSender(tx, sender.name, kind === 'merge' || kind === 'person' ? 'alone' : 'shared');
+          const { trigger, recordedAt, sentAt } = message;
+          const inserted = await insertInboundMessage(tx, {
+            ...{ id, sender: sender.name, messageKey, controlKey, format, kind, trigger, recordedAt, sentAt },
+            ...{ content, timeZone: sender.timeZone, unused: message.unused },
+          });
+          if (inserted === undefined) return undefined;
+          isNumberReused = inserted.isNumberReused;
+          const all = await apply(tx, sender, id, message);
+          await setOutcome(tx, id, outcomeOf(all));
+          return all;
+        }),
+      );
+      if (applied === undefined) await deps.blobs.delete(content.ref);
+      else {
+        if (isNumberReused) deps.logger.warn({ sender: sender.name, messageId: id }, NUMBER_REUSED);
+        continueFollowUps(deps.followUps, applied);
+        startRecordings(deps.recordings, applied);
+      }
+    },
+  };
+
+  async function apply(
+    tx: SystemTx,
+    sender: NotificationSender,
+    messageId: string,
+    message: InboundMessage,
+  ): Promise<Applied[]> {
+    const personOfMessage: PersonOfMessage = async (within, id) =>
+      id === messageId ? message.person : personOfEarlier(within, id);
+    const subjectIds = await subjectsOf(tx, sender.name, messageId, message);
+    const applied: Applied[] = [];
+    for (const subjectId of subjectIds)
+      applied.push(await applySubject(tx, subjectId, { personOfMessage, idHmacKey: deps.idHmacKey }));
+    return applied;
+  }
+
+  /** Stores what the message says, and returns the ids of the subjects that it may change. */
+  async function subjectsOf(
+    tx: SystemTx,
+    sender: string,
+    messageId: string,
+    message: InboundMessage,
+  ): Promise<string[]> {
+    const { content } = message;
+    switch (content.kind) {
+      case 'merge':
+        return merge(tx, sender, messageId, message, content);
+      case 'person':
+        return describe(tx, sender, messageId, message, content.sourcePatientId);
+      default:
+        return addEvents(tx, sender, messageId, message, content);
+    }
+  }
+
+  /** Adds a new description of the person to the recent subjects of a record. */
+  async function describe(
+    tx: SystemTx,
+    sender: string,
+    messageId: string,
+    { person }: InboundMessage,
+    sourcePatientId: string,
+  ): Promise<string[]> {
+    const recordKey = keyed(sender, 'record', sourcePatientId);
+    const ids = await recentOf(tx, await subjectsLeadingTo(tx, sender, recordKey));
+    for (const subjectId of ids)
+      await insertInboundEvent(tx, {
+        ...{ subjectId, messageId, recordKey, content: { trigger: 'update' } },
+        describesPerson: describesEnough(person),
+      });
+    return ids;
+  }
+
+  /** Stores a merge of two records, and returns the ids of the subjects that it may move to another person. */
+  async function merge(
+    tx: SystemTx,
+    sender: string,
+    messageId: string,
+    { recordedAt }: InboundMessage,
+    { priorPatientId, sourcePatientId }: Extract<InboundContent, { kind: 'merge' }>,
+  ): Promise<string[]> {
+    const priorKey = keyed(sender, 'record', priorPatientId);
+    const survivingKey = keyed(sender, 'record', sourcePatientId);
+    await insertMerge(tx, { messageId, sender, priorKey, survivingKey, recordedAt });
+    return subjectsLeadingTo(tx, sender, priorKey);
+  }
+
+  async function addEvents(
+    tx: SystemTx,
+    sender: string,
+    messageId: string,
+    { person, sourcePatientId }: InboundMessage,
+    content: Exclude<InboundContent, { kind: 'merge' | 'person' }>,
+  ): Promise<string[]> {
+    const items =
+      content.kind === 'encounter'
+        ? [{ sourceId: content.sourceId, content: content.event }]
+        : content.items.map((item) => ({ sourceId: item.sourceId, content: item }));
+    const subjects = items
+      .map((each) => ({ ...each, sourceKey: keyed(sender, content.kind, each.sourceId) }))
+      .sort((a, b) => Buffer.compare(a.sourceKey, b.sourceKey));
+    const ids: string[] = [];
+    for (const { sourceKey, content: ofSubject } of subjects) {
+      const subjectId = await lockSubject(tx, { sender, kind: content.kind, sourceKey });
+      if (ids.includes(subjectId)) continue;
+      // The sender's id is not stored in the row: it may be a record number.
+      const { sourceId: _, ...rest } = ofSubject as { sourceId?: string };
+      await insertInboundEvent(tx, {
+        ...{ subjectId, messageId, content: rest, describesPerson: describesEnough(person) },
+        recordKey: sourcePatientId === undefined ? undefined : keyed(sender, 'record', sourcePatientId),
+      });
+      ids.push(subjectId);
+    }
+    return ids;
+  }
+}
+
+function outcomeOf(applied: readonly Applied[]): InboundOutcome {
+  const all = new Set(applied.map(({ outcome }) => outcome));
+  return OUTCOMES.find((outcome) => all.has(outcome)) ?? 'merged';
+}

@@ -1,0 +1,66 @@
+import type { Patient } from 'fhir/r4.js';
+import { words } from '../../people/patients/rules/name-words.ts';
+import { agreesElsewhere, describesExactly } from '../../people/patients/rules/patient-matching.ts';
+import type { Candidate } from './candidate-store.ts';
+import { isDay } from './message-time.ts';
+
+export interface Match {
+  accountId: string;
+  patientId: string;
+}
+
+/** Whether a description is sufficient for matching: a full name, a birth date and a ZIP code. */
+export function describesEnough(person: Patient): boolean {
+  const hasName = (person.name ?? []).some(({ family, given, text }) =>
+    Boolean((family && given?.length) || text),
+  );
+  return hasName && isDay(person.birthDate) && zipsOf(person).length > 0;
+}
+
+/** The five-digit ZIP codes of a person's addresses. */
+export function zipsOf(person: Patient): string[] {
+  const zips = (person.address ?? []).map(({ postalCode }) => (postalCode ?? '').trim().slice(0, 5));
+  return [...new Set(zips.filter((zip) => /^\d{5}$/.test(zip)))];
+}
+
+/**
+ * Finds the patient of each account that a message is about. A new match must be certain without an error being assumed
+ * (patients/rules/patient-matching.ts), where the ZIP code of the primary address distinguishes namesakes; among several, the
+ * one at the same street. A patient already notified of the subject stays matched while name, birth date and gender agree,
+ * because people move; without a description it always stays. If several patients of an account fit, none is matched, and
+ * `isAmbiguous` is true.
+ */
+export function matchPatients(
+  candidates: readonly Candidate[],
+  person: Patient | undefined,
+): { matches: Match[]; isAmbiguous: boolean } {
+  const matches: Match[] = [];
+  let isAmbiguous = false;
+  for (const accountId of new Set(candidates.map((candidate) => candidate.accountId))) {
+    const ofAccount = candidates.filter((candidate) => candidate.accountId === accountId);
+    const staying = ofAccount.filter(
+      (candidate) => candidate.isLinked && (person === undefined || agreesElsewhere(candidate, person)),
+    );
+    const fitting = staying.length > 0 || person === undefined ? staying : fittingOf(ofAccount, person);
+    const [only] = fitting;
+    if (only !== undefined && (fitting.length === 1 || staying.length > 0))
+      matches.push({ accountId, patientId: only.id });
+    else isAmbiguous ||= fitting.length > 1;
+  }
+  return { matches, isAmbiguous };
+}
+
+function fittingOf(candidates: readonly Candidate[], person: Patient): Candidate[] {
+  const fitting = candidates.filter((candidate) =>
+    describesExactly(
+      { ...candidate, addresses: candidate.addresses.slice(0, 1), contacts: [], personalIdentifiers: [] },
+      person,
+    ),
+  );
+  if (fitting.length < 2) return fitting;
+  const streets = (person.address ?? []).map(({ line }) => words(line?.[0]).join(' '));
+  const atStreet = fitting.filter(({ addresses }) =>
+    streets.includes(words(addresses[0]?.addressLine1).join(' ')),
+  );
+  return atStreet.length === 1 ? atStreet : fitting;
+}

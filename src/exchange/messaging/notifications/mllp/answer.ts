@@ -1,0 +1,77 @@
+import type { Logger } from '../../../../lib/logger.ts';
+import { acknowledge } from '../hl7v2/ack.ts';
+import { batchOf } from '../hl7v2/batch.ts';
+import type { Hl7Message } from '../hl7v2/message.ts';
+import { type ParsedMessage, parseAll, respondToHl7 } from '../hl7v2/respond.ts';
+import { UnreadableMessageError } from '../inbound.ts';
+import type { Intake } from '../intake.ts';
+import type { NotificationSender } from '../senders.ts';
+
+/** How a sender is recognised on the MLLP listener, where there is no bearer token. */
+export type MllpIdentity =
+  /** A name in its client certificate. */
+  | { sender: string; certificate: string }
+  /** MSH-3 and MSH-4, where the network in front of the listener decides who can connect. */
+  | { sender: string; application: string; facility: string };
+
+export interface MllpAnswer {
+  acknowledgement: string;
+  isOfKnownSender: boolean;
+}
+
+/** Answers the messages of the MLLP listener. Undefined: it is no HL7 v2 message, so that no acknowledgement is possible. */
+export function createMllpAnswer(deps: {
+  intake: Intake;
+  senders: readonly NotificationSender[];
+  identities: readonly MllpIdentity[];
+  logger: Pick<Logger, 'info' | 'warn'>;
+}): (bytes: Buffer, certificateNames: readonly string[]) => Promise<MllpAnswer | undefined> {
+  const { senders, identities, logger } = deps;
+
+  function senderOf({ header }: Hl7Message, names: readonly string[]): NotificationSender | undefined {
+    const [application, facility] = [header.value(3), header.value(4)];
+    const identity =
+      identities.find((each) => 'certificate' in each && names.includes(each.certificate)) ??
+      identities.find(
+        (each) => 'application' in each && each.application === application && each.facility === facility,
+      );
+    return senders.find(({ name }) => name === identity?.sender);
+  }
+
+  async function answerOne(message: ParsedMessage, sender: NotificationSender | undefined): Promise<string> {
+    if (sender === undefined) {
+      logger.warn('a message of an unknown MLLP sender was refused');
+      return acknowledge(message.parsed, 'AR', UNKNOWN_SENDER);
+    }
+    try {
+      return await respondToHl7(deps, sender, message);
+    } catch (err) {
+      logger.warn({ err, sender: sender.name }, 'a message could not be stored');
+      return acknowledge(message.parsed, 'AE', NOT_STORED);
+    }
+  }
+
+  return async (bytes, names) => {
+    let messages: ParsedMessage[];
+    try {
+      messages = parseAll(bytes);
+    } catch (error) {
+      if (error instanceof UnreadableMessageError) return undefined;
+      throw error;
+    }
+    const acknowledgements: string[] = [];
+    let isOfKnownSender = false;
+    for (const message of messages) {
+      const sender = senderOf(message.parsed, names);
+      isOfKnownSender ||= sender !== undefined;
+      acknowledgements.push(await answerOne(message, sender));
+    }
+    return { acknowledgement: batchOf(acknowledgements), isOfKnownSender };
+  };
+}
+
+const UNKNOWN_SENDER = new UnreadableMessageError('unsupported', 'This sender is not known', 'MSH-3');
+const NOT_STORED = new UnreadableMessageError(
+  'failed',
+  'The message was not stored because of a fault of ours; send it again',
+);

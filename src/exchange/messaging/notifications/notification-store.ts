@@ -1,0 +1,169 @@
+import { sql } from 'kysely';
+import { v7 as uuidv7 } from 'uuid';
+import type { NOTIFICATION_SORT } from '../../../contract/notifications.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
+import { column, type ListOrder, type Page, type PageRequest, readPage } from '../../platform/database/page.ts';
+
+export interface NewNotification {
+  patientId: string;
+  subjectId: string;
+  type: string;
+  factKey: string;
+  sender: string;
+  occurredAt?: string;
+  sentAt?: string;
+}
+
+/** Inserts a notification and returns its id; undefined when the account already has this fact for this patient. */
+export async function insertNotification(
+  tx: AccountTx,
+  notification: NewNotification,
+): Promise<string | undefined> {
+  const row = await tx.db
+    .insertInto('notification')
+    .values({
+      id: uuidv7(),
+      account_id: tx.accountId,
+      patient_id: notification.patientId,
+      subject_id: notification.subjectId,
+      type: notification.type,
+      fact_key: notification.factKey,
+      sender: notification.sender,
+      occurred_at: notification.occurredAt === undefined ? null : new Date(notification.occurredAt),
+      sent_at: notification.sentAt === undefined ? null : new Date(notification.sentAt),
+    })
+    .onConflict((conflict) => conflict.columns(['patient_id', 'subject_id', 'fact_key']).doNothing())
+    .returning('id')
+    .executeTakeFirst();
+  return row?.id;
+}
+
+/**
+ * Brings the account's notifications of a subject up to date: those of this patient with one of these facts are current, and
+ * get the fact's present time; all others are marked as withdrawn. Without a patient all are withdrawn. Returns the ids of the
+ * withdrawn ones.
+ */
+export async function updateNotifications(
+  tx: AccountTx,
+  subjectId: string,
+  holding: { patientId?: string; facts: readonly { key: string; at?: string }[] },
+): Promise<string[]> {
+  const facts = holding.patientId === undefined ? [] : holding.facts;
+  const { rows } = await sql<{ id: string; withdrawn: boolean }>`
+    update notification n set
+      withdrawn_at = case when f.key is null then coalesce(n.withdrawn_at, now()) end,
+      occurred_at = coalesce(f.at, n.occurred_at)
+    from notification o
+      left join json_to_recordset(${JSON.stringify(facts)}::json) as f(key text, at timestamptz)
+        on f.key = o.fact_key and o.patient_id = ${holding.patientId ?? null}::uuid
+    where o.id = n.id and n.subject_id = ${subjectId}
+    returning n.id, n.withdrawn_at is not null as withdrawn
+  `.execute(tx.db);
+  return rows.filter(({ withdrawn }) => withdrawn).map(({ id }) => id);
+}
+
+export interface StoredNotification {
+  id: string;
+  patientId: string;
+  externalId: string | null;
+  subjectId: string;
+  factKey: string;
+  type: string;
+  sender: string;
+  occurredAt: Date | null;
+  sentAt: Date | null;
+  toldAt: Date;
+  withdrawnAt: Date | null;
+  followUp?: {
+    state: 'open' | 'new-data' | 'no-new-data' | 'cancelled';
+    reason: string | null;
+    queryIds: string[];
+    startedAt: Date;
+    endedAt: Date | null;
+  };
+}
+
+export interface NotificationFilter {
+  patientId?: string;
+  type?: string;
+  status?: 'current' | 'withdrawn';
+}
+
+export const NOTIFICATION_ORDER: ListOrder<(typeof NOTIFICATION_SORT)[number]> = {
+  columns: { toldAt: column('n.told_at', 'timestamptz'), id: column('n.id', 'uuid') },
+  unique: 'id',
+  tieBreak: column('n.id', 'uuid'),
+  default: [{ column: 'toldAt', direction: 'desc' }],
+};
+
+/** A page of the account's notifications that match the filter, and how many match in total. */
+export async function listNotifications(
+  tx: AccountTx,
+  filter: NotificationFilter,
+  request: PageRequest,
+): Promise<Page<StoredNotification> & { total: number }> {
+  let matching = tx.db.selectFrom('notification as n');
+  if (filter.patientId !== undefined) matching = matching.where('n.patient_id', '=', filter.patientId);
+  if (filter.type !== undefined) matching = matching.where('n.type', '=', filter.type);
+  if (filter.status !== undefined)
+    matching = matching.where('n.withdrawn_at', filter.status === 'current' ? 'is' : 'is not', null);
+  const { total } = await matching
+    .select(({ fn }) => fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow();
+  const page = await readPage(matching.select('n.id'), NOTIFICATION_ORDER, request);
+  const ids = page.items.map(({ id }) => id);
+  const read = new Map(
+    (await readNotifications(tx, ids)).map((notification) => [notification.id, notification]),
+  );
+  return { ...page, items: ids.flatMap((id) => read.get(id) ?? []), total };
+}
+
+export async function findNotification(tx: AccountTx, id: string): Promise<StoredNotification | undefined> {
+  return (await readNotifications(tx, [id]))[0];
+}
+
+async function readNotifications(tx: AccountTx, ids: readonly string[]): Promise<StoredNotification[]> {
+  if (ids.length === 0) return [];
+  const rows = await tx.db
+    .selectFrom('notification as n')
+    .innerJoin('patient as p', 'p.id', 'n.patient_id')
+    .leftJoin('discharge_follow_up as f', 'f.notification_id', 'n.id')
+    .select([
+      'n.id',
+      'n.patient_id',
+      'p.external_id',
+      'n.subject_id',
+      'n.fact_key',
+      'n.type',
+      'n.sender',
+      'n.occurred_at',
+    ])
+    .select(['n.sent_at', 'n.told_at', 'n.withdrawn_at', 'f.state', 'f.reason', 'f.query_ids'])
+    .select(['f.started_at', 'f.ended_at'])
+    .where('n.id', 'in', [...ids])
+    .execute();
+  return rows.map((row) => ({
+    id: row.id,
+    patientId: row.patient_id,
+    externalId: row.external_id,
+    subjectId: row.subject_id,
+    factKey: row.fact_key,
+    type: row.type,
+    sender: row.sender,
+    occurredAt: row.occurred_at,
+    sentAt: row.sent_at,
+    toldAt: row.told_at,
+    withdrawnAt: row.withdrawn_at,
+    ...(row.state === null || row.started_at === null
+      ? {}
+      : {
+          followUp: {
+            state: row.state,
+            reason: row.reason,
+            queryIds: row.query_ids ?? [],
+            startedAt: row.started_at,
+            endedAt: row.ended_at,
+          },
+        }),
+  }));
+}

@@ -1,0 +1,57 @@
+import type { Patient } from 'fhir/r4.js';
+import type { SystemTx } from '../../platform/database/database.ts';
+import type { StoredInboundEvent, StoredSubject } from './inbound-store.ts';
+import { mergesFrom } from './merge-store.ts';
+import { survivingRecord } from './rules/source-merges.ts';
+import { inOrder } from './subject-state.ts';
+
+/** Reads the person that the message with this id describes. */
+export type PersonOfMessage = (tx: SystemTx, messageId: string) => Promise<Patient>;
+
+/**
+ * The person a subject is about, as the newest message with a description describes them. If the sender has since merged that
+ * person's record into another, the description is that of the merge message. Messages under a record to which the subject no
+ * longer belongs are ignored. `person` is undefined when no description remains.
+ */
+export async function personOfSubject(
+  tx: SystemTx,
+  subject: StoredSubject,
+  personOfMessage: PersonOfMessage,
+): Promise<{ person: Patient | undefined; recordKey: Buffer | null }> {
+  const newestFirst = inOrder(subject.events).reverse();
+  const recordKey = newestFirst.find((event) => event.recordKey !== null)?.recordKey ?? null;
+  const now = await currentRecord(tx, subject.sender, recordKey);
+  for (const event of newestFirst.filter(({ describesPerson }) => describesPerson)) {
+    const then = await currentRecord(tx, subject.sender, event.recordKey);
+    if (event.recordKey !== null && then.record !== now.record) continue;
+    return { person: await personOfMessage(tx, then.mergedBy ?? event.messageId), recordKey };
+  }
+  return { person: undefined, recordKey };
+}
+
+/** The events under the record to which a subject belongs today, and those without a record, in the sender's order. */
+export async function eventsOfRecord(tx: SystemTx, subject: StoredSubject): Promise<StoredInboundEvent[]> {
+  const events = inOrder(subject.events);
+  const recordKey = events.findLast((event) => event.recordKey !== null)?.recordKey ?? null;
+  const now = await currentRecord(tx, subject.sender, recordKey);
+  const own: StoredInboundEvent[] = [];
+  for (const event of events) {
+    const then = await currentRecord(tx, subject.sender, event.recordKey);
+    if (event.recordKey === null || then.record === now.record) own.push(event);
+  }
+  return own;
+}
+
+/** The record (hex) that this record is part of today, and the message that merged it there. */
+async function currentRecord(
+  tx: SystemTx,
+  sender: string,
+  recordKey: Buffer | null,
+): Promise<{ record?: string; mergedBy?: string }> {
+  if (recordKey === null) return {};
+  const record = recordKey.toString('hex');
+  const merge = survivingRecord(record, await mergesFrom(tx, sender, recordKey));
+  return merge === undefined || merge.surviving === record
+    ? { record }
+    : { record: merge.surviving, mergedBy: merge.messageId };
+}

@@ -1,0 +1,86 @@
+import type { Encounter, FhirResource } from 'fhir/r4.js';
+import type { BlobStore } from '../../../../shared/blobs/blob-store.ts';
+import type { Store } from '../../../platform/database/database.ts';
+import { reportedInBundle } from '../fhir/reported-resources.ts';
+import { parseHl7 } from '../hl7v2/message.ts';
+import { reportedInHl7 } from '../hl7v2/read-hl7.ts';
+import type { ReportedSubject } from '../inbound.ts';
+import { readSubject, type StoredSubject } from '../inbound-store.ts';
+import { encounterResource } from '../notification-bundle.ts';
+import { eventsOfRecord } from '../person-of-subject.ts';
+import type { EncounterState } from '../rules/encounter-state.ts';
+import { presentResources, type ReportedVersion } from '../rules/present-resources.ts';
+import { senderKey } from '../subject-key.ts';
+import { subjectState } from '../subject-state.ts';
+import { readMessageContents, type StoredMessageContent } from './recording-store.ts';
+
+/** More messages about one result are not sent; of a long stay only the newest are read. */
+const MESSAGES_MAX = 200;
+
+export interface PresentSubject {
+  sender: string;
+  kind: StoredSubject['kind'];
+  /** References among them are `Type/id`; the person is `Patient/person`. */
+  resources: FhirResource[];
+}
+
+/** What a sender reports today about a subject, read from its stored messages. */
+export async function presentSubject(
+  { store, blobs, idHmacKey }: { store: Pick<Store, 'asSystem'>; blobs: BlobStore; idHmacKey: string },
+  subjectId: string,
+): Promise<PresentSubject> {
+  const { subject, contents } = await store.asSystem(async (tx) => {
+    const stored = await readSubject(tx, subjectId);
+    const events = (await eventsOfRecord(tx, stored)).slice(-MESSAGES_MAX);
+    const ids = events.map(({ messageId }) => messageId);
+    return { subject: stored, contents: await readMessageContents(tx, ids) };
+  });
+  const versions: ReportedVersion[] = [];
+  for (const content of contents) {
+    // An encounter of HL7 v2 messages is described by its state.
+    if (subject.kind === 'encounter' && content.format === 'hl7v2') continue;
+    const reported = reportedIn(content, subject, await blobs.read(content.blobRef)).filter(
+      ({ kind, sourceId }) =>
+        kind === subject.kind &&
+        senderKey(idHmacKey, subject.sender, kind, sourceId).equals(subject.sourceKey),
+    );
+    const resources = reported.flatMap((each) => each.resources);
+    // The message changed only the person.
+    if (resources.length === 0) continue;
+    versions.push({ resources, at: content.recordedAt, isPartial: content.format === 'hl7v2' });
+  }
+  const { sender, kind } = subject;
+  const resources = presentResources(versions);
+  const state = subjectState(subject);
+  return {
+    sender,
+    kind,
+    resources: state.kind === 'encounter' ? withEncounter(resources, state, subjectId) : resources,
+  };
+}
+
+/** Throws UnreadableMessageError. */
+function reportedIn(content: StoredMessageContent, subject: StoredSubject, bytes: Buffer): ReportedSubject[] {
+  return content.format === 'fhir'
+    ? reportedInBundle(bytes)
+    : reportedInHl7(parseHl7(bytes), content.timeZone ?? 'UTC', subject.sender);
+}
+
+/** The Encounter as all messages make it; what only the sender's own Encounter contains is kept. */
+function withEncounter(
+  resources: readonly FhirResource[],
+  state: EncounterState,
+  subjectId: string,
+): FhirResource[] {
+  const sent = resources.find((resource): resource is Encounter => resource.resourceType === 'Encounter');
+  const { location, period, ...present } = encounterResource(sent?.id ?? subjectId, 'person', state);
+  const isDated = period?.start !== undefined || period?.end !== undefined;
+  const encounter: Encounter = {
+    ...(location === undefined || location.length === 0 ? {} : { location }),
+    ...present,
+    ...(isDated ? { period } : {}),
+    ...sent,
+    ...(sent?.status === 'entered-in-error' ? {} : { status: present.status }),
+  };
+  return [encounter, ...resources.filter((resource) => resource !== sent)];
+}

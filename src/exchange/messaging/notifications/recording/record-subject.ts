@@ -1,0 +1,142 @@
+import { v7 as uuidv7 } from 'uuid';
+import type { SourceType } from '../../../../contract/primitives.ts';
+import { fhirJson } from '../../../../lib/written-decimals.ts';
+import type { BlobRef, BlobStore } from '../../../../shared/blobs/blob-store.ts';
+import { extensionOf } from '../../../delivery/documents/file-name.ts';
+import type { AccountTx, Store } from '../../../platform/database/database.ts';
+import { insertDocuments, type NewDocument, upsertResources } from '../../../records/delivery-store.ts';
+import { insertSourcePatientIds } from '../../../records/source-patient-store.ts';
+import { messageNamespaceOf } from '../../../records/rules/namespaces.ts';
+import type { StoredSubject } from '../inbound-store.ts';
+import { bundleOf, collected, deliveryOf, personIdOf } from './delivery.ts';
+import { type PresentSubject, presentSubject } from './present-subject.ts';
+import {
+  markRecorded,
+  type Recording,
+  readKind,
+  readRecording,
+  retireReported,
+  storedHashes,
+} from './recording-store.ts';
+
+export interface RecordingDeps {
+  store: Store;
+  blobs: BlobStore;
+  /** ID_HMAC_KEY */
+  idHmacKey: string;
+}
+
+interface OfPatient {
+  accountId: string;
+  patientId: string;
+  subjectId: string;
+}
+
+/** Concurrent messages about the same subject after which the rest is left to `reconcile`. */
+const ROUNDS_MAX = 5;
+
+const SOURCES = { encounter: 'hie', pharmacy: 'pharmacy', laboratory: 'lab', clinical: 'hie' } as const;
+
+/** The source that what messages report of a subject is recorded under. */
+export const recordSource = (kind: StoredSubject['kind']): SourceType => SOURCES[kind];
+
+/**
+ * Makes a patient's record say of a subject what its messages say: delivers its resources and files, or retires them when the
+ * subject turned out to be about another person. Repeating it changes nothing. Returns false if there was nothing to do.
+ */
+export async function recordSubject(deps: RecordingDeps, of: OfPatient): Promise<boolean> {
+  for (let round = 0; round < ROUNDS_MAX; round += 1) {
+    const state = await deps.store.asAccount(of.accountId, (tx) => readRecording(tx, of));
+    if (state === undefined || state.recorded === state.wanted) return round > 0;
+    // Read after `wanted`, so that it contains at least what was wanted then.
+    const isWritten = state.isAbout ? await deliver(deps, of, state) : await takeOut(deps, of, state);
+    if (isWritten) return true;
+  }
+  throw new Error('Messages about a subject arrived faster than they could be recorded');
+}
+
+/** Returns false if a further message came in the meantime. */
+async function takeOut({ store }: RecordingDeps, of: OfPatient, { wanted }: Recording): Promise<boolean> {
+  const kind = await store.asSystem((tx) => readKind(tx, of.subjectId));
+  return store.asAccount(of.accountId, async (tx) => {
+    if (!(await isStillWanted(tx, of, wanted))) return false;
+    const namespace = messageNamespaceOf(of.subjectId);
+    await retireReported(tx, { ...of, source: recordSource(kind), namespace }, [], 'moved');
+    await markRecorded(tx, of, { recorded: wanted, toBeRead: false });
+    return true;
+  });
+}
+
+const isStillWanted = async (tx: AccountTx, of: OfPatient, wanted: number): Promise<boolean> =>
+  (await readRecording(tx, of, true))?.wanted === wanted;
+
+async function deliver(deps: RecordingDeps, of: OfPatient, { wanted }: Recording): Promise<boolean> {
+  const { store, blobs } = deps;
+  const present = await presentSubject(deps, of.subjectId);
+  const { resources, files } = deliveryOf(of.subjectId, present.resources);
+  const source = recordSource(present.kind);
+  const known = await store.asAccount(of.accountId, (tx) => storedHashes(tx, of));
+  const documents: NewDocument[] = [];
+  try {
+    const describe = describerFor(of, present, wanted);
+    const answer = Buffer.from(fhirJson(bundleOf(present.resources)));
+    documents.push(describe('page', await blobs.put('source-answer', answer, 'application/fhir+json')));
+    for (const { sourceDocumentId, contentType, bytes } of files)
+      documents.push(
+        describe('attachment', await blobs.put('document', bytes, contentType), sourceDocumentId),
+      );
+  } catch (error) {
+    for (const { blobRef } of documents) await blobs.delete(blobRef);
+    throw error;
+  }
+  const isKnown = (document: NewDocument): boolean =>
+    known.has(`${document.sourceDocumentId ?? ''} ${document.sha256.toString('hex')}`);
+  const [page] = documents;
+  const fresh = documents.filter((document) => document === page || !isKnown(document));
+  const isWritten = await store.asAccount(of.accountId, async (tx) => {
+    if (!(await isStillWanted(tx, of, wanted))) return false;
+    await insertDocuments(tx, fresh);
+    await insertSourcePatientIds(tx, of.patientId, source, [personIdOf(of.subjectId)]);
+    const delivered = collected(resources, page?.fileName ?? '');
+    await upsertResources(tx, { patientId: of.patientId, source, documentId: page?.id ?? '' }, delivered);
+    const names = delivered.map(({ resourceType, sourceId }) => `${resourceType}/${sourceId}`);
+    await retireReported(
+      tx,
+      { ...of, source, namespace: messageNamespaceOf(of.subjectId) },
+      names,
+      'deleted',
+    );
+    await markRecorded(tx, of, {
+      recorded: wanted,
+      ...(fresh.some(mayBeCcda) ? { toBeRead: true } : {}),
+    });
+    return true;
+  });
+  // No row refers to these blobs.
+  for (const document of documents)
+    if (!isWritten || !fresh.includes(document)) await blobs.delete(document.blobRef);
+  return isWritten;
+}
+
+const mayBeCcda = ({ kind, contentType }: NewDocument): boolean =>
+  kind === 'attachment' && /xml|^text\/plain$|^application\/octet-stream$/.test(contentType);
+
+const describerFor =
+  ({ patientId, subjectId }: OfPatient, { sender, kind }: PresentSubject, delivery: number) =>
+  (type: 'page' | 'attachment', blob: BlobRef, sourceDocumentId?: string): NewDocument => {
+    const id = uuidv7();
+    const source = recordSource(kind);
+    return {
+      id,
+      patientId,
+      notified: { subjectId, delivery },
+      source,
+      kind: type,
+      sourceDocumentId,
+      fileName: `${source}-message-of-${sender}-${id}.${extensionOf(blob.contentType)}`,
+      contentType: blob.contentType,
+      sizeBytes: blob.sizeBytes,
+      sha256: Buffer.from(blob.sha256, 'hex'),
+      blobRef: blob.ref,
+    };
+  };

@@ -1,0 +1,173 @@
+import { sql } from 'kysely';
+import type { RecordSource } from '../../../../contract/primitives.ts';
+import type { AccountTx, SystemTx } from '../../../platform/database/database.ts';
+import { lockRecord } from '../../../records/merge-store.ts';
+import type { InboundFormat } from '../read-message.ts';
+
+/**
+ * Notes that a subject may have changed for the patients of an account who were notified of it, or have it in their record:
+ * `patientId`, whom it is about now, and those whom it was about before. Returns those whose record must follow.
+ *
+ * @param isRecorded it is recorded although nothing was announced
+ */
+export async function noteRecordings(
+  tx: AccountTx,
+  subjectId: string,
+  { patientId, isRecorded }: { patientId: string | undefined; isRecorded: boolean },
+): Promise<{ patientId: string; subjectId: string }[]> {
+  const { rows } = await sql<{ patientId: string; subjectId: string }>`
+    insert into recorded_subject as r (account_id, patient_id, subject_id, is_about)
+    select ${tx.accountId}::uuid, patient_id, ${subjectId}::uuid, patient_id is not distinct from ${patientId ?? null}::uuid
+    from (select patient_id from notification where subject_id = ${subjectId}
+      union select patient_id from recorded_subject where subject_id = ${subjectId}
+      union select ${patientId ?? null}::uuid where ${isRecorded && patientId !== undefined}) as concerned
+    on conflict (patient_id, subject_id) do update
+      set is_about = excluded.is_about, wanted = r.wanted + 1, changed_at = now()
+      where r.is_about or excluded.is_about
+    returning patient_id as "patientId", subject_id as "subjectId"`.execute(tx.db);
+  return rows;
+}
+
+export interface Recording {
+  isAbout: boolean;
+  wanted: number;
+  recorded: number;
+  toBeRead: boolean;
+}
+
+/** @param lock keeps the row until the transaction ends */
+export async function readRecording(
+  tx: AccountTx,
+  { patientId, subjectId }: { patientId: string; subjectId: string },
+  lock = false,
+): Promise<Recording | undefined> {
+  const query = tx.db
+    .selectFrom('recorded_subject')
+    .select(['is_about as isAbout', 'wanted', 'recorded', 'to_be_read as toBeRead'])
+    .where('patient_id', '=', patientId)
+    .where('subject_id', '=', subjectId);
+  return (lock ? query.forUpdate() : query).executeTakeFirst();
+}
+
+export async function markRecorded(
+  tx: AccountTx,
+  of: { patientId: string; subjectId: string },
+  state: { recorded?: number; toBeRead?: boolean },
+): Promise<void> {
+  await tx.db
+    .updateTable('recorded_subject')
+    .set({
+      ...(state.recorded === undefined ? {} : { recorded: state.recorded }),
+      ...(state.toBeRead === undefined ? {} : { to_be_read: state.toBeRead }),
+    })
+    .where('patient_id', '=', of.patientId)
+    .where('subject_id', '=', of.subjectId)
+    .execute();
+}
+
+export interface SubjectToRecord {
+  accountId: string;
+  patientId: string;
+  subjectId: string;
+  since: Date;
+}
+
+/** Subjects that are to be recorded or whose documents are to be converted, those that have waited longest first. */
+export async function subjectsToRecord(
+  tx: SystemTx,
+  { olderThanMs, limit }: { olderThanMs: number; limit: number },
+): Promise<SubjectToRecord[]> {
+  return tx.db
+    .selectFrom('recorded_subject')
+    .select(['account_id as accountId', 'patient_id as patientId', 'subject_id as subjectId'])
+    .select('changed_at as since')
+    .where(sql<boolean>`(wanted > recorded or to_be_read)`)
+    .where('changed_at', '<', new Date(Date.now() - olderThanMs))
+    .orderBy('changed_at')
+    .limit(limit)
+    .execute();
+}
+
+export interface StoredMessageContent {
+  format: InboundFormat;
+  recordedAt: string;
+  timeZone: string | null;
+  blobRef: string;
+}
+
+/** The messages with these ids, in their order. */
+export async function readMessageContents(
+  tx: SystemTx,
+  ids: readonly string[],
+): Promise<StoredMessageContent[]> {
+  const rows = await tx.db
+    .selectFrom('inbound_message')
+    .select(['id', 'format', 'recorded_at as recordedAt', 'time_zone as timeZone', 'content'])
+    .where('id', '=', sql<string>`any(${[...ids]}::uuid[])`)
+    .execute();
+  const byId = new Map(
+    rows.map(({ id, content, recordedAt, ...row }) => [
+      id,
+      { ...row, recordedAt: recordedAt.toISOString(), blobRef: content.ref },
+    ]),
+  );
+  return ids.flatMap((id) => byId.get(id) ?? []);
+}
+
+/** Which of these hashes (hex) the subject's documents of the patient have already. */
+export async function storedHashes(
+  tx: AccountTx,
+  { patientId, subjectId }: { patientId: string; subjectId: string },
+): Promise<Set<string>> {
+  const rows = await tx.db
+    .selectFrom('document')
+    .select(sql<string>`coalesce(source_document_id, '') || ' ' || encode(sha256, 'hex')`.as('name'))
+    .where('patient_id', '=', patientId)
+    .where('subject_id', '=', subjectId)
+    .execute();
+  return new Set(rows.map(({ name }) => name));
+}
+
+/**
+ * Retires what was recorded of a subject for a patient and is not among `present` (`Type/id`): the next merge removes it from
+ * the record. `moved`: the sender has reported that the subject is about another person.
+ */
+export async function retireReported(
+  tx: AccountTx,
+  of: { patientId: string; subjectId: string; source: RecordSource; namespace: string },
+  present: readonly string[],
+  reason: 'deleted' | 'moved',
+): Promise<void> {
+  // Prevents a concurrent conversion of its documents.
+  await lockRecord(tx, of.patientId);
+  await sql`
+    with own as (
+      delete from patient_resource r
+      where r.patient_id = ${of.patientId} and r.source = ${of.source}
+        and starts_with(coalesce(r.converted_from, r.source_id), ${of.namespace})
+        and not (case when r.converted_from is null then r.resource_type || '/' || r.source_id
+          else 'DocumentReference/' || r.converted_from end) = any(${[...present]}::text[])
+      returning r.*),
+    -- If the document is delivered again, it is converted again.
+    conversion as (
+      delete from document_conversion c using document d, own
+      where d.id = c.document_id and d.patient_id = ${of.patientId} and d.subject_id = ${of.subjectId}
+        and own.resource_type = 'DocumentReference' and d.source_document_id = own.source_id)
+    insert into retired_resource (account_id, patient_id, source, resource_type, source_id, document_id, sha256, content,
+      revision, converted_from, collected_at, reason, subject_id)
+    select account_id, patient_id, source, resource_type, source_id, document_id, sha256, content, revision,
+      converted_from, collected_at, ${reason}, ${of.subjectId}::uuid
+    from own on conflict do nothing`.execute(tx.db);
+}
+
+export async function readKind(
+  tx: SystemTx,
+  subjectId: string,
+): Promise<'encounter' | 'pharmacy' | 'laboratory' | 'clinical'> {
+  const { kind } = await tx.db
+    .selectFrom('inbound_subject')
+    .select('kind')
+    .where('id', '=', subjectId)
+    .executeTakeFirstOrThrow();
+  return kind;
+}

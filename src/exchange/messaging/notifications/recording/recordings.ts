@@ -1,0 +1,84 @@
+import type { Logger } from '../../../../lib/logger.ts';
+import type { BlobStore } from '../../../../shared/blobs/blob-store.ts';
+import type { Store } from '../../../platform/database/database.ts';
+import { itemRecovery, type Recovery } from '../../../platform/recovery/recovery.ts';
+import { ProcessEndedTooOften, type StartGuard } from '../../../platform/recovery/start-guard.ts';
+import { createBackground } from '../../../platform/workflows/start-workflow.ts';
+import type { RecordKeeper } from '../../../records/record-keeper.ts';
+import type { Applied } from '../apply.ts';
+import { recordSource, recordSubject } from './record-subject.ts';
+import { markRecorded, readKind, readRecording, subjectsToRecord } from './recording-store.ts';
+
+/** Keeps patients' records in line with what senders report (docs/decisions/0105-what-a-message-reports-becomes-record.md). */
+export interface Recordings {
+  /** Records, in the background, what a committed message changed. When that fails, `reconcile` does it later. */
+  launch(recording: { accountId: string; patientId: string; subjectId: string }): void;
+  recovery: Recovery;
+  drain(): Promise<void>;
+}
+
+/** The process that committed a message has this long to record it itself. */
+const GRACE_MS = 5_000;
+/** Per round of `reconcile`: a C-CDA document takes about a second. */
+const SUBJECTS_MAX = 50;
+
+export function createRecordings(deps: {
+  store: Store;
+  blobs: BlobStore;
+  records: Pick<RecordKeeper, 'merge'>;
+  startGuard: StartGuard;
+  /** ID_HMAC_KEY */
+  idHmacKey: string;
+  logger: Logger;
+}): Recordings {
+  const { store, records } = deps;
+  const background = createBackground(deps.logger);
+
+  /** Converts C-CDA documents that came with the messages. Those that end the worker each time stay documents. */
+  async function convert(
+    { accountId, ...of }: { accountId: string; patientId: string; subjectId: string },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const name = `recorded-subject/${of.patientId}/${of.subjectId}`;
+    const markRead = () => store.asAccount(accountId, (tx) => markRecorded(tx, of, { toBeRead: false }));
+    const source = recordSource(await store.asSystem((tx) => readKind(tx, of.subjectId)));
+    try {
+      await deps.startGuard.run({ accountId, name, progress: '' }, signal, () =>
+        records.merge(accountId, of.patientId, { documentsOf: source }),
+      );
+    } catch (error) {
+      if (error instanceof ProcessEndedTooOften) await markRead();
+      throw error;
+    }
+    await markRead();
+  }
+
+  return {
+    launch(recording) {
+      const { accountId: _, ...ids } = recording;
+      background.run(
+        'what a message reported could not be recorded yet; reconcile does it later',
+        ids,
+        async () => void (await recordSubject(deps, recording)),
+      );
+    },
+    recovery: itemRecovery({
+      name: 'messages to record',
+      limit: SUBJECTS_MAX,
+      find: (limit) => store.asSystem((tx) => subjectsToRecord(tx, { olderThanMs: GRACE_MS, limit })),
+      async heal(item, signal) {
+        const isChanged = await recordSubject(deps, item);
+        const state = await store.asAccount(item.accountId, (tx) => readRecording(tx, item));
+        if (state?.toBeRead === true) await convert(item, signal);
+        return isChanged || state?.toBeRead === true;
+      },
+    }),
+    drain: () => background.drain(),
+  };
+}
+
+/** After the commit: brings the records up to date that a message may have changed. */
+export function startRecordings(recordings: Pick<Recordings, 'launch'>, applied: readonly Applied[]): void {
+  for (const { accountId, toRecord } of applied.flatMap(({ updates }) => updates))
+    for (const of of toRecord) recordings.launch({ accountId, ...of });
+}

@@ -1,0 +1,126 @@
+import type { Generated } from 'kysely';
+import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
+import type { Instant, JsonColumn, NullableJsonColumn } from '../../platform/database/columns.ts';
+
+export interface NotificationTables {
+  inbound_subject: InboundSubjectTable;
+  inbound_message: InboundMessageTable;
+  inbound_event: InboundEventTable;
+  inbound_merge: InboundMergeTable;
+  notification: NotificationTable;
+  discharge_follow_up: DischargeFollowUpTable;
+  patient_to_match: PatientToMatchTable;
+  recorded_subject: RecordedSubjectTable;
+}
+
+type SubjectKind = 'encounter' | 'pharmacy' | 'laboratory' | 'clinical';
+
+/** The outcome of a message: whether it matched a patient, and whether an account was notified. */
+export type InboundOutcome =
+  /** At least one account was notified, now or before. */
+  | 'matched'
+  /** A patient matched, but no cohort of the patient has the feature enabled. */
+  | 'not-monitored'
+  /** No patient matched. */
+  | 'unmatched'
+  /** Several patients of one account fit. */
+  | 'ambiguous'
+  /** Neither this message nor an earlier one describes the person sufficiently. */
+  | 'incomplete'
+  /** A merge of two records, or a change of a person, about which no other message had arrived. */
+  | 'merged';
+
+interface InboundSubjectTable {
+  id: string;
+  sender: string;
+  kind: SubjectKind;
+  source_key: Buffer;
+  record_key: Buffer | null;
+  state: NullableJsonColumn<Record<string, unknown>>;
+  /** See match-keys.ts. Null: not computed yet. */
+  match_keys: Buffer[] | null;
+  updated_at: Instant;
+}
+
+interface InboundMessageTable {
+  id: string;
+  sender: string;
+  message_key: Buffer;
+  /** Null: older than the column. */
+  control_key: Buffer | null;
+  is_number_reused: Generated<boolean>;
+  /** Null: older than the column. */
+  unused: string[] | null;
+  format: 'hl7v2' | 'fhir';
+  kind: SubjectKind | 'merge' | 'person';
+  trigger: string;
+  recorded_at: Date;
+  sent_at: Date | null;
+  received_at: Instant;
+  content: JsonColumn<BlobRef>;
+  /** Null: older than the column. */
+  time_zone: string | null;
+  outcome: InboundOutcome;
+}
+
+interface InboundEventTable {
+  subject_id: string;
+  message_id: string;
+  record_key: Buffer | null;
+  describes_person: boolean;
+  content: JsonColumn<Record<string, unknown>>;
+}
+
+interface InboundMergeTable {
+  message_id: string;
+  sender: string;
+  prior_key: Buffer;
+  surviving_key: Buffer;
+  recorded_at: Date;
+}
+
+interface NotificationTable {
+  id: string;
+  account_id: string;
+  patient_id: string;
+  subject_id: string;
+  type: string;
+  fact_key: string;
+  sender: string;
+  occurred_at: Date | null;
+  sent_at: Date | null;
+  told_at: Instant;
+  withdrawn_at: Date | null;
+}
+
+interface PatientToMatchTable {
+  id: Generated<string>;
+  account_id: string;
+  patient_id: string;
+  noted_at: Instant;
+  matched_until: string | null;
+}
+
+interface RecordedSubjectTable {
+  patient_id: string;
+  subject_id: string;
+  account_id: string;
+  is_about: boolean;
+  wanted: Generated<number>;
+  recorded: Generated<number>;
+  to_be_read: Generated<boolean>;
+  changed_at: Instant;
+}
+
+interface DischargeFollowUpTable {
+  notification_id: string;
+  account_id: string;
+  patient_id: string;
+  state: Generated<'open' | 'new-data' | 'no-new-data' | 'cancelled'>;
+  reason: string | null;
+  rounds: Generated<number>;
+  query_ids: Generated<string[]>;
+  started_at: Instant;
+  ended_at: Date | null;
+  workflow_started_at: Date | null;
+}

@@ -1,0 +1,170 @@
+import { type Selectable, sql } from 'kysely';
+import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
+import type { Database } from '../../platform/database/schema.ts';
+
+/** A webhook destination of an account. */
+export interface StoredDestination {
+  id: string;
+  /** True for the destination of the settings, which gets all events. */
+  ofSettings: boolean;
+  url: string | null;
+  /** Event types and prefixes that the destination gets; null for all events. */
+  types: string[] | null;
+  /** Encrypted signing key (`WebhookKeys`); kept when the URL changes. */
+  key: string | null;
+  /** Until then, the previous key also signs. */
+  previousKeyUntil: Date | null;
+  health: Selectable<Database['webhook_destination']>['health'];
+  healthAt: Date | null;
+  createdAt: Date;
+}
+
+/** What a destination's row holds about its health until an event has been sent to its address. */
+export const UNKNOWN_HEALTH = {
+  health: 'unknown',
+  health_at: null,
+  failures: 0,
+  failed_event: null,
+  held_since: null,
+  held_until: null,
+} as const;
+
+/** The further destinations, without the one of the settings, oldest first. */
+export async function listDestinations(tx: AccountTx): Promise<StoredDestination[]> {
+  const rows = await tx.db
+    .selectFrom('webhook_destination')
+    .selectAll()
+    .where('of_settings', '=', false)
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute();
+  return rows.map(toDestination);
+}
+
+/** Finds a destination of the account, including the one of the settings. */
+export async function findDestinationById(tx: AccountTx, id: string): Promise<StoredDestination | undefined> {
+  const query = tx.db.selectFrom('webhook_destination').selectAll().where('id', '=', id);
+  const row = await query.executeTakeFirst();
+  return row && toDestination(row);
+}
+
+export async function insertDestination(
+  tx: AccountTx,
+  destination: { id: string; url: string; types: readonly string[]; key: string },
+): Promise<StoredDestination> {
+  const row = await tx.db
+    .insertInto('webhook_destination')
+    .values({
+      ...destination,
+      types: [...destination.types],
+      account_id: tx.accountId,
+      of_settings: false,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return toDestination(row);
+}
+
+/** Changes a further destination. Setting `url`, even to the same value, resets its health. Undefined if it does not exist. */
+export async function changeDestination(
+  tx: AccountTx,
+  id: string,
+  change: { url?: string; types?: readonly string[] },
+): Promise<StoredDestination | undefined> {
+  const row = await tx.db
+    .updateTable('webhook_destination')
+    .set({
+      updated_at: sql<Date>`now()`,
+      ...(change.types && { types: [...change.types] }),
+      ...(change.url && { url: change.url, ...UNKNOWN_HEALTH }),
+    })
+    .where('id', '=', id)
+    .where('of_settings', '=', false)
+    .returningAll()
+    .executeTakeFirst();
+  return row && toDestination(row);
+}
+
+/** Deletes a further destination and its undelivered events. False if it does not exist. */
+export async function deleteDestination(tx: AccountTx, id: string): Promise<boolean> {
+  const result = await tx.db
+    .deleteFrom('webhook_destination')
+    .where('id', '=', id)
+    .where('of_settings', '=', false)
+    .executeTakeFirst();
+  return result.numDeletedRows > 0n;
+}
+
+/** Replaces the key; the current one becomes the previous key, valid until `previousUntil`. */
+export async function rotateKey(
+  tx: AccountTx,
+  id: string,
+  next: { key: string; previousUntil: Date },
+): Promise<StoredDestination> {
+  const row = await tx.db
+    .updateTable('webhook_destination')
+    .set({
+      previous_key: sql<string>`key`,
+      previous_key_until: next.previousUntil,
+      key: next.key,
+      updated_at: sql<Date>`now()`,
+    })
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return toDestination(row);
+}
+
+/** Records the result of a ping, unless the URL has changed since. */
+export async function setHealth(
+  tx: AccountTx,
+  destination: { id: string; url: string },
+  health: 'healthy' | 'failing',
+): Promise<void> {
+  await tx.db
+    .updateTable('webhook_destination')
+    .set({ health, health_at: new Date() })
+    .where('id', '=', destination.id)
+    .where('url', '=', destination.url)
+    .execute();
+}
+
+/** Destinations of all accounts whose keys are stored in clear text. */
+export async function unsealedKeys(tx: SystemTx, limit: number): Promise<{ id: string; key: string }[]> {
+  const rows = await tx.db
+    .selectFrom('webhook_destination')
+    .select(['id', 'key'])
+    .where('key', 'not like', 'sealed:%')
+    .limit(limit)
+    .execute();
+  return rows.flatMap(({ id, key }) => (key === null ? [] : [{ id, key }]));
+}
+
+/** Replaces a clear-text key by its encrypted form, unless it has changed since. */
+export async function replaceKey(
+  tx: AccountTx | SystemTx,
+  of: { id: string; key: string },
+  sealed: string,
+): Promise<void> {
+  await tx.db
+    .updateTable('webhook_destination')
+    .set({ key: sealed })
+    .where('id', '=', of.id)
+    .where('key', '=', of.key)
+    .execute();
+}
+
+export function toDestination(row: Selectable<Database['webhook_destination']>): StoredDestination {
+  const { id, url, types, key, health } = row;
+  return {
+    id,
+    ofSettings: row.of_settings,
+    url,
+    types,
+    key,
+    previousKeyUntil: row.previous_key === null ? null : row.previous_key_until,
+    health,
+    healthAt: row.health_at,
+    createdAt: row.created_at,
+  };
+}

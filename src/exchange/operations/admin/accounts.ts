@@ -1,0 +1,207 @@
+import { v7 as uuidv7 } from 'uuid';
+import { SOURCE_TYPES, type SourceType } from '../../../contract/primitives.ts';
+import {
+  type Dialect,
+  insertAccount,
+  listAccounts,
+  lockAccount,
+  updateAccount,
+} from '../../access/accounts/account-store.ts';
+import type { AccountSettings } from '../../access/accounts/tables.ts';
+import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
+import { type SystemTx, withinAccount } from '../../platform/database/database.ts';
+import { ADMIN_ACTOR, AdminError, type AdminResult, type AdminTarget, shortTime } from './command.ts';
+
+export interface AccountOptions extends SettingOptions {
+  name?: string;
+  dialect?: Dialect;
+}
+
+/** `accounts create`. All sources are enabled by default. */
+export async function createAccountCommand(
+  { store }: AdminTarget,
+  { name = '', dialect, ...options }: AccountOptions,
+): Promise<AdminResult> {
+  const id = uuidv7();
+  const settings = changedSettings({}, { sources: 'hie,pharmacy,lab', ...options });
+  await store.asSystem(async (tx) => {
+    await insertAccount(tx, { id, name: checkedName(name), dialect, settings });
+    await auditAdmin(tx, id, 'createAccount', id);
+  });
+  return {
+    document: { account: { id, name: name.trim(), dialect: dialect ?? 'interface', settings } },
+    lines: [`Created account ${id}. Create its first key with: npm run admin -- keys create --account ${id}`],
+  };
+}
+
+export async function listAccountsCommand({ store }: AdminTarget): Promise<AdminResult> {
+  const accounts = await store.asSystem(listAccounts);
+  return {
+    document: { accounts },
+    table: {
+      head: ['account', 'name', 'dialect', 'sources', 'keys', 'created'],
+      rows: accounts.map(({ id, name, dialect, settings, activeKeys, createdAt }) => [
+        id,
+        name,
+        dialect,
+        Object.entries(settings.sources ?? {})
+          .flatMap(([source, { enabled }]) => (enabled ? [source] : []))
+          .join(' ') || 'none',
+        String(activeKeys),
+        shortTime(createdAt),
+      ]),
+    },
+  };
+}
+
+/** `accounts set`. Takes effect immediately for API keys, and within five seconds for tokens of our orchestrator. */
+export async function changeAccountCommand(
+  { store }: AdminTarget,
+  accountId: string,
+  { name, dialect, ...options }: AccountOptions,
+): Promise<AdminResult> {
+  const account = await store.asSystem(async (tx) => {
+    const known = await lockAccount(tx, accountId);
+    if (known === undefined) throw noAccount(accountId);
+    const changed = {
+      name: name === undefined ? known.name : checkedName(name),
+      dialect: dialect ?? known.dialect,
+      settings: changedSettings(known.settings, options),
+    };
+    await updateAccount(tx, accountId, changed);
+    await auditAdmin(tx, accountId, 'changeAccount', accountId);
+    return { id: accountId, ...changed };
+  });
+  return {
+    document: { account },
+    lines: [`${account.name} (${account.dialect})`, JSON.stringify(account.settings, null, 2)],
+  };
+}
+
+/** Throws AdminError if the account does not exist. */
+export async function requireAccount(tx: SystemTx, accountId: string): Promise<void> {
+  if ((await lockAccount(tx, accountId)) === undefined) throw noAccount(accountId);
+}
+
+export const auditAdmin = (
+  tx: SystemTx,
+  accountId: string,
+  operation: string,
+  targetId: string,
+): Promise<void> =>
+  withinAccount(tx, accountId, (own) =>
+    insertAuditEntry(own, { actor: ADMIN_ACTOR, operation, targetId, outcome: 'done' }),
+  );
+
+const noAccount = (accountId: string): AdminError =>
+  new AdminError(`Account ${accountId} not found; list all accounts with: npm run admin -- accounts list`);
+
+function checkedName(name: string): string {
+  const trimmed = name.trim();
+  if (trimmed.length >= 1 && trimmed.length <= 200) return trimmed;
+  throw new AdminError('--name must have 1 to 200 characters, such as --name "Harborview"');
+}
+
+/** Options of `accounts create` and `accounts set`, as parsed by commander. */
+interface SettingOptions {
+  /** Names separated by commas, or `none`. */
+  sources?: string;
+  bulkSources?: string;
+  requestsPerMinute?: string;
+  networkQueriesPerMinute?: string;
+  pharmacyRealtimePerDay?: string;
+  consolidatedQueriesPerMinute?: string;
+  messagesPerMinute?: string;
+  /** Hours of the day, such as `1-5`, or `22-4` across midnight. */
+  monitoringHours?: string;
+  monitoringTimeZone?: string;
+  /** Origins separated by commas, or `none`. */
+  frameAncestors?: string;
+}
+
+const LIMIT_MAX = 1_000_000;
+
+/** Returns the settings with the given options applied. Throws AdminError for an invalid option. */
+function changedSettings(settings: AccountSettings, options: SettingOptions): AccountSettings {
+  const limits = {
+    ...limit('requestsPerMinute', options.requestsPerMinute),
+    ...limit('networkQueriesPerMinute', options.networkQueriesPerMinute),
+    ...limit('pharmacyRealtimePerDay', options.pharmacyRealtimePerDay),
+    ...limit('consolidatedQueriesPerMinute', options.consolidatedQueriesPerMinute),
+    ...limit('messagesPerMinute', options.messagesPerMinute),
+  };
+  const monitoring = { ...hours(options.monitoringHours), ...timeZone(options.monitoringTimeZone) };
+  return {
+    ...settings,
+    ...(options.sources !== undefined && { sources: enabledSources(options.sources) }),
+    ...(options.bulkSources !== undefined && { bulk: { sources: sourceList(options.bulkSources) } }),
+    ...(hasMembers(limits) && { limits: { ...settings.limits, ...limits } }),
+    ...(hasMembers(monitoring) && { monitoring: { ...settings.monitoring, ...monitoring } }),
+    ...(options.frameAncestors !== undefined && {
+      embed: { ...settings.embed, frameAncestors: origins(options.frameAncestors) },
+    }),
+  };
+}
+
+const hasMembers = (value: object): boolean => Object.keys(value).length > 0;
+
+const words = (text: string): string[] =>
+  text === 'none'
+    ? []
+    : text
+        .split(',')
+        .map((word) => word.trim())
+        .filter(Boolean);
+
+function sourceList(text: string): SourceType[] {
+  return words(text).map((word) => {
+    const source = SOURCE_TYPES.find((type) => type === word);
+    if (source === undefined)
+      throw new AdminError(
+        `"${word}" is not a source; expected ${SOURCE_TYPES.join(', ')}, separated by commas, or none`,
+      );
+    return source;
+  });
+}
+
+const enabledSources = (text: string): AccountSettings['sources'] => {
+  const enabled = sourceList(text);
+  return Object.fromEntries(SOURCE_TYPES.map((type) => [type, { enabled: enabled.includes(type) }]));
+};
+
+function limit(name: string, text: string | undefined): Record<string, number> {
+  if (text === undefined) return {};
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1 || value > LIMIT_MAX)
+    throw new AdminError(`"${text}" is not a valid limit; expected a whole number from 1 to ${LIMIT_MAX}`);
+  return { [name]: value };
+}
+
+function hours(text: string | undefined): { fromHour?: number; toHour?: number } {
+  if (text === undefined) return {};
+  const [, from, to] = /^(\d{1,2})-(\d{1,2})$/.exec(text) ?? [];
+  const [fromHour, toHour] = [Number(from), Number(to)];
+  if (fromHour <= 23 && toHour <= 24) return { fromHour, toHour };
+  throw new AdminError(
+    `"${text}" is not a valid range of monitoring hours; expected two hours of the day, such as 1-5 or 22-4`,
+  );
+}
+
+function timeZone(name: string | undefined): { timeZone?: string } {
+  if (name === undefined) return {};
+  try {
+    return { timeZone: new Intl.DateTimeFormat('en-US', { timeZone: name }).resolvedOptions().timeZone };
+  } catch {
+    throw new AdminError(`"${name}" is not a time zone; expected an IANA name such as America/New_York`);
+  }
+}
+
+function origins(text: string): string[] {
+  return words(text).map((word) => {
+    const url = URL.canParse(word) ? new URL(word) : undefined;
+    const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:';
+    if (url === undefined || !isWeb || url.origin !== word.replace(/\/$/, ''))
+      throw new AdminError(`"${word}" is not an origin; expected one such as https://ehr.example.org`);
+    return url.origin;
+  });
+}

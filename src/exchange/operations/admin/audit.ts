@@ -1,0 +1,208 @@
+import { open } from 'node:fs/promises';
+import { listAccounts } from '../../access/accounts/account-store.ts';
+import { acceptLoss } from './accept-loss.ts';
+import { rowsOfTime } from '../../platform/audit/chain-store.ts';
+import { toAuditEvent } from '../../platform/audit/fhir-event.ts';
+import type { AuditHeads } from '../../platform/audit/heads.ts';
+import type { AcceptedLoss, Loss, RenewedHead } from '../../platform/audit/losses.ts';
+import { type ChainFault, type ChainReport, verifyChain } from '../../platform/audit/verify.ts';
+import type { Store } from '../../platform/database/database.ts';
+import { requireAccount } from './accounts.ts';
+import { AdminError, type AdminResult, type AdminTarget, shortTime } from './command.ts';
+import { parseTime } from './parse-time.ts';
+import { checkedStatement } from './statement.ts';
+
+export interface ExportOptions {
+  account: string;
+  /** ISO 8601, inclusive. */
+  from?: string;
+  /** ISO 8601, exclusive. */
+  to?: string;
+  /** Path of a new file; default stdout. */
+  out?: string;
+}
+
+const PAGE = 1_000;
+/** Entries are normally sealed within a minute; if it takes longer than this, sealing is not running. */
+const SEALED_WITHIN_MS = 10 * 60_000;
+
+/** `audit export`: NDJSON of FHIR AuditEvents, oldest first. */
+export async function exportAuditCommand(
+  { store }: AdminTarget,
+  { account, from, to, out }: ExportOptions,
+): Promise<AdminResult> {
+  const time = { from: parseTime('--from', from), to: parseTime('--to', to) };
+  await store.asSystem((tx) => requireAccount(tx, account));
+  const pages = auditPages(store, account, time);
+  if (out === undefined) return { document: {}, stream: joined(pages) };
+  const entries = await writeNew(out, pages);
+  return { document: { path: out, entries }, lines: [`${entries} entries in ${out}`] };
+}
+
+/** `audit verify`: verifies the chains of all accounts, or of one. Reports the first fault of each. */
+export async function verifyAuditCommand(
+  { store, openAudit }: AdminTarget,
+  accountId: string | undefined,
+): Promise<AdminResult> {
+  const { chain, heads } = await openAudit();
+  const reports: ChainReport[] = [];
+  for (const id of await auditedAccounts(store, heads, accountId))
+    reports.push(await verifyChain({ store, chain, heads }, id));
+  return {
+    document: { reports },
+    lines: reports.flatMap(describe),
+    failed: reports.some(({ fault }) => fault !== undefined),
+  };
+}
+
+/** Ids of accounts that exist or have an external head; with `accountId`, only that one. Throws AdminError if there is none. */
+async function auditedAccounts(
+  store: Store,
+  heads: AuditHeads | undefined,
+  accountId: string | undefined,
+): Promise<string[]> {
+  const known = (await store.asSystem(listAccounts)).map(({ id }) => id);
+  const kept = (await heads?.accounts()) ?? [];
+  const accountIds = [...new Set([...known, ...kept])].filter(
+    (id) => accountId === undefined || id === accountId,
+  );
+  if (accountIds.length === 0)
+    throw new AdminError('Account not found; list all accounts with: npm run admin -- accounts list');
+  return accountIds;
+}
+
+export interface AcceptLossOptions {
+  account?: string;
+  all?: boolean;
+  by: string;
+  reason: string;
+}
+
+/** `audit accept-loss`: after a restore from a backup, accepts the entries missing at the end of one chain, or of all, as lost. */
+export async function acceptLossCommand(
+  { store, openAudit }: AdminTarget,
+  { account, all, by, reason }: AcceptLossOptions,
+): Promise<AdminResult> {
+  if ((account === undefined) === (all !== true)) throw new AdminError('Give either --account <id> or --all');
+  const statement = checkedStatement({ by, reason });
+  const { chain, heads } = await openAudit();
+  if (heads === undefined)
+    throw new AdminError('AUDIT_HEADS is not set, so there are no external heads that could prove a loss');
+  const accepted: ({ accountId: string } & Loss)[] = [];
+  const renewed: { accountId: string; position: number }[] = [];
+  const refused: ({ accountId: string } & ChainFault)[] = [];
+  for (const accountId of await auditedAccounts(store, heads, account)) {
+    const done = await acceptLoss({ store, chain, heads }, accountId, statement);
+    if (done.kind === 'accepted') accepted.push({ accountId, ...done.loss });
+    if (done.kind === 'head renewed') renewed.push({ accountId, position: done.position });
+    if (done.kind === 'refused') refused.push({ accountId, ...done.fault });
+  }
+  if (accepted.length + renewed.length + refused.length === 0)
+    throw new AdminError('The audit has no fault, so there is no loss to accept');
+  return {
+    document: { accepted, renewed, refused },
+    lines: [
+      ...accepted.map((loss) => `${loss.accountId}  accepted as lost: ${describeLoss(loss)}`),
+      ...renewed.map(
+        ({ accountId, position }) => `${accountId}  external head renewed after entry ${position}`,
+      ),
+      ...refused.map(
+        (fault) =>
+          `${fault.accountId}  NOT ACCEPTED: ${FAULTS[fault.what](fault)}; a restore cannot cause this`,
+      ),
+    ],
+    failed: refused.length > 0,
+  };
+}
+
+const describeLoss = ({ from, to, sealedAt, keptUntil }: Loss): string => {
+  const entries = to > from ? `entries ${from} to ${to}` : `entry ${from}`;
+  const since = keptUntil === undefined ? '' : ` written after ${shortTime(new Date(keptUntil))},`;
+  return `${entries} and any later ones,${since} the last known sealed ${shortTime(new Date(sealedAt))}`;
+};
+
+const describeAccepted = (loss: AcceptedLoss): string =>
+  `  lost: ${describeLoss(loss)}; accepted ${shortTime(new Date(loss.at))} by ${loss.by}: ${loss.reason}`;
+
+const describeRenewed = ({ position, at, by, reason }: RenewedHead): string =>
+  `  external head: was missing, renewed after entry ${position} ${shortTime(new Date(at))} by ${by}: ${reason}`;
+
+function describe(report: ChainReport): string[] {
+  const { accountId, verified, unsealed, oldestUnsealedAt, headPosition, fault } = report;
+  const before =
+    fault?.loss === undefined
+      ? `the ${verified} entries before it are unchanged`
+      : `the ${verified} remaining entries are unchanged`;
+  const open = unsealed === 0 ? '' : `, ${unsealed} not sealed yet`;
+  const head =
+    headPosition === null
+      ? 'no external head: missing entries at the end would not be noticed'
+      : `head at ${headPosition}`;
+  const isLate = oldestUnsealedAt !== null && Date.now() - oldestUnsealedAt.getTime() > SEALED_WITHIN_MS;
+  return [
+    fault === undefined
+      ? `${accountId}  verified: ${verified} entries${open} (${head})`
+      : `${accountId}  FAULT: ${FAULTS[fault.what](fault)}; ${before}`,
+    ...report.losses.map(describeAccepted),
+    ...report.renewedHeads.map(describeRenewed),
+    ...(isLate
+      ? [
+          `  nothing has been sealed since ${shortTime(oldestUnsealedAt)}; check that a worker is running and that the workflow reconcile is not paused`,
+        ]
+      : []),
+  ];
+}
+
+const FAULTS: Readonly<Record<ChainFault['what'], (fault: ChainFault) => string>> = {
+  changed: ({ position, entryId }) => `entry ${position} (id ${entryId}) was changed`,
+  removed: ({ position }) => `entry ${position} was removed`,
+  'cut-off': ({ position, loss }) =>
+    loss === undefined
+      ? `the entries from ${position} on are missing`
+      : `${describeLoss(loss)}, are missing; if a backup was restored, use: audit accept-loss`,
+  'head not ours': () => 'the external head was not signed with AUDIT_KEY',
+  'head missing': ({ position }) =>
+    `the external head is missing, so entries from ${position} on may be missing; if AUDIT_HEADS is new, or its folder ` +
+    'was lost, use: audit accept-loss',
+};
+
+/** The entries as lines of NDJSON, page by page. */
+async function* auditPages(
+  store: Store,
+  accountId: string,
+  time: { from?: Date; to?: Date },
+): AsyncGenerator<string[]> {
+  let after = 0;
+  for (;;) {
+    const page = { after, limit: PAGE };
+    const rows = await store.asSystem((tx) => rowsOfTime(tx, accountId, time, page));
+    yield rows.map((row) => `${JSON.stringify(toAuditEvent(row))}\n`);
+    if (rows.length < PAGE) return;
+    after = rows.at(-1)?.id ?? after;
+  }
+}
+
+async function* joined(pages: AsyncIterable<string[]>): AsyncGenerator<string> {
+  for await (const lines of pages) yield lines.join('');
+}
+
+/** Writes a new file, readable by its owner only. Returns the number of lines. Throws AdminError if the file exists. */
+async function writeNew(path: string, pages: AsyncIterable<string[]>): Promise<number> {
+  const file = await open(path, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
+    throw new AdminError(
+      error.code === 'EEXIST'
+        ? `${path} already exists; choose another file`
+        : `${path} cannot be written (${error.code})`,
+    );
+  });
+  let count = 0;
+  try {
+    for await (const lines of pages) {
+      await file.appendFile(lines.join(''));
+      count += lines.length;
+    }
+  } finally {
+    await file.close();
+  }
+  return count;
+}

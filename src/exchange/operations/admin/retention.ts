@@ -1,0 +1,116 @@
+import { listAccounts } from '../../access/accounts/account-store.ts';
+import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
+import { withinAccount } from '../../platform/database/database.ts';
+import { RETENTION_KINDS } from '../retention/kinds/all-kinds.ts';
+import type { RetentionKind } from '../retention/retention-kind.ts';
+import { listRules, setRule } from '../retention/rule-store.ts';
+import { removedBefore, removeSlice } from '../retention/sweep.ts';
+import { ADMIN_ACTOR, AdminError, type AdminResult, type AdminTarget, shortTime } from './command.ts';
+import { checkedStatement, type Statement } from './statement.ts';
+
+type Target = Pick<AdminTarget, 'store'>;
+
+/** As in the migration: not less than any retry, deadline or link needs. */
+const DAYS_MIN = 30;
+const DAYS_MAX = 36_500;
+const SLICE = 500;
+
+/** `retention report`, and the dry run: the rule of each kind, and what it would remove now. Changes nothing. */
+export async function retentionReportCommand({ store }: Target): Promise<AdminResult> {
+  const rules = new Map((await store.asSystem(listRules)).map((rule) => [rule.kind, rule]));
+  const kinds = [];
+  for (const kind of RETENTION_KINDS) {
+    const rule = rules.get(kind.name);
+    const count = rule && (await store.asSystem((tx) => kind.count(tx, removedBefore(rule.days))));
+    kinds.push({
+      kind: kind.name,
+      days: rule?.days ?? null,
+      due: count?.due ?? 0,
+      held: count?.held ?? 0,
+      oldest: count?.oldest ?? null,
+      removed: rule?.removed ?? 0,
+      sweptAt: rule?.swept_at ?? null,
+    });
+  }
+  return {
+    document: { kinds },
+    table: {
+      head: ['kind', 'kept', 'due now', 'oldest', 'on legal hold', 'removed so far', 'last sweep'],
+      rows: kinds.map(({ kind, days, due, oldest, held, removed, sweptAt }) => [
+        kind,
+        days === null ? 'for ever' : `${days} days`,
+        ...[String(due), shortTime(oldest), String(held), String(removed), shortTime(sweptAt)],
+      ]),
+    },
+    lines: ['', ...RETENTION_KINDS.map(({ name, description }) => `${name}: ${description}`)],
+  };
+}
+
+export interface SetRetentionOptions extends Statement {
+  days?: string;
+  forever?: boolean;
+}
+
+/** `retention set`. Takes effect with the next round of reconcile, in all accounts. */
+export async function setRetentionCommand(
+  { store }: Target,
+  name: string,
+  options: SetRetentionOptions,
+): Promise<AdminResult> {
+  const kind = kindOf(name);
+  const days = parseDays(options);
+  const statement = checkedStatement(options);
+  await store.asSystem(async (tx) => {
+    await setRule(tx, kind.name, days);
+    for (const { id } of await listAccounts(tx))
+      await withinAccount(tx, id, (own) =>
+        insertAuditEntry(own, {
+          ...{ actor: ADMIN_ACTOR, operation: 'setRetention', outcome: 'done' },
+          details: JSON.stringify({ kind: kind.name, days: days ?? 'for ever', ...statement }),
+        }),
+      );
+  });
+  return {
+    document: { kind: kind.name, days: days ?? null },
+    lines: [
+      days === undefined
+        ? `${kind.name} are kept for ever.`
+        : `${kind.name} are removed after ${days} days. The first sweep starts with the next round of reconcile; see: retention report`,
+    ],
+  };
+}
+
+/** `retention run`: applies the rules now instead of once a day. */
+export async function runRetentionCommand(target: Target, { dryRun = false }): Promise<AdminResult> {
+  if (dryRun) return retentionReportCommand(target);
+  const removed: { kind: string; removed: number }[] = [];
+  for (const kind of RETENTION_KINDS) {
+    let total = 0;
+    for (;;) {
+      const slice = await removeSlice(target.store, kind, { limit: SLICE, isAsked: true });
+      total += slice;
+      if (slice < SLICE) break;
+    }
+    removed.push({ kind: kind.name, removed: total });
+  }
+  return {
+    document: { removed },
+    lines: removed.map(({ kind, removed: count }) => `${kind}: ${count} removed`),
+  };
+}
+
+function kindOf(name: string): RetentionKind {
+  const kind = RETENTION_KINDS.find((known) => known.name === name);
+  if (kind !== undefined) return kind;
+  const names = RETENTION_KINDS.map((known) => known.name).join(', ');
+  throw new AdminError(`"${name}" is not a kind of data; expected one of ${names}`);
+}
+
+function parseDays({ days, forever }: SetRetentionOptions): number | undefined {
+  if ((days === undefined) === (forever !== true))
+    throw new AdminError('Give either --days <n> or --forever');
+  if (days === undefined) return undefined;
+  const count = /^\d{1,5}$/.test(days) ? Number(days) : Number.NaN;
+  if (count >= DAYS_MIN && count <= DAYS_MAX) return count;
+  throw new AdminError(`--days must be a number from ${DAYS_MIN} to ${DAYS_MAX}`);
+}

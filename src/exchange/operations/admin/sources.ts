@@ -1,0 +1,82 @@
+import { SOURCE_TYPES } from '../../../contract/primitives.ts';
+import { listAccounts } from '../../access/accounts/account-store.ts';
+import type { SystemTx } from '../../platform/database/database.ts';
+import { pauseConnection, readConnections, resumeConnection } from '../../sources/health/connection-store.ts';
+import { reportSources } from '../../sources/health/report.ts';
+import { auditAdmin } from './accounts.ts';
+import { AdminError, type AdminResult, type AdminTarget } from './command.ts';
+
+const TEXT_MAX = 200;
+
+/** Lists the state of every source: whether it is called, why not, since when, and how many queries wait for it. */
+export async function listSourcesCommand({ store }: Pick<AdminTarget, 'store'>): Promise<AdminResult> {
+  const sources = await store.asSystem(reportSources);
+  return {
+    document: { sources },
+    table: {
+      head: ['Source', 'State', 'Since', 'Reason', 'Next probe', 'Waiting queries'],
+      rows: sources.map(({ source, state, since, reason, nextProbeAt, waitingQueries }) => [
+        source,
+        state,
+        since ?? '–',
+        reason ?? '–',
+        nextProbeAt ?? '–',
+        String(waitingQueries),
+      ]),
+    },
+  };
+}
+
+/** Stops all calls to a source until it is resumed. Its queries wait; their deadlines continue. */
+export async function pauseSourceCommand(
+  { store }: Pick<AdminTarget, 'store'>,
+  source: string,
+  options: { by: string; reason: string },
+): Promise<AdminResult> {
+  const [by, reason] = [checkedText('--by', options.by), checkedText('--reason', options.reason)];
+  await store.asSystem(async (tx) => {
+    await requireSource(tx, source);
+    await pauseConnection(tx, source, { by, reason });
+    await auditEverywhere(tx, 'pauseSource', source);
+  });
+  return {
+    document: { source, state: 'paused' },
+    lines: [
+      `Paused ${source}: within a second no worker calls it. Its queries wait, and their deadlines continue.`,
+      `To resume: npm run admin -- sources resume ${source}`,
+    ],
+  };
+}
+
+/** Ends a pause. Waiting queries call the source again within some minutes, one after the other. */
+export async function resumeSourceCommand(
+  { store }: Pick<AdminTarget, 'store'>,
+  source: string,
+): Promise<AdminResult> {
+  await store.asSystem(async (tx) => {
+    await requireSource(tx, source);
+    if (!(await resumeConnection(tx, source))) throw new AdminError(`The source ${source} is not paused`);
+    await auditEverywhere(tx, 'resumeSource', source);
+  });
+  return {
+    document: { source, state: 'ok' },
+    lines: [`Resumed ${source}. New queries call it at once, waiting ones within some minutes.`],
+  };
+}
+
+async function requireSource(tx: SystemTx, source: string): Promise<void> {
+  const known = new Set<string>([...SOURCE_TYPES, ...(await readConnections(tx)).keys()]);
+  if (!known.has(source))
+    throw new AdminError(`"${source}" is not a source; expected one of ${[...known].join(', ')}`);
+}
+
+/** What concerns every account is recorded in the audit of each one. */
+export async function auditEverywhere(tx: SystemTx, operation: string, subject: string): Promise<void> {
+  for (const { id } of await listAccounts(tx)) await auditAdmin(tx, id, operation, subject);
+}
+
+function checkedText(option: string, text: string): string {
+  const trimmed = text.trim();
+  if (trimmed.length >= 1 && trimmed.length <= TEXT_MAX) return trimmed;
+  throw new AdminError(`${option} must have 1 to ${TEXT_MAX} characters`);
+}

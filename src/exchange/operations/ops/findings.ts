@@ -1,0 +1,244 @@
+import { counted } from '../../../lib/counted.ts';
+import { BACKLOG_LATE_SECONDS, LATE_AFTER_SECONDS, WEBHOOK_LATE_SECONDS } from './late-after.ts';
+import type { OpenWork, OperationsReport, QueueReport, SenderReport, WorkKind } from './report.ts';
+
+export const FINDING_KINDS = ['stuck', 'late', 'dead-lettered', 'refused', 'paused'] as const;
+
+/** Something that an operator should know or do now. Contains ids, counts and times, never personal data. */
+export interface Finding {
+  kind: (typeof FINDING_KINDS)[number];
+  what: string;
+  /** A command, or where the runbook says more. */
+  help: string;
+  accountId?: string;
+  count: number;
+}
+
+/** What of a report needs attention, most urgent first. Without `queues`, Temporal could not be reached. */
+export function findingsOf(report: OperationsReport, queues: readonly QueueReport[] | undefined): Finding[] {
+  const found = [
+    ...(queues === undefined ? [TEMPORAL_DOWN] : [...withoutWorker(queues), ...queues.flatMap(ofQueue)]),
+    ...report.work.flatMap(ofWork),
+    ...(report.suspectedWork > 0 ? [suspected(report.suspectedWork)] : []),
+    ...report.sources.flatMap(ofSource),
+    ...report.pauses.map(ofPause),
+    ...report.troubledDestinations.flatMap(ofDestination),
+    ...report.undeliverable.map(ofUndeliverable),
+    ...report.failed.map(ofFailed),
+    ...(report.unmatchedMessages > 0 ? [unmatched(report.unmatchedMessages)] : []),
+    ...report.senders.flatMap(ofSender),
+  ];
+  return FINDING_KINDS.flatMap((kind) => found.filter((finding) => finding.kind === kind));
+}
+
+const runbook = (entry: string): string => `docs/operations.md, "${entry}"`;
+
+const TEMPORAL_DOWN: Finding = {
+  kind: 'stuck',
+  what: 'Temporal does not answer: no workflow makes progress',
+  help: runbook('Temporal is down'),
+  count: 1,
+};
+
+/** One finding for all of them, so that the others stay on the screen. An exchange may run without an orchestrator of its own. */
+function withoutWorker(queues: readonly QueueReport[]): Finding[] {
+  const unpolled = queues.filter(
+    ({ queue, backlog, pollers }) => pollers === 0 && (backlog > 0 || queue !== 'orchestrator'),
+  );
+  if (unpolled.length === 0) return [];
+  const names = [...new Set(unpolled.map(({ queue }) => queue))];
+  const count = unpolled.reduce((sum, { backlog }) => sum + backlog, 0);
+  const which = `the task ${names.length === 1 ? 'queue' : 'queues'} ${names.join(', ')}`;
+  return [
+    {
+      kind: 'stuck',
+      what: `no worker polls ${which}; ${counted(count, 'task waits', 'tasks wait')}`,
+      help: `start a worker with WORKER_QUEUES="${names.join(' ')}" (npm run worker)`,
+      count,
+    },
+  ];
+}
+
+function ofQueue({ queue, type, backlog, backlogSeconds, pollers }: QueueReport): Finding[] {
+  if (pollers === 0 || backlogSeconds < BACKLOG_LATE_SECONDS) return [];
+  return [
+    {
+      kind: 'late',
+      what: `task queue ${queue}, ${type} tasks: ${backlog} waiting, the oldest for ${ageOf(backlogSeconds)}`,
+      help: `start more workers with WORKER_QUEUES=${queue}`,
+      count: backlog,
+    },
+  ];
+}
+
+const NOUNS: Readonly<Record<WorkKind, string>> = {
+  'network-query': 'network queries',
+  'bulk-create': 'bulk creates',
+  'post-import-queries': 'post-import sweeps',
+  'consolidated-query': 'consolidated queries',
+  'bulk-export': 'bulk exports',
+  redrive: 'redrives',
+  'outbound-message': 'outbound messages',
+  'record-notification': 'notifications to be recorded',
+  erasure: 'blobs and workflows to be erased',
+  'audit-sealing': 'audit entries to be sealed',
+};
+
+function ofWork({ kind, open, notStarted, oldestSeconds }: OpenWork): Finding[] {
+  const stuck: Finding = {
+    kind: 'stuck',
+    what: `${NOUNS[kind]} without a workflow: ${notStarted} of ${open} open`,
+    help: runbook('Work is not started'),
+    count: notStarted,
+  };
+  const late: Finding = {
+    kind: 'late',
+    what: `${NOUNS[kind]}: ${open} open, the oldest for ${ageOf(oldestSeconds)}`,
+    help: runbook('Open work is late'),
+    count: open,
+  };
+  return [
+    ...(notStarted > 0 ? [stuck] : []),
+    ...(open > 0 && oldestSeconds > LATE_AFTER_SECONDS[kind] ? [late] : []),
+  ];
+}
+
+const suspected = (count: number): Finding => ({
+  kind: 'stuck',
+  what: `steps at which a worker ended three times or more: ${count}`,
+  help: runbook('A worker ends again and again'),
+  count,
+});
+
+function ofSource({
+  source,
+  state,
+  reason,
+  since,
+  waitingQueries,
+}: OperationsReport['sources'][number]): Finding[] {
+  if (state === 'ok') return [];
+  const name = SOURCE_NAME.test(source) ? `source ${source}` : `connection ${source}`;
+  const command = SOURCE_NAME.test(source) ? 'starter -- sources' : 'admin -- connections';
+  const details = `since ${since ?? 'now'}; ${counted(waitingQueries, 'query waits', 'queries wait')}`;
+  if (state === 'paused')
+    return [
+      {
+        kind: 'paused',
+        what: `${name} is paused, ${details}: ${reason ?? ''}`,
+        help: `npm run ${command} resume ${source}`,
+        count: waitingQueries,
+      },
+    ];
+  return [
+    {
+      kind: 'refused',
+      what: `${name} refuses all calls, ${details}: ${reason ?? ''}`,
+      help: `npm run ${command}${SOURCE_NAME.test(source) ? '' : ' list'}`,
+      count: waitingQueries,
+    },
+  ];
+}
+
+const ofPause = ({ part, since, by, reason }: OperationsReport['pauses'][number]): Finding => ({
+  kind: 'paused',
+  what: `reconcile: ${part} is paused since ${since.toISOString()} by ${by}: ${reason}`,
+  help: `npm run admin -- reconcile resume ${part}`,
+  count: 1,
+});
+
+/** Other keys are ids of accounts' connections. */
+const SOURCE_NAME = /^[a-z-]+$/;
+
+function ofDestination({
+  accountId,
+  destinationId,
+  state,
+  waiting,
+  lagSeconds,
+}: OperationsReport['troubledDestinations'][number]): Finding[] {
+  const what = `webhook destination ${destinationId} is ${state}; ${counted(waiting, 'event waits', 'events wait')}`;
+  if (state === 'disabled')
+    return [
+      {
+        kind: 'dead-lettered',
+        what,
+        help: 'set its address again: POST /settings',
+        accountId,
+        count: waiting,
+      },
+    ];
+  if (waiting === 0) return [];
+  const isLate = lagSeconds > WEBHOOK_LATE_SECONDS;
+  return [
+    {
+      kind: 'late',
+      what: isLate ? `${what}, the oldest for ${ageOf(lagSeconds)}` : what,
+      help: `repair the receiver, then POST /settings/webhook/retry`,
+      accountId,
+      count: waiting,
+    },
+  ];
+}
+
+const ofUndeliverable = ({
+  accountId,
+  state,
+  events,
+}: OperationsReport['undeliverable'][number]): Finding => ({
+  kind: 'dead-lettered',
+  what:
+    state === 'dead'
+      ? `webhooks dead-lettered in the last week: ${events}`
+      : `webhooks without a destination in the last week: ${events}`,
+  help:
+    state === 'dead'
+      ? 'repair the receiver, then POST /settings/webhook/retry'
+      : 'set an address with POST /settings, then POST /settings/webhook/retry',
+  accountId,
+  count: events,
+});
+
+const ofFailed = ({
+  accountId,
+  source,
+  state,
+  queries,
+  since,
+}: OperationsReport['failed'][number]): Finding => ({
+  kind: 'refused',
+  what:
+    state === 'failed'
+      ? `queries of the last day that failed at ${source}: ${queries}`
+      : `queries of the last day that could not ask ${source}, for example because of a limit: ${queries}`,
+  help: `npm run starter -- redrive --source ${source} --from ${since} --dry-run`,
+  accountId,
+  count: queries,
+});
+
+const unmatched = (count: number): Finding => ({
+  kind: 'refused',
+  what: `messages of senders in the last day without a patient: ${count}`,
+  help: 'npm run starter -- notifications unmatched',
+  count,
+});
+
+/** An age for people, in the largest unit that fits. */
+export function ageOf(seconds: number): string {
+  if (seconds < 120) return `${Math.round(seconds)} s`;
+  if (seconds < 2 * 3_600) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 2 * 86_400) return `${Math.round(seconds / 3_600)} h`;
+  return `${Math.round(seconds / 86_400)} days`;
+}
+
+const WEEK_SECONDS = 7 * 86_400;
+/** Fewer messages in a week say nothing about a rhythm. */
+const RHYTHM_MIN = 50;
+
+/** A sender that has been silent for a day, and for far longer than between its messages of the last week. */
+function ofSender({ sender, messages, silentSeconds }: SenderReport): Finding[] {
+  const usualSeconds = WEEK_SECONDS / messages;
+  if (messages < RHYTHM_MIN || silentSeconds < Math.max(86_400, 20 * usualSeconds)) return [];
+  const what = `The sender ${sender} has sent nothing for ${ageOf(silentSeconds)}, after ${counted(messages, 'message')} within a week`;
+  return [{ kind: 'late', what, help: 'docs/hl7v2.md, "A sender falls silent"', count: 1 }];
+}

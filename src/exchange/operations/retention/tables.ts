@@ -1,0 +1,16 @@
+import type { Generated } from 'kysely';
+import type { Instant } from '../../platform/database/columns.ts';
+
+export interface RetentionTables {
+  retention_rule: RetentionRuleTable;
+}
+
+interface RetentionRuleTable {
+  kind: string;
+  days: number;
+  set_at: Instant;
+  /** When nothing was left to remove; null: a sweep is due or has begun. */
+  swept_at: Date | null;
+  /** Number of items removed since the rule exists. */
+  removed: Generated<number>;
+}

@@ -1,0 +1,41 @@
+import { createBulkActivities } from '../../../activities/exchange/bulk-create.ts';
+import { TASK_QUEUES } from '../../../contract/temporal.ts';
+import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../../platform/feature.ts';
+import type { Platform } from '../../platform/platform.ts';
+import type { WorkerPlatform } from '../../worker-platform.ts';
+import { createBulkEngine } from './engine.ts';
+import { bulkCreateRecoveries, uploadRetention } from './recovery.ts';
+import { addBulkResultRoute } from './result-routes.ts';
+import { addBulkCreateRoutes } from './routes.ts';
+import { type BulkCreateService, createBulkCreateService } from './service.ts';
+import { addBulkUploadRoute } from './upload-route.ts';
+
+/** Bulk patient creates: E5, the upload of the CSV, the result CSV. */
+export const bulkCreateFeature = {
+  open(platform: Platform): OpenFeature<{ bulkCreates: BulkCreateService }> {
+    const bulkCreates = createBulkCreateService(platform);
+    const deps = { ...platform, launcher: bulkCreates.launcher };
+    return {
+      services: { bulkCreates },
+      recoveries: [...bulkCreateRecoveries(deps), uploadRetention(deps)],
+      drain: bulkCreates.drain,
+    };
+  },
+  routes(
+    { operations, authenticated, open }: GatewayScopes,
+    deps: DepsOf<typeof addBulkCreateRoutes> &
+      DepsOf<typeof addBulkUploadRoute> &
+      DepsOf<typeof addBulkResultRoute>,
+  ) {
+    addBulkCreateRoutes(operations, deps);
+    authenticated((scope) => addBulkUploadRoute(scope, deps));
+    open((scope) => addBulkResultRoute(scope, deps));
+  },
+  activities: ({ store, blobs, idHmacKey, startGuard }: WorkerPlatform) => ({
+    [TASK_QUEUES.exchange]: createBulkActivities({
+      store,
+      engine: createBulkEngine({ store, blobs, hmacKey: idHmacKey }),
+      startGuard,
+    }),
+  }),
+} satisfies Feature;

@@ -1,0 +1,183 @@
+import { randomBytes } from 'node:crypto';
+import { v7 as uuidv7 } from 'uuid';
+import type { StoredPatient } from '../patients/patient-store.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
+import { OvertakenError } from '../../platform/database/retry.ts';
+import { checkReferences } from './check-references.ts';
+import type { OpenChunk } from './chunk-store.ts';
+import {
+  claimNewKeys,
+  findKeyHolders,
+  insertKeys,
+  type KeyHolder,
+  type ReadMode,
+  readPatients,
+  releaseKeys,
+} from './patient-store.ts';
+import type { PreparedChunk, PreparedPerson, PreparedRow } from './prepare-chunk.ts';
+import { createContradictionCheck, createRoomCheck } from './row-content.ts';
+import { type FoldedPerson, foldRows, type KnownPerson, type RowOutcome } from './rules/bulk-fold.ts';
+import { findTrialKeyHolders } from './trial-store.ts';
+
+/** The parts of a request that apply to each of its chunks. */
+export interface BulkJob {
+  requestId: string;
+  /** Facility of the rows that name none. */
+  facilityId: string;
+  dryRun: boolean;
+  /** Whether the chunk before had only new patients, as the next one then probably has. */
+  expectsNew?: boolean;
+}
+
+/** A row without errors, whose person is therefore matched. */
+export interface MatchedRow extends PreparedRow {
+  person: PreparedPerson;
+}
+
+export interface JudgedChunk extends OpenChunk {
+  lines: PreparedRow[];
+  /** The rows without errors, and the outcome of each, in the same order. */
+  matched: MatchedRow[];
+  outcomes: RowOutcome[];
+  persons: FoldedPerson[];
+  /** Those of `persons` who are already patients of the account; locked by this transaction unless it is a dry run. */
+  patients: Map<string, StoredPatient>;
+  /** Dry run only: for each of `persons` who is not a patient, the row that would have created it. */
+  trialRows: Map<string, number>;
+}
+
+/**
+ * Decides the outcome of each row, and locks the affected patients, identity keys and cohorts until the transaction ends.
+ * The order of the locks is that of save-patient.ts: known patients, keys of new patients, cohorts. A dry run takes no
+ * locks. Throws OvertakenError when another transaction was faster.
+ */
+export async function judgeChunk(tx: AccountTx, job: BulkJob, chunk: PreparedChunk): Promise<JudgedChunk> {
+  if (job.dryRun) return (await judge(tx, job, chunk, 'read')).judged;
+  const newcomers = job.expectsNew ? await judgeAsNew(tx, job, chunk) : undefined;
+  if (newcomers !== undefined) return newcomers;
+  let { judged, references } = await judge(tx, job, chunk, 'lock');
+  if (!(await claimNewKeys(tx, claimsOf(judged)))) {
+    // Another transaction took some keys first and has committed; the others stay blocked for everyone else. Judge again,
+    // but without waiting for a patient's lock: waiting for patients while blocking keys could deadlock.
+    await releaseKeys(tx, claimsOf(judged));
+    ({ judged, references } = await judge(tx, job, chunk, 'lock-nowait'));
+    if (!(await claimNewKeys(tx, claimsOf(judged))))
+      throw new OvertakenError('an identity key was taken by another transaction meanwhile');
+  }
+  await references.holdCohorts();
+  job.expectsNew = judged.patients.size === 0;
+  return judged;
+}
+
+/**
+ * Judges the rows as if no patient held any of their keys, and inserts all keys, which saves looking them up. Returns undefined,
+ * having inserted none, when a patient holds one of them.
+ */
+async function judgeAsNew(
+  tx: AccountTx,
+  job: BulkJob,
+  chunk: PreparedChunk,
+): Promise<JudgedChunk | undefined> {
+  const { judged, references } = await judge(tx, job, chunk, 'assume-new');
+  // The keys of a refused row are not inserted, so it would remain unknown whether a patient holds them.
+  const hasAll = judged.outcomes.every(({ kind }) => kind === 'created' || kind === 'updated');
+  if (!hasAll || !(await insertKeys(tx, claimsOf(judged)))) return undefined;
+  await references.holdCohorts();
+  return judged;
+}
+
+/** `assume-new`: as if no patient had any of the keys. */
+async function judge(tx: AccountTx, job: BulkJob, chunk: PreparedChunk, mode: ReadMode | 'assume-new') {
+  const known = mode === 'assume-new' ? noneKnown() : await findKnown(tx, job, chunk, mode);
+  const references = await checkReferences(tx, job.facilityId, chunk.lines);
+
+  const lines = chunk.lines.map((line) => {
+    const errors = references.errorsOf(line);
+    return errors.length === 0 ? line : { ...line, errors: [...line.errors, ...errors] };
+  });
+  const matched = lines.filter(
+    (line): line is MatchedRow => line.person !== undefined && line.errors.length === 0,
+  );
+  const rows = matched.map(({ row, person, cohorts }) => ({
+    row,
+    keys: person.keys,
+    wantsTreatment: cohorts.some(({ id }) => references.treatmentCohorts.has(id)),
+  }));
+  const { trialRows } = known;
+  const newId = createIdSource(rows.length);
+  const folded = foldRows(rows, known.persons, {
+    newId: ({ row }) => {
+      const id = newId();
+      if (job.dryRun) trialRows.set(id, row);
+      return id;
+    },
+    contradicts: createContradictionCheck(matched, known.patients),
+    ownKeys: (place) => matched[place]?.person.ownKeys() ?? [],
+    whyFull: createRoomCheck(matched, known.patients, job.facilityId),
+  });
+  const judged: JudgedChunk = { ...chunk, ...folded, lines, matched, patients: known.patients, trialRows };
+  return { judged, references };
+}
+
+const noneKnown = () => ({
+  persons: [],
+  patients: new Map<string, StoredPatient>(),
+  trialRows: new Map<string, number>(),
+});
+
+/** The keys that no patient holds yet, with the person that will hold each. */
+export const claimsOf = ({ persons }: Pick<JudgedChunk, 'persons'>): KeyHolder[] =>
+  persons.flatMap(({ id, newKeys }) => newKeys.map((key) => ({ personId: id, key })));
+
+/** The persons that hold these keys, oldest first; in a dry run also those that earlier rows would have created. */
+async function findKnown(
+  tx: AccountTx,
+  { requestId, dryRun }: BulkJob,
+  chunk: PreparedChunk,
+  mode: ReadMode,
+) {
+  const plain = await findKeyHolders(tx, [...chunk.keys]);
+  const held = new Set(plain.map(({ key }) => key));
+  // A row whose keys somebody holds may be of another person, with keys of the own SSN or licence.
+  const own = chunk.lines.flatMap(({ person }) =>
+    person?.keys.some((key) => held.has(key)) && person.given.personalIdentifiers.length > 0
+      ? person.ownKeys()
+      : [],
+  );
+  const keys = [...chunk.keys, ...own];
+  const holders = own.length === 0 ? plain : [...plain, ...(await findKeyHolders(tx, own))];
+  const trialHolders = dryRun ? await findTrialKeyHolders(tx, requestId, keys) : [];
+
+  const keysOf = new Map<string, string[]>();
+  const trialRows = new Map<string, number>();
+  for (const { personId, key } of [...holders, ...trialHolders])
+    keysOf.set(personId, [...(keysOf.get(personId) ?? []), key]);
+  for (const { personId, firstRow } of trialHolders) if (firstRow !== null) trialRows.set(personId, firstRow);
+
+  const patientIds = [...keysOf.keys()].filter((id) => !trialRows.has(id));
+  const patients = await readPatients(tx, patientIds, mode);
+  const knownPersons: KnownPerson[] = [
+    ...patients,
+    ...[...trialRows]
+      .sort(([, left], [, right]) => left - right)
+      .map(([id]) => ({ id, treatmentRelationship: true })),
+  ];
+  return {
+    persons: knownPersons.map((person) => ({ person, keys: keysOf.get(person.id) ?? [] })),
+    patients: new Map(patients.map((patient) => [patient.id, patient])),
+    trialRows,
+  };
+}
+
+/** Makes up to `count` ascending UUIDv7 from one clock reading and one draw of randomness. */
+function createIdSource(count: number): () => string {
+  const random = randomBytes(16 * count);
+  const msecs = Date.now();
+  const firstSeq = count === 0 ? 0 : random.readUInt32BE(0) >>> 1;
+  let used = 0;
+  return () => {
+    const id = uuidv7({ msecs, seq: firstSeq + used, random: random.subarray(16 * used, 16 * used + 16) });
+    used += 1;
+    return id;
+  };
+}

@@ -1,0 +1,107 @@
+import type { Client } from '@temporalio/client';
+import { BULK_CREATE_MESSAGES, type BulkPatientCreateInput } from '../../../contract/bulk-create-workflow.ts';
+import { bulkPatientCreateWorkflowId, PRIORITY, WORKFLOW_TYPES } from '../../../contract/temporal.ts';
+import type { Logger } from '../../../lib/logger.ts';
+import { searchAttribute } from '../../../temporal/search-attributes.ts';
+import type { Store } from '../../platform/database/database.ts';
+import { createBackground, startOnce } from '../../platform/workflows/start-workflow.ts';
+import { requestRows } from './recovery-store.ts';
+import { markUploadSignalled, readBulkRequest } from './request-store.ts';
+
+const SIGNAL_TIMEOUT_MS = 5_000;
+
+/** Starts and signals the workflow of a committed bulk create. What fails in the background is repeated by `reconcile`. */
+export interface BulkLauncher {
+  /** Starts the workflow in the background. */
+  launch(accountId: string, requestId: string): void;
+  /** Signals the upload to the workflow in the background. */
+  announceUpload(accountId: string, requestId: string): void;
+  /** Starts the workflow and waits for the start. Safe to repeat. Returns `closed` when the workflow has already ended. */
+  start(accountId: string, requestId: string): Promise<'open' | 'closed'>;
+  /** Starts a stuck workflow anew; it goes on from the request's row. */
+  replace(accountId: string, requestId: string): Promise<void>;
+  /** Signals the upload and waits for it; starts the workflow first if none runs. */
+  signalUpload(accountId: string, requestId: string): Promise<'open' | 'closed'>;
+  /** Resolves when all background work has finished. */
+  drain(): Promise<void>;
+}
+
+export function createBulkLauncher(deps: { store: Store; temporal: Client; logger: Logger }): BulkLauncher {
+  const { store, temporal } = deps;
+  const background = createBackground(deps.logger);
+
+  async function start(
+    accountId: string,
+    requestId: string,
+    replacesRunning = false,
+  ): Promise<'open' | 'closed'> {
+    const request = await store.asAccount(accountId, (tx) => readBulkRequest(tx, requestId));
+    if (request === undefined) return 'closed';
+    const input: BulkPatientCreateInput = {
+      accountId,
+      requestId,
+      // A file that has been uploaded is not waited for, whatever an earlier execution was signalled.
+      uploadExpiresAt: (request.status === 'processing' ? new Date() : request.uploadExpiresAt).toISOString(),
+    };
+    const state = await startOnce(temporal, {
+      type: WORKFLOW_TYPES.bulkPatientCreate,
+      id: bulkPatientCreateWorkflowId(requestId),
+      input,
+      accountId,
+      requestId,
+      priority: PRIORITY.bulk,
+      searchAttributes: [{ key: searchAttribute.queryStatus, value: request.status }],
+      summary: request.dryRun ? 'Bulk create (dry run)' : 'Bulk create',
+      details: WORKFLOW_DETAILS,
+      isOpen: () => store.asAccount(accountId, (tx) => requestRows.isOpen(tx, { requestId })),
+      replacesRunning,
+    });
+    await store.asAccount(accountId, (tx) => requestRows.markSeen(tx, { requestId }));
+    return state;
+  }
+
+  async function signalUpload(accountId: string, requestId: string): Promise<'open' | 'closed'> {
+    const state = await start(accountId, requestId);
+    if (state === 'closed') return state;
+    await temporal.withDeadline(Date.now() + SIGNAL_TIMEOUT_MS, () =>
+      temporal.workflow
+        .getHandle(bulkPatientCreateWorkflowId(requestId))
+        .signal(BULK_CREATE_MESSAGES.uploaded),
+    );
+    await store.asAccount(accountId, (tx) => markUploadSignalled(tx, requestId));
+    return state;
+  }
+
+  return {
+    start: (accountId, requestId) => start(accountId, requestId),
+    async replace(accountId, requestId) {
+      await start(accountId, requestId, true);
+    },
+    signalUpload,
+    launch: (accountId, requestId) =>
+      background.run(
+        'the workflow of a bulk create could not be started; reconcile starts it later',
+        { bulkRequestId: requestId },
+        () => start(accountId, requestId),
+      ),
+    announceUpload: (accountId, requestId) =>
+      background.run(
+        'an upload could not be signalled to its workflow; reconcile repeats it later',
+        { bulkRequestId: requestId },
+        () => signalUpload(accountId, requestId),
+      ),
+    drain: () => background.drain(),
+  };
+}
+
+/** Shown on the workflow's page in the Temporal UI. */
+const WORKFLOW_DETAILS = [
+  'Creates or updates a patient for each row of a CSV.',
+  '',
+  '1. Waits ten minutes for the upload (signal `uploaded`); without one the request is **expired**.',
+  '2. **checkUpload** checks the format of the whole file; a wrong format ends the request as **failed**.',
+  '3. **handleRows** creates or updates patients for some seconds at a time, and resumes after the last committed chunk.',
+  '4. **finishBulkCreate** joins the result CSV; then `querySweep` starts the post-import queries.',
+  '',
+  'Control it with the updates `pause`, `resume` and `cancel`.',
+].join('\n');

@@ -1,0 +1,163 @@
+import { type Selectable, sql } from 'kysely';
+import type { BulkCounts } from '../../../contract/bulk-create.ts';
+import type { BULK_CREATE_SORT } from '../../../contract/bulk-create-endpoints.ts';
+import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
+import { column, type ListOrder, type Page, type PageRequest, readPage } from '../../platform/database/page.ts';
+import type { Database } from '../../platform/database/schema.ts';
+import type { BulkRequestState } from './tables.ts';
+
+/** A bulk create as stored; `serializers.ts` turns it into a response. */
+export interface BulkRequestView {
+  requestId: string;
+  status: BulkRequestState;
+  paused: boolean;
+  facilityId: string;
+  dryRun: boolean;
+  reason?: string;
+  createdAt: Date;
+  uploadExpiresAt: Date;
+  upload?: BlobRef;
+  result?: BlobRef;
+  counts: BulkCounts;
+  /** Time spent on rows so far, by PostgreSQL's clock, without pauses. */
+  activeMs: number;
+}
+
+/** Milliseconds since the clock was last started; 0 when it is stopped. */
+const RUNNING_MS = sql<number>`coalesce(extract(epoch from (now() - active_since)) * 1000, 0)::bigint`;
+/** Column values that stop the clock. */
+const CLOCK_STOPPED = { active_ms: sql<number>`active_ms + ${RUNNING_MS}`, active_since: null };
+
+const select = (tx: AccountTx) =>
+  tx.db
+    .selectFrom('bulk_request')
+    .selectAll()
+    .select(sql<number>`active_ms + ${RUNNING_MS}`.as('active_until_now_ms'));
+
+/** Inserts a request that waits for its file; the upload URL expires after `uploadLifetimeMs`. */
+export async function insertBulkRequest(
+  tx: AccountTx,
+  request: { id: string; facilityId: string; dryRun: boolean; uploadLifetimeMs: number },
+): Promise<BulkRequestView> {
+  await tx.db
+    .insertInto('bulk_request')
+    .values({
+      id: request.id,
+      account_id: tx.accountId,
+      facility_id: request.facilityId,
+      dry_run: request.dryRun,
+      status: 'waiting',
+      upload_expires_at: sql<Date>`now() + ${request.uploadLifetimeMs} * interval '1 millisecond'`,
+    })
+    .execute();
+  const written = await readBulkRequest(tx, request.id);
+  if (written === undefined) throw new Error('The bulk create that was just written cannot be read');
+  return written;
+}
+
+export async function readBulkRequest(
+  tx: AccountTx,
+  requestId: string,
+): Promise<BulkRequestView | undefined> {
+  const row = await select(tx).where('id', '=', requestId).executeTakeFirst();
+  return row && toView(row);
+}
+
+export const BULK_REQUEST_ORDER: ListOrder<(typeof BULK_CREATE_SORT)[number]> = {
+  columns: { createdAt: column('created_at', 'timestamptz'), requestId: column('id', 'uuid') },
+  unique: 'requestId',
+  tieBreak: column('id', 'uuid'),
+  default: [{ column: 'createdAt', direction: 'desc' }],
+};
+
+/** A page of the account's bulk creates, and how many there are in total. */
+export async function listBulkRequests(
+  tx: AccountTx,
+  request: PageRequest,
+): Promise<Page<BulkRequestView> & { total: number }> {
+  const { total } = await tx.db
+    .selectFrom('bulk_request')
+    .select(({ fn }) => fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow();
+  const page = await readPage(select(tx), BULK_REQUEST_ORDER, request);
+  return { ...page, items: page.items.map(toView), total };
+}
+
+/** Starts the clock of the time spent on rows, unless it runs or the request is paused. False when the request is not processing. */
+export async function startClock(tx: AccountTx, requestId: string): Promise<boolean> {
+  const row = await tx.db
+    .updateTable('bulk_request')
+    .set({
+      active_since: sql<Date>`case when paused then active_since else coalesce(active_since, now()) end`,
+    })
+    .where('id', '=', requestId)
+    .where('status', '=', 'processing')
+    .returning('id')
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** Pauses or resumes a request, and stops its clock. Does nothing to a request that has ended. */
+export async function setPaused(tx: AccountTx, requestId: string, paused: boolean): Promise<void> {
+  await tx.db
+    .updateTable('bulk_request')
+    .set({ paused, ...CLOCK_STOPPED })
+    .where('id', '=', requestId)
+    .where('status', 'in', ['waiting', 'processing'])
+    .execute();
+}
+
+/** Processing → completed, when the result has been joined. Returns the time; undefined when the request is in another state. */
+export async function setCompleted(tx: AccountTx, requestId: string): Promise<Date | undefined> {
+  const row = await tx.db
+    .updateTable('bulk_request')
+    .set({ status: 'completed', ended_at: sql<Date>`now()`, paused: false, ...CLOCK_STOPPED })
+    .where('id', '=', requestId)
+    .where('status', '=', 'processing')
+    .where('result', 'is not', null)
+    .returning('ended_at')
+    .executeTakeFirst();
+  return row?.ended_at ?? undefined;
+}
+
+/** Waiting or processing → failed. Returns the time; undefined when the request had already ended. */
+export async function setFailed(tx: AccountTx, requestId: string, reason: string): Promise<Date | undefined> {
+  const row = await tx.db
+    .updateTable('bulk_request')
+    .set({ status: 'failed', reason, ended_at: sql<Date>`now()`, paused: false, ...CLOCK_STOPPED })
+    .where('id', '=', requestId)
+    .where('status', 'in', ['waiting', 'processing'])
+    .returning('ended_at')
+    .executeTakeFirst();
+  return row?.ended_at ?? undefined;
+}
+
+/** Records that the upload was signalled to the workflow. */
+export async function markUploadSignalled(tx: AccountTx, requestId: string): Promise<void> {
+  await tx.db
+    .updateTable('bulk_request')
+    .set({ upload_told_at: sql<Date>`now()` })
+    .where('id', '=', requestId)
+    .execute();
+}
+
+type Row = Selectable<Database['bulk_request']> & { active_until_now_ms: number };
+
+function toView(row: Row): BulkRequestView {
+  const { rows, handled, created, updated, failed } = row;
+  return {
+    requestId: row.id,
+    status: row.status,
+    paused: row.paused,
+    facilityId: row.facility_id,
+    dryRun: row.dry_run,
+    reason: row.reason ?? undefined,
+    createdAt: row.created_at,
+    uploadExpiresAt: row.upload_expires_at,
+    upload: row.upload ?? undefined,
+    result: row.result ?? undefined,
+    counts: { rows, handled, created, updated, failed },
+    activeMs: row.active_until_now_ms,
+  };
+}

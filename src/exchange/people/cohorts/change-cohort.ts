@@ -1,0 +1,84 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { UpdateCohortBody } from '../../../contract/cohorts.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
+import { NameTakenError } from '../../platform/database/violations.ts';
+import { InvalidRequestError, NotFoundError } from '../../platform/errors.ts';
+import { lockConsent } from './cohort-locks.ts';
+import {
+  type CohortContent,
+  deleteCohort,
+  findCohort,
+  lockCohort,
+  type StoredCohort,
+  updateCohort,
+} from './cohort-store.ts';
+import { removeWithoutTreatment } from './member-store.ts';
+import { mergeCohortSettings } from './rules/cohort-settings.ts';
+
+/** Called with the locked cohort before it is changed; may throw to reject the change. */
+type Check = (cohort: StoredCohort) => void;
+
+/**
+ * Changes the members that `change` contains. The version, and with it the eTag, increases if that makes a difference; the
+ * patients of a cohort are not part of its version. If the purpose becomes treatment, patients without a treatment
+ * relationship are removed. Throws NotFoundError, and InvalidRequestError if another cohort has the name.
+ */
+export async function changeCohort(
+  tx: AccountTx,
+  id: string,
+  change: UpdateCohortBody,
+  check: Check,
+): Promise<StoredCohort> {
+  await lockConsent(tx, 'shared');
+  const known = await requireCohort(tx, id);
+  check(known);
+  const before: CohortContent = {
+    name: known.name,
+    description: known.description,
+    color: known.color,
+    purposeOfUse: known.purposeOfUse,
+    settings: known.settings,
+  };
+  const after: CohortContent = {
+    name: change.name ?? known.name,
+    description: change.description ?? known.description,
+    color: change.color ?? known.color,
+    purposeOfUse: change.purposeOfUse ?? known.purposeOfUse,
+    settings: mergeCohortSettings(known.settings, change.settings),
+  };
+  if (isDeepStrictEqual(before, after)) return known;
+  await updateCohort(tx, id, after).catch((error: unknown) => {
+    throw error instanceof NameTakenError ? nameTaken() : error;
+  });
+  const becomesTreatment = before.purposeOfUse !== 'treatment' && after.purposeOfUse === 'treatment';
+  if (becomesTreatment) await removeWithoutTreatment(tx, id);
+  return readAgain(tx, id);
+}
+
+/** Deletes a cohort (E8). Throws NotFoundError, and InvalidRequestError if it still has patients. */
+export async function deleteEmptyCohort(tx: AccountTx, id: string, check: Check): Promise<void> {
+  const cohort = await requireCohort(tx, id);
+  check(cohort);
+  if (cohort.size > 0) {
+    const message = `this cohort still has ${cohort.size} patient${cohort.size === 1 ? '' : 's'}; remove them first (DELETE /medical/v1/cohort/${cohort.id}/patient)`;
+    throw new InvalidRequestError([{ path: '', message }]);
+  }
+  await deleteCohort(tx, id);
+}
+
+export const nameTaken = () =>
+  new InvalidRequestError([{ path: 'name', message: 'another cohort has this name' }]);
+
+/** Locks the cohort exclusively until the transaction ends, and returns it. Throws NotFoundError. */
+export async function requireCohort(tx: AccountTx, id: string): Promise<StoredCohort> {
+  const cohort = await lockCohort(tx, id);
+  if (cohort === undefined) throw new NotFoundError('Cohort');
+  return cohort;
+}
+
+/** Reads a cohort again that this transaction has locked. */
+export async function readAgain(tx: AccountTx, id: string): Promise<StoredCohort> {
+  const cohort = await findCohort(tx, id);
+  if (cohort === undefined) throw new Error('a locked cohort no longer exists');
+  return cohort;
+}

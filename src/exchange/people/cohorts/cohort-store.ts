@@ -1,0 +1,154 @@
+import { sql } from 'kysely';
+import type { COHORT_COLORS, CohortSettings } from '../../../contract/cohorts.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
+import { NameTakenError, violates } from '../../platform/database/violations.ts';
+import { lockCohorts, lockConsent } from './cohort-locks.ts';
+import { COHORT_SIZE } from './cohort-sizes.ts';
+
+export interface StoredCohort {
+  id: string;
+  name: string;
+  description: string;
+  color: (typeof COHORT_COLORS)[number];
+  purposeOfUse: 'treatment' | 'operations';
+  settings: CohortSettings;
+  version: number;
+  /** Number of patients. */
+  size: number;
+}
+
+/** The members of a cohort that a change can write. */
+export type CohortContent = Omit<StoredCohort, 'id' | 'version' | 'size'>;
+export type NewCohort = Omit<StoredCohort, 'version' | 'size'>;
+
+/** All cohorts of the account, or those of one patient, ordered by name. */
+export async function listCohorts(
+  tx: AccountTx,
+  filter: { patientId?: string } = {},
+): Promise<StoredCohort[]> {
+  const { patientId } = filter;
+  let query = selectCohorts(tx);
+  if (patientId !== undefined) {
+    query = query.where('cohort.id', 'in', (sub) =>
+      sub.selectFrom('cohort_member').select('cohort_id').where('patient_id', '=', patientId),
+    );
+  }
+  return query.orderBy('cohort.name').execute();
+}
+
+export async function findCohort(tx: AccountTx, id: string): Promise<StoredCohort | undefined> {
+  return selectCohorts(tx).where('cohort.id', '=', id).executeTakeFirst();
+}
+
+/**
+ * Locks a cohort exclusively until the transaction ends: neither it nor its patients can be changed concurrently. Undefined if
+ * it does not exist.
+ */
+export async function lockCohort(tx: AccountTx, id: string): Promise<StoredCohort | undefined> {
+  await lockCohorts(tx, [id], 'alone');
+  return findCohort(tx, id);
+}
+
+/** Inserts a cohort; undefined if the account has a cohort with this name. */
+export async function insertCohort(tx: AccountTx, cohort: NewCohort): Promise<StoredCohort | undefined> {
+  const row = await tx.db
+    .insertInto('cohort')
+    .values({
+      id: cohort.id,
+      account_id: tx.accountId,
+      name: cohort.name,
+      description: cohort.description,
+      color: cohort.color,
+      purpose_of_use: cohort.purposeOfUse,
+      settings: JSON.stringify(cohort.settings),
+    })
+    .onConflict((conflict) => conflict.columns(['account_id', 'name']).doNothing())
+    .returning('version')
+    .executeTakeFirst();
+  return row && { ...cohort, version: row.version, size: 0 };
+}
+
+/**
+ * Replaces the content and increases the version. Throws NameTakenError if another cohort has the name; the transaction must
+ * then be rolled back.
+ */
+export async function updateCohort(tx: AccountTx, id: string, content: CohortContent): Promise<void> {
+  const { name, description, color, purposeOfUse, settings } = content;
+  await tx.db
+    .updateTable('cohort')
+    .set({
+      name,
+      description,
+      color,
+      purpose_of_use: purposeOfUse,
+      settings: JSON.stringify(settings),
+      version: sql<number>`version + 1`,
+    })
+    .where('id', '=', id)
+    .execute()
+    .catch((error: unknown) => {
+      throw violates(error, 'cohort_account_id_name_key') ? new NameTakenError() : error;
+    });
+}
+
+/** Deletes an empty cohort, which the caller has locked with `lockCohort`. */
+export async function deleteCohort(tx: AccountTx, id: string): Promise<void> {
+  await tx.db.deleteFrom('cohort').where('id', '=', id).execute();
+}
+
+export type NamedCohort = Pick<StoredCohort, 'id' | 'name' | 'purposeOfUse'>;
+
+/** Locks the given cohorts in shared mode, so that their purpose cannot change, and returns those that exist. */
+export async function holdCohorts(tx: AccountTx, ids: readonly string[]): Promise<NamedCohort[]> {
+  if (ids.length === 0) return [];
+  await lockCohorts(tx, ids, 'shared');
+  return findCohorts(tx, ids);
+}
+
+/** Returns those of the given cohorts that exist, without locking them. */
+export async function findCohorts(tx: AccountTx, ids: readonly string[]): Promise<NamedCohort[]> {
+  if (ids.length === 0) return [];
+  return tx.db
+    .selectFrom('cohort')
+    .select(['id', 'name', 'purpose_of_use as purposeOfUse'])
+    .where('id', 'in', [...ids])
+    .orderBy('id')
+    .execute();
+}
+
+/** Adds a patient to cohorts; those that the patient is already in are skipped. */
+export async function addMemberships(
+  tx: AccountTx,
+  patientId: string,
+  cohortIds: readonly string[],
+): Promise<void> {
+  if (cohortIds.length === 0) return;
+  await tx.db
+    .insertInto('cohort_member')
+    .values(cohortIds.map((id) => ({ account_id: tx.accountId, cohort_id: id, patient_id: patientId })))
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+/**
+ * Removes a patient, whose row the caller has locked, from every treatment cohort. The locks of the row and of consent prevent
+ * the patient from being added to one concurrently.
+ */
+export async function removeFromTreatmentCohorts(tx: AccountTx, patientId: string): Promise<void> {
+  await lockConsent(tx, 'alone');
+  await tx.db
+    .deleteFrom('cohort_member')
+    .where('patient_id', '=', patientId)
+    .where('cohort_id', 'in', (sub) =>
+      sub.selectFrom('cohort').select('id').where('purpose_of_use', '=', 'treatment'),
+    )
+    .execute();
+}
+
+function selectCohorts(tx: AccountTx) {
+  return tx.db
+    .selectFrom('cohort')
+    .select(['cohort.id', 'name', 'description', 'purpose_of_use as purposeOfUse', 'settings', 'version'])
+    .select(sql<StoredCohort['color']>`color`.as('color'))
+    .select(COHORT_SIZE.as('size'));
+}

@@ -1,0 +1,22 @@
+import { type DepsOf, type Feature, type GatewayScopes, NO_ACTIVITIES } from '../../platform/feature.ts';
+import type { Platform } from '../../platform/platform.ts';
+import { sizeSummation } from './cohort-sizes.ts';
+import { addCohortPatientRoutes } from './member-routes.ts';
+import { addCohortRoutes } from './routes.ts';
+
+/** Cohorts and their patients: E6 to E10. */
+export const cohortsFeature = {
+  open: ({ store }: Platform) => ({
+    services: {},
+    recoveries: [sizeSummation({ store })],
+    drain: async () => undefined,
+  }),
+  routes(
+    { operations }: GatewayScopes,
+    deps: DepsOf<typeof addCohortRoutes> & DepsOf<typeof addCohortPatientRoutes>,
+  ) {
+    addCohortRoutes(operations, deps);
+    addCohortPatientRoutes(operations, deps);
+  },
+  activities: NO_ACTIVITIES,
+} satisfies Feature;

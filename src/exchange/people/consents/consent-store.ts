@@ -1,0 +1,92 @@
+import { type Selectable, sql } from 'kysely';
+import { v7 as uuidv7 } from 'uuid';
+import type { SourceType } from '../../../contract/primitives.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
+import type { Database } from '../../platform/database/schema.ts';
+import type { Decision, StatedConsent } from './rules/fhir-consent.ts';
+
+export type StoredConsent = Selectable<Database['consent']>;
+
+const LISTED_MAX = 500;
+
+export async function insertConsent(
+  tx: AccountTx,
+  patientId: string,
+  { decision, stated, actor }: { decision: Decision; stated: StatedConsent; actor: string },
+): Promise<StoredConsent> {
+  return tx.db
+    .insertInto('consent')
+    .values({
+      ...{ id: uuidv7(), account_id: tx.accountId, patient_id: patientId, recorded_by: actor },
+      ...{ decision: decision.decision, sources: decision.sources, purposes: decision.purposes },
+      ...{ period_start: decision.periodStart, period_end: decision.periodEnd },
+      resource: JSON.stringify(stated),
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+}
+
+/** Newest first, at most 500. */
+export async function listConsents(tx: AccountTx, patientId: string): Promise<StoredConsent[]> {
+  return tx.db
+    .selectFrom('consent')
+    .selectAll()
+    .where('patient_id', '=', patientId)
+    .orderBy('recorded_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(LISTED_MAX)
+    .execute();
+}
+
+export async function findConsent(
+  tx: AccountTx,
+  patientId: string,
+  id: string,
+): Promise<StoredConsent | undefined> {
+  return tx.db
+    .selectFrom('consent')
+    .selectAll()
+    .where('patient_id', '=', patientId)
+    .where('id', '=', id)
+    .executeTakeFirst();
+}
+
+/** Those of these consents that belong to the account. */
+export async function findConsentsById(tx: AccountTx, ids: readonly string[]): Promise<StoredConsent[]> {
+  if (ids.length === 0) return [];
+  return tx.db
+    .selectFrom('consent')
+    .selectAll()
+    .where('id', 'in', [...ids])
+    .orderBy('id')
+    .execute();
+}
+
+/** Ends a consent; one that has ended stays as it is. */
+export async function endConsent(tx: AccountTx, id: string, actor: string): Promise<void> {
+  await tx.db
+    .updateTable('consent')
+    .set({ ended_at: sql<Date>`now()`, ended_by: actor })
+    .where('id', '=', id)
+    .where('ended_at', 'is', null)
+    .execute();
+}
+
+/** The sources that a patient's consents in force now exclude for a purpose. A permit lifts no denial. */
+export async function deniedSources(
+  tx: AccountTx,
+  patientId: string,
+  purpose: 'treatment' | 'ias',
+  among: readonly SourceType[],
+): Promise<Set<SourceType>> {
+  const rows = await tx.db
+    .selectFrom('consent')
+    .select('sources')
+    .where('patient_id', '=', patientId)
+    .where('decision', '=', 'deny')
+    .where('ended_at', 'is', null)
+    .where(sql<boolean>`coalesce(period_start <= now(), true) and coalesce(period_end > now(), true)`)
+    .where(sql<boolean>`(purposes = '{}' or ${purpose}::text = any(purposes))`)
+    .execute();
+  return new Set(rows.flatMap(({ sources }) => (sources.length === 0 ? among : sources)));
+}

@@ -1,0 +1,96 @@
+import type { ConsentResponse, RecordConsentBody } from '../../../../contract/consents.ts';
+import type { SourceType } from '../../../../contract/source-types.ts';
+
+/** What a FHIR Consent says that no decision depends on; returned as it was given. */
+export type StatedConsent = Pick<
+  RecordConsentBody,
+  | 'scope'
+  | 'category'
+  | 'dateTime'
+  | 'performer'
+  | 'organization'
+  | 'sourceReference'
+  | 'sourceAttachment'
+  | 'policy'
+  | 'provision'
+>;
+
+export interface Decision {
+  decision: 'permit' | 'deny';
+  /** Empty: all. */
+  sources: SourceType[];
+  /** Empty: all. */
+  purposes: Array<'treatment' | 'ias'>;
+  /** The end is exclusive. Null: without a limit. */
+  periodStart: Date | null;
+  periodEnd: Date | null;
+}
+
+const PURPOSES = { TREAT: 'treatment', PATRQT: 'ias' } as const;
+const DAY_MS = 24 * 60 * 60_000;
+
+/** What a FHIR Consent decides. A period that ends on a day includes that day. */
+export function decisionOf({ provision }: Pick<RecordConsentBody, 'provision'>): Decision {
+  const { type, period, purpose = [], actor = [] } = provision;
+  const end = period?.end;
+  const isDay = end !== undefined && !end.includes('T');
+  return {
+    decision: type,
+    sources: [...new Set(actor.map(({ reference }) => reference.identifier.value))],
+    purposes: [...new Set(purpose.map(({ code }) => PURPOSES[code]))],
+    periodStart: period?.start === undefined ? null : new Date(period.start),
+    periodEnd: end === undefined ? null : new Date(new Date(end).getTime() + (isDay ? DAY_MS : 0)),
+  };
+}
+
+export function statedOf(body: RecordConsentBody): StatedConsent {
+  const { scope, category, dateTime, performer, organization, policy, provision } = body;
+  const { sourceReference, sourceAttachment } = body;
+  return {
+    ...{ scope, category, dateTime, performer, organization, policy, provision },
+    // FHIR allows one of the two.
+    ...(sourceReference === undefined ? { sourceAttachment } : { sourceReference }),
+  };
+}
+
+interface RecordedConsent {
+  id: string;
+  patientId: string;
+  /** Null: made by the flag hieOptOut. */
+  stated: StatedConsent | null;
+  recordedAt: Date;
+  endedAt: Date | null;
+}
+
+/** A recorded consent as a FHIR resource. */
+export function toFhir({ id, patientId, stated, recordedAt, endedAt }: RecordedConsent): ConsentResponse {
+  return {
+    resourceType: 'Consent',
+    id,
+    meta: { lastUpdated: (endedAt ?? recordedAt).toISOString() },
+    status: endedAt === null ? 'active' : 'inactive',
+    patient: { reference: `Patient/${patientId}` },
+    ...(stated ?? optOut(recordedAt)),
+  };
+}
+
+/** The content of a denial that the flag hieOptOut made. */
+const optOut = (recordedAt: Date) => ({
+  scope: {
+    coding: [{ system: 'http://terminology.hl7.org/CodeSystem/consentscope', code: 'patient-privacy' }],
+  },
+  category: [{ coding: [{ system: 'http://loinc.org', code: '59284-0', display: 'Consent Document' }] }],
+  dateTime: recordedAt.toISOString(),
+  policyRule: { coding: [{ system: 'http://terminology.hl7.org/CodeSystem/v3-ActCode', code: 'OPTOUT' }] },
+  provision: {
+    type: 'deny',
+    actor: [
+      {
+        role: {
+          coding: [{ system: 'http://terminology.hl7.org/CodeSystem/v3-ParticipationType', code: 'CST' }],
+        },
+        reference: { identifier: { value: 'hie' } },
+      },
+    ],
+  },
+});

@@ -1,0 +1,58 @@
+import type { FacilityResponse } from '../../../contract/facilities.ts';
+import { findPatient } from '../patients/patient-store.ts';
+import { setPatientFacilities } from '../patients/save-patient.ts';
+import { checkETag, eTagHeader, eTagOf } from '../../platform/http/etag.ts';
+import { created, noContent, ok, orNotFound } from '../../platform/http/operation.ts';
+import type { Operations } from '../../platform/http/operations.ts';
+import { createFacility, deleteUnusedFacility, replaceFacility } from './change-facility.ts';
+import { findFacility, listFacilities, type StoredFacility } from './facility-store.ts';
+
+export function addFacilityRoutes(operations: Operations): void {
+  operations.read('listFacilities', async (tx) => {
+    const facilities = await listFacilities(tx);
+    return ok({ facilities: facilities.map(serializeFacility) });
+  });
+
+  operations.write('createFacility', async (tx, { body }) => {
+    const facility = await createFacility(tx, body);
+    return created(serializeFacility(facility), { headers: eTagHeader(facility), targetId: facility.id });
+  });
+
+  operations.read('getFacility', async (tx, { params }) => {
+    const facility = orNotFound('Facility', await findFacility(tx, params.id));
+    return ok(serializeFacility(facility), { headers: eTagHeader(facility) });
+  });
+
+  operations.write('updateFacility', async (tx, { params, headers, body }) => {
+    const facility = await replaceFacility(tx, params.id, body, (known) =>
+      checkETag('The facility', known, headers['if-match'], body.eTag),
+    );
+    return ok(serializeFacility(facility), { headers: eTagHeader(facility), targetId: facility.id });
+  });
+
+  operations.write('deleteFacility', async (tx, { params, headers, body }) => {
+    await deleteUnusedFacility(tx, params.id, (known) =>
+      checkETag('The facility', known, headers['if-match'], body.eTag),
+    );
+    return noContent({ targetId: params.id.toLowerCase() });
+  });
+
+  operations.read('getPatientFacilities', async (tx, { params }) => {
+    const { facilityIds } = orNotFound('Patient', await findPatient(tx, params.id));
+    const facilities = await listFacilities(tx, { ids: facilityIds });
+    return ok({ facilities: facilities.map(serializeFacility) });
+  });
+
+  operations.write('setPatientFacilities', async (tx, { params, headers, body }) => {
+    const patient = await setPatientFacilities(tx, params.id, body.facilityIds, (known) =>
+      checkETag('The patient', known, headers['if-match'], body.eTag),
+    );
+    const facilities = await listFacilities(tx, { ids: patient.facilityIds });
+    return ok({ facilities: facilities.map(serializeFacility) }, { patientId: patient.id });
+  });
+}
+
+function serializeFacility(facility: StoredFacility): FacilityResponse {
+  const { version: _version, tin, ...rest } = facility;
+  return { ...rest, tin: tin ?? undefined, eTag: eTagOf(facility) };
+}

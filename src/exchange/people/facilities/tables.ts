@@ -1,0 +1,20 @@
+import type { Generated } from 'kysely';
+import type { Address } from '../patients/rules/demographics.ts';
+import type { Instant, JsonColumn } from '../../platform/database/columns.ts';
+
+export interface FacilityTables {
+  facility: FacilityTable;
+}
+
+interface FacilityTable {
+  id: string;
+  account_id: string;
+  oid: string;
+  name: string;
+  npi: string;
+  tin: string | null;
+  active: Generated<boolean>;
+  address: JsonColumn<Address>;
+  version: Generated<number>;
+  created_at: Instant;
+}

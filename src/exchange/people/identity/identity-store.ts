@@ -1,0 +1,208 @@
+import type { Metadata } from '../../../contract/network-query.ts';
+import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
+import type { VerificationState } from './tables.ts';
+
+export interface StoredSession {
+  id: string;
+  patientId: string;
+  redirectUrl: string;
+  metadata: Metadata | null;
+  status: VerificationState;
+  /** Why it failed. */
+  reason: string | null;
+  expiresAt: Date;
+}
+
+export interface StoredChallenge {
+  id: string;
+  proofedIdentityId: string;
+  redirectUrl: string;
+  status: VerificationState;
+  /** Why it failed. */
+  reason: string | null;
+  expiresAt: Date;
+  sessionExpiresAt: Date | null;
+}
+
+export async function insertSession(
+  tx: AccountTx,
+  session: Pick<StoredSession, 'id' | 'patientId' | 'redirectUrl' | 'expiresAt'> & { metadata?: Metadata },
+): Promise<void> {
+  await tx.db
+    .insertInto('identity_session')
+    .values({
+      id: session.id,
+      account_id: tx.accountId,
+      patient_id: session.patientId,
+      redirect_url: session.redirectUrl,
+      metadata: session.metadata === undefined ? null : JSON.stringify(session.metadata),
+      status: 'pending',
+      expires_at: session.expiresAt,
+    })
+    .execute();
+}
+
+/** Deletes a row that the partner refused to open. */
+export async function deleteSession(tx: AccountTx, id: string): Promise<void> {
+  await tx.db.deleteFrom('identity_session').where('id', '=', id).execute();
+}
+
+/** @param lock locks the row until the transaction ends, so that only the first of several callbacks takes effect */
+export async function findSession(
+  tx: AccountTx,
+  id: string,
+  { lock = false } = {},
+): Promise<StoredSession | undefined> {
+  return tx.db
+    .selectFrom('identity_session')
+    .select(['id', 'patient_id as patientId', 'redirect_url as redirectUrl', 'metadata', 'status', 'reason'])
+    .select('expires_at as expiresAt')
+    .where('id', '=', id)
+    .$if(lock, (query) => query.forUpdate())
+    .executeTakeFirst();
+}
+
+export async function endSession(
+  tx: AccountTx,
+  id: string,
+  end: { status: 'verified' } | { status: 'failed'; reason: string },
+  at: Date,
+): Promise<void> {
+  await tx.db
+    .updateTable('identity_session')
+    .set({ status: end.status, reason: 'reason' in end ? end.reason : null, ended_at: at })
+    .where('id', '=', id)
+    .execute();
+}
+
+export async function insertProofedIdentity(
+  tx: AccountTx,
+  identity: { id: string; patientId: string; sessionId: string; subject: string; verifiedAt: Date },
+): Promise<void> {
+  await tx.db
+    .insertInto('proofed_identity')
+    .values({
+      id: identity.id,
+      account_id: tx.accountId,
+      patient_id: identity.patientId,
+      session_id: identity.sessionId,
+      subject: identity.subject,
+      verified_at: identity.verifiedAt,
+    })
+    .execute();
+}
+
+export async function findProofedIdentity(
+  tx: AccountTx,
+  id: string,
+): Promise<{ patientId: string; subject: string } | undefined> {
+  return tx.db
+    .selectFrom('proofed_identity')
+    .select(['patient_id as patientId', 'subject'])
+    .where('id', '=', id)
+    .executeTakeFirst();
+}
+
+/** The identity that a session verified; undefined when it verified none. */
+export async function findIdentityOfSession(
+  tx: AccountTx,
+  sessionId: string,
+): Promise<{ id: string; verifiedAt: Date } | undefined> {
+  return tx.db
+    .selectFrom('proofed_identity')
+    .select(['id', 'verified_at as verifiedAt'])
+    .where('session_id', '=', sessionId)
+    .executeTakeFirst();
+}
+
+export async function insertChallenge(
+  tx: AccountTx,
+  challenge: Pick<StoredChallenge, 'id' | 'proofedIdentityId' | 'redirectUrl' | 'expiresAt'>,
+): Promise<void> {
+  await tx.db
+    .insertInto('aal2_challenge')
+    .values({
+      id: challenge.id,
+      account_id: tx.accountId,
+      proofed_identity_id: challenge.proofedIdentityId,
+      redirect_url: challenge.redirectUrl,
+      status: 'pending',
+      expires_at: challenge.expiresAt,
+    })
+    .execute();
+}
+
+/** Deletes a row that the partner refused to open. */
+export async function deleteChallenge(tx: AccountTx, id: string): Promise<void> {
+  await tx.db.deleteFrom('aal2_challenge').where('id', '=', id).execute();
+}
+
+/** @param lock locks the row until the transaction ends, so that only the first of several callbacks takes effect */
+export async function findChallenge(
+  tx: AccountTx,
+  id: string,
+  { lock = false } = {},
+): Promise<StoredChallenge | undefined> {
+  return tx.db
+    .selectFrom('aal2_challenge')
+    .select([
+      'id',
+      'proofed_identity_id as proofedIdentityId',
+      'redirect_url as redirectUrl',
+      'status',
+      'reason',
+    ])
+    .select(['expires_at as expiresAt', 'session_expires_at as sessionExpiresAt'])
+    .where('id', '=', id)
+    .$if(lock, (query) => query.forUpdate())
+    .executeTakeFirst();
+}
+
+export async function endChallenge(
+  tx: AccountTx,
+  id: string,
+  end:
+    | { status: 'verified'; sessionHash: Buffer; sessionExpiresAt: Date }
+    | { status: 'failed'; reason: string },
+  at: Date,
+): Promise<void> {
+  await tx.db
+    .updateTable('aal2_challenge')
+    .set({ status: end.status, ended_at: at })
+    .set(
+      end.status === 'verified'
+        ? { session_hash: end.sessionHash, session_expires_at: end.sessionExpiresAt }
+        : { reason: end.reason },
+    )
+    .where('id', '=', id)
+    .execute();
+}
+
+/** The AAL2 session with this hash, if it belongs to the identity and the identity to the patient. */
+export async function findAal2Session(
+  tx: AccountTx,
+  of: { sessionHash: Buffer; proofedIdentityId: string; patientId: string },
+): Promise<{ challengeId: string; expiresAt: Date } | undefined> {
+  const row = await tx.db
+    .selectFrom('aal2_challenge as c')
+    .innerJoin('proofed_identity as i', 'i.id', 'c.proofed_identity_id')
+    .select(['c.id', 'c.session_expires_at'])
+    .where('c.session_hash', '=', of.sessionHash)
+    .where('c.status', '=', 'verified')
+    .where('i.id', '=', of.proofedIdentityId)
+    .where('i.patient_id', '=', of.patientId)
+    .executeTakeFirst();
+  if (row === undefined || row.session_expires_at === null) return undefined;
+  return { challengeId: row.id, expiresAt: row.session_expires_at };
+}
+
+/** The account of a session or challenge; the partner's callbacks carry only its id. */
+export async function accountOfVerification(
+  tx: SystemTx,
+  kind: 'session' | 'challenge',
+  id: string,
+): Promise<string | undefined> {
+  const table = kind === 'session' ? 'identity_session' : 'aal2_challenge';
+  const row = await tx.db.selectFrom(table).select('account_id').where('id', '=', id).executeTakeFirst();
+  return row?.account_id;
+}

@@ -1,0 +1,151 @@
+import type { Client } from '@temporalio/client';
+import type { Logger } from '../../../lib/logger.ts';
+import { SCHEDULE_RULES } from '../../../shared/monitoring/monitoring-schedule.ts';
+import type { Store } from '../../platform/database/database.ts';
+import type { Recovery, RecoveryRound, TakenUp } from '../../platform/recovery/recovery.ts';
+import { createBackground } from '../../platform/workflows/start-workflow.ts';
+import { createScheduleListing } from './list-schedules.ts';
+import {
+  adoptSchedules,
+  deleteScheduleRow,
+  driftedSchedules,
+  leaseSchedule,
+  recordWritten,
+  releaseSchedule,
+  type ScheduleRef,
+  schedulesToCheck,
+  sliceEnd,
+} from './schedule-store.ts';
+import { isUntouched, writeSchedule } from './write-schedule.ts';
+
+/** The Temporal Schedules of the cohorts' scheduled monitoring (`settings.monitoring`). */
+export interface CohortSchedules {
+  /** Call after a cohort was created, changed or deleted and committed: updates its schedules in the background. */
+  cohortChanged(accountId: string, cohortId: string): void;
+  /** Updates the schedules of a cohort. Throws when Temporal or the database does not answer; `reconcile` repeats it. */
+  sync(cohortId: string): Promise<void>;
+  /** Corrects schedules that differ from the settings, whatever the reason. */
+  recovery: Recovery;
+  drain(): Promise<void>;
+}
+
+/** Duration of the lease on a schedule: longer than all calls to Temporal for one schedule may take together. */
+const LEASE_MS = 60_000;
+/** A schedule is compared with Temporal again after this time. */
+const CHECK_AFTER_MS = 60 * 60_000;
+/** Cohorts whose settings are compared with what was last written, in one round of `reconcile`. */
+const SLICE = 2_000;
+/** Schedules compared with Temporal in one round of `reconcile`. */
+const CHECKS_MAX = 100;
+/** Schedules read from Temporal's list in one round. */
+const LISTED_MAX = 2_000;
+/** A round stops after this many failures, because each may have waited for a timeout. */
+const FAILURES_MAX = 3;
+/** If a cohort keeps changing meanwhile, `sync` stops after this many rounds; the next change or `reconcile` continues. */
+const ROUNDS_MAX = 5;
+
+export function createCohortSchedules(
+  deps: { store: Store; temporal: Client; logger: Logger },
+  { checkAfterMs = CHECK_AFTER_MS } = {},
+): CohortSchedules {
+  const { store, temporal, logger } = deps;
+  const background = createBackground(logger);
+  const listing = createScheduleListing(temporal);
+  let nextSearchAt = 0;
+
+  const drifted = (limit: number, cohortId: string): Promise<ScheduleRef[]> =>
+    store.asSystem((tx) => driftedSchedules(tx, { rules: SCHEDULE_RULES, limit, cohortId }));
+
+  /**
+   * Brings one schedule in line with the settings. With `compare`, a schedule that should be in line is compared with Temporal
+   * too. Only the process with the lease writes a schedule, so that an older state never overwrites a newer one; without the
+   * lease this does nothing. Returns whether the schedule was written.
+   */
+  async function bringInLine(ref: ScheduleRef, { compare = false } = {}): Promise<boolean> {
+    const leased = await store.asSystem((tx) =>
+      leaseSchedule(tx, ref, { rules: SCHEDULE_RULES, forMs: LEASE_MS }),
+    );
+    if (leased === undefined) return false;
+    try {
+      const { wanted, inLine, fingerprint } = leased;
+      const isRight = inLine && (!compare || (await isUntouched(temporal, ref, leased)));
+      if (inLine && !isRight)
+        logger.warn(
+          { cohortId: ref.cohortId, kind: ref.kind },
+          'a monitoring schedule was changed or deleted from outside; restoring it from the settings',
+        );
+      const written =
+        isRight && wanted !== undefined
+          ? { applied: wanted, fingerprint }
+          : await writeSchedule(deps, ref, wanted);
+      await store.asSystem((tx) =>
+        written === undefined
+          ? deleteScheduleRow(tx, ref, leased)
+          : recordWritten(tx, ref, leased, { ...written, rules: SCHEDULE_RULES }),
+      );
+      return !isRight;
+    } catch (error) {
+      await store.asSystem((tx) => releaseSchedule(tx, ref, leased));
+      throw error;
+    }
+  }
+
+  /** A process that finds a schedule leased skips it, so the holder of the lease looks for new differences afterwards. */
+  async function sync(cohortId: string): Promise<void> {
+    for (let round = 0; round < ROUNDS_MAX; round++) {
+      const refs = await drifted(2, cohortId);
+      if (refs.length === 0) return;
+      for (const ref of refs) await bringInLine(ref);
+    }
+  }
+
+  /**
+   * Finds schedules in Temporal that have no row, as after restoring a backup, and inserts one, so that they are compared with
+   * the settings. Reads the list of all schedules part by part, and begins again `checkAfterMs` after its end.
+   */
+  async function adoptUnknownSchedules(): Promise<void> {
+    if (Date.now() < nextSearchAt) return;
+    const { listed, isEnd } = await listing.next(LISTED_MAX);
+    await store.asSystem((tx) => adoptSchedules(tx, listed));
+    if (isEnd) nextSearchAt = Date.now() + checkAfterMs;
+  }
+
+  async function takeUp({ limit, signal, cursor, restoredAt }: RecoveryRound): Promise<TakenUp> {
+    const failures: unknown[] = [];
+    let written = 0;
+    const each = async (refs: readonly ScheduleRef[], options?: { compare: boolean }) => {
+      for (const ref of refs) {
+        if (failures.length === FAILURES_MAX || signal.aborted) return;
+        try {
+          if (await bringInLine(ref, options)) written += 1;
+        } catch (error) {
+          failures.push(error);
+        }
+      }
+    };
+    await adoptUnknownSchedules().catch((error: unknown) => failures.push(error));
+    const upTo = await store.asSystem((tx) => sliceEnd(tx, { after: cursor, size: SLICE }));
+    const inSlice = await store.asSystem((tx) =>
+      driftedSchedules(tx, { rules: SCHEDULE_RULES, limit, range: { after: cursor, upTo } }),
+    );
+    await each(inSlice);
+    const before = new Date(Math.max(Date.now() - checkAfterMs, restoredAt?.getTime() ?? 0));
+    const toCheck = { before, limit: CHECKS_MAX };
+    await each(await store.asSystem((tx) => schedulesToCheck(tx, toCheck)), { compare: true });
+    // A full slice is not finished: the next round repeats it, in another order.
+    const next = inSlice.length === limit ? cursor : upTo;
+    return { found: written + failures.length, healed: written, failures, cursor: next };
+  }
+
+  return {
+    cohortChanged: (_accountId, cohortId) =>
+      background.run(
+        'the monitoring schedules of a cohort could not be updated; reconcile does it later',
+        { cohortId },
+        () => sync(cohortId),
+      ),
+    sync,
+    recovery: { name: 'monitoring schedules', takeUp },
+    drain: () => background.drain(),
+  };
+}

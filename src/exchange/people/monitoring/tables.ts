@@ -1,0 +1,38 @@
+import type { MonitoringFrequency, MonitoringKind } from '../../../contract/cohort-monitoring.ts';
+import type { NullableJsonColumn } from '../../platform/database/columns.ts';
+
+export interface MonitoringTables {
+  cohort_schedule: CohortScheduleTable;
+  /** A view. */
+  wanted_cohort_schedule: {
+    account_id: string;
+    cohort_id: string;
+    kind: MonitoringKind;
+    wanted: WantedSchedule;
+  };
+}
+
+/** The settings that a cohort's schedule follows: its own and those of its account. */
+export type WantedSchedule =
+  | { enabled: false }
+  | {
+      enabled: true;
+      /** Of the cohort. Absent in what an earlier version applied. */
+      name?: string;
+      frequency: MonitoringFrequency;
+      /** `settings.monitoring` of the account, not validated. */
+      hours: unknown;
+      /** Null when the account has no limit of its own. */
+      networkQueriesPerMinute: number | null;
+    };
+
+interface CohortScheduleTable {
+  cohort_id: string;
+  kind: MonitoringKind;
+  account_id: string;
+  applied: NullableJsonColumn<WantedSchedule>;
+  rules: number | null;
+  fingerprint: Buffer | null;
+  checked_at: Date | null;
+  held_until: Date | null;
+}

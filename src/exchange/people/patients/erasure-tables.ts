@@ -1,0 +1,13 @@
+import type { Instant } from '../../platform/database/columns.ts';
+
+export interface ErasureTables {
+  erasure: ErasureTable;
+}
+
+interface ErasureTable {
+  kind: 'blob' | 'workflow';
+  ref: string;
+  /** Null for a message about a person who is no patient of any account. */
+  account_id: string | null;
+  noted_at: Instant;
+}

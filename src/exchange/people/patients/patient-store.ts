@@ -1,0 +1,171 @@
+import { type Selectable, sql } from 'kysely';
+import type { AccountTx } from '../../platform/database/database.ts';
+import { OvertakenError } from '../../platform/database/retry.ts';
+import type { Database } from '../../platform/database/schema.ts';
+import type { PatientContent } from './rules/patient-content.ts';
+
+/** A patient as stored. */
+export interface StoredPatient extends PatientContent {
+  id: string;
+  version: number;
+  createdAt: Date;
+}
+
+export async function findPatient(tx: AccountTx, id: string): Promise<StoredPatient | undefined> {
+  const row = await tx.db.selectFrom('patient').selectAll().where('id', '=', id).executeTakeFirst();
+  return row && toPatient(row);
+}
+
+/** External ids are not unique; returns the newest patient. */
+export async function findNewestByExternalId(
+  tx: AccountTx,
+  externalId: string,
+): Promise<StoredPatient | undefined> {
+  const row = await tx.db
+    .selectFrom('patient')
+    .selectAll()
+    .where('external_id', '=', externalId)
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return row && toPatient(row);
+}
+
+/** Returns those of the patients that exist, in the order of `ids`. */
+export async function findPatients(tx: AccountTx, ids: readonly string[]): Promise<StoredPatient[]> {
+  const rows = await tx.db
+    .selectFrom('patient')
+    .selectAll()
+    .where('id', '=', sql<string>`any(${ids}::uuid[])`)
+    .execute();
+  const byId = new Map(rows.map((row) => [row.id, toPatient(row)]));
+  return ids.flatMap((id) => byId.get(id) ?? []);
+}
+
+/**
+ * Reads a patient and locks it until the transaction ends. Concurrent transactions can still insert rows that refer to the
+ * patient (new members of a cohort, see cohort-locks.ts).
+ */
+export async function lockPatient(tx: AccountTx, id: string): Promise<StoredPatient | undefined> {
+  const row = await tx.db
+    .selectFrom('patient')
+    .selectAll()
+    .where('id', '=', id)
+    .forNoKeyUpdate()
+    .executeTakeFirst();
+  return row && toPatient(row);
+}
+
+/** Ids of the patients that have any of the identity keys, oldest first. */
+export async function findByIdentityKeys(tx: AccountTx, keys: readonly Buffer[]): Promise<string[]> {
+  if (keys.length === 0) return [];
+  const rows = await tx.db
+    .selectFrom('patient')
+    .select('patient.id')
+    .where('patient.id', 'in', (sub) =>
+      sub
+        .selectFrom('patient_identity_key')
+        .select('patient_id')
+        .where('account_id', '=', tx.accountId)
+        .where('key', 'in', keys),
+    )
+    .orderBy('patient.created_at')
+    .orderBy('patient.id')
+    .execute();
+  return rows.map((row) => row.id);
+}
+
+export async function insertPatient(
+  tx: AccountTx,
+  id: string,
+  content: PatientContent,
+  keys: readonly Buffer[],
+): Promise<StoredPatient> {
+  const row = await tx.db
+    .insertInto('patient')
+    .values({ id, account_id: tx.accountId, ...toColumns(content) })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  const taken = await claimKeys(tx, id, keys);
+  if (taken < keys.length)
+    throw new OvertakenError('an identity key of this person was claimed concurrently');
+  return toPatient(row);
+}
+
+/** Replaces the content and increases the version. */
+export async function updatePatient(
+  tx: AccountTx,
+  id: string,
+  content: PatientContent,
+): Promise<StoredPatient> {
+  const row = await tx.db
+    .updateTable('patient')
+    .set({ ...toColumns(content), version: sql<number>`version + 1`, updated_at: sql<Date>`now()` })
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return toPatient(row);
+}
+
+/**
+ * Gives the patient those of the keys that no patient has, and returns their number. Waits for concurrent transactions that are
+ * claiming or releasing one of the keys.
+ */
+export async function claimKeys(tx: AccountTx, patientId: string, keys: readonly Buffer[]): Promise<number> {
+  if (keys.length === 0) return 0;
+  const rows = await tx.db
+    .insertInto('patient_identity_key')
+    .values(keys.map((key) => ({ account_id: tx.accountId, key, patient_id: patientId })))
+    .onConflict((conflict) => conflict.columns(['account_id', 'key']).doNothing())
+    .returning('key')
+    .execute();
+  return rows.length;
+}
+
+/** Releases every key of the patient that is not in `keep`. */
+export async function releaseOtherKeys(
+  tx: AccountTx,
+  patientId: string,
+  keep: readonly Buffer[],
+): Promise<void> {
+  const held = tx.db.deleteFrom('patient_identity_key').where('patient_id', '=', patientId);
+  await (keep.length === 0 ? held : held.where('key', 'not in', keep)).execute();
+}
+
+function toColumns(content: PatientContent) {
+  return {
+    external_id: content.externalId,
+    first_names: content.firstNames,
+    last_names: content.lastNames,
+    dob: content.dob,
+    gender: content.gender,
+    addresses: JSON.stringify(content.addresses),
+    contacts: JSON.stringify(content.contacts),
+    personal_identifiers: JSON.stringify(content.personalIdentifiers),
+    additional_identifiers: JSON.stringify(content.additionalIdentifiers),
+    facility_ids: content.facilityIds,
+    hie_opt_out: content.hieOptOut,
+    treatment_relationship: content.treatmentRelationship,
+  };
+}
+
+export function toPatient(row: Selectable<Database['patient']>): StoredPatient {
+  return {
+    id: row.id,
+    externalId: row.external_id,
+    firstNames: row.first_names,
+    lastNames: row.last_names,
+    dob: row.dob,
+    gender: row.gender,
+    addresses: row.addresses,
+    contacts: row.contacts,
+    personalIdentifiers: row.personal_identifiers,
+    additionalIdentifiers: row.additional_identifiers,
+    facilityIds: row.facility_ids,
+    hieOptOut: row.hie_opt_out,
+    treatmentRelationship: row.treatment_relationship,
+    version: row.version,
+    createdAt: row.created_at,
+  };
+}

@@ -1,0 +1,121 @@
+import type { NetworkQueryService } from '../../queries/network-query/service.ts';
+import { startQuery } from '../../queries/network-query/start-query.ts';
+import type { GatewayPlatform } from '../../platform/http/deps.ts';
+import { checkETag, eTagHeader } from '../../platform/http/etag.ts';
+import { created, noContent, ok, orNotFound } from '../../platform/http/operation.ts';
+import type { Operations } from '../../platform/http/operations.ts';
+import { openPage } from '../../platform/http/paging.ts';
+import { compareNow } from '../possible-duplicates/comparing.ts';
+import { namedDuplicates } from '../possible-duplicates/serializers.ts';
+import { assignToCohorts } from './consent.ts';
+import { deletePatient } from './delete-patient.ts';
+import type { Erasures } from './erasures.ts';
+import { listPatients, PATIENT_ORDER } from './patient-list.ts';
+import { findNewestByExternalId, findPatient, type StoredPatient } from './patient-store.ts';
+import { changeStatus, createOrMatchPatient, findMatch, replacePatient } from './save-patient.ts';
+import { serializePatient } from './serializers.ts';
+
+export function addPatientRoutes(
+  operations: Operations,
+  deps: Pick<GatewayPlatform, 'idHmacKey' | 'publicBaseUrl' | 'linkSigningKey'> & {
+    networkQueries: NetworkQueryService;
+    erasures: Pick<Erasures, 'start'>;
+  },
+): void {
+  operations.write('createPatient', async (tx, { query, body, caller }) => {
+    const context = { tx, hmacKey: deps.idHmacKey };
+    const { patient, isNew } = await createOrMatchPatient(context, body, query.facilityId);
+    await assignToCohorts(tx, patient, body.cohorts ?? [], 'cohorts');
+    const started =
+      body.networkQuery &&
+      (await startQuery(tx, deps, {
+        caller,
+        patient,
+        request: body.networkQuery,
+        purposeOfUse: 'treatment',
+      }));
+    const duplicates = await compareNow(tx, { ...patient, accountId: tx.accountId });
+    const response = {
+      ...serializePatient(patient, caller.account.dialect, started?.answer),
+      ...(duplicates.length === 0 ? {} : { possibleDuplicates: namedDuplicates(duplicates, patient.id) }),
+    };
+    return (isNew ? created : ok)(response, {
+      headers: eTagHeader(patient),
+      patientId: patient.id,
+      targetId: started?.answer.requestId,
+      afterCommit: started?.launch,
+    });
+  });
+
+  operations.read('getPatient', async (tx, { params, caller }) => {
+    const patient = orNotFound('Patient', await findPatient(tx, params.id));
+    return ok(serializePatient(patient, caller.account.dialect), { headers: eTagHeader(patient) });
+  });
+
+  operations.write('updatePatient', async (tx, { params, query, headers, body, caller }) => {
+    const patient = await replacePatient(
+      { tx, hmacKey: deps.idHmacKey },
+      params.id,
+      body,
+      query.facilityId,
+      (known) => checkETag('The patient', known, headers['if-match'], body.eTag),
+    );
+    return ok(serializePatient(patient, caller.account.dialect), {
+      headers: eTagHeader(patient),
+      patientId: patient.id,
+    });
+  });
+
+  operations.write('deletePatient', async (tx, { params, headers, body }) => {
+    const patientId = await deletePatient(tx, params.id, (known) =>
+      checkETag('The patient', known, headers['if-match'], body.eTag),
+    );
+    return noContent({ patientId, afterCommit: () => deps.erasures.start() });
+  });
+
+  operations.read('listPatients', async (tx, { query, caller }) => {
+    const { facilityId, externalId, filters = '' } = query;
+    const words = filters.split(/\s+/u).filter((word) => word !== '');
+    const opened = openPage(deps, 'listPatients', { query }, PATIENT_ORDER);
+    const page = await listPatients(tx, { facilityId, externalId, words }, opened.request);
+    return ok({
+      patients: page.items.map((patient) => serializePatient(patient, caller.account.dialect)),
+      meta: opened.meta(page),
+    });
+  });
+
+  // Registered as a write because, being a POST, it accepts an Idempotency-Key.
+  operations.write('matchPatient', async (tx, { body, caller }) => {
+    const patient = orNotFound('Patient', await findMatch({ tx, hmacKey: deps.idHmacKey }, body));
+    return ok(serializePatient(patient, caller.account.dialect), changed(patient));
+  });
+
+  operations.read('getPatientByExternalId', async (tx, { query, caller }) => {
+    const patient = orNotFound('Patient', await findNewestByExternalId(tx, query.externalId));
+    return ok(serializePatient(patient, caller.account.dialect), { headers: eTagHeader(patient) });
+  });
+
+  operations.write('setHieOptOut', async (tx, { params, query, headers, body }) => {
+    const { hieOptOut } = query;
+    const patient = await changeStatus(tx, params.id, { hieOptOut }, (known) =>
+      checkETag('The patient', known, headers['if-match'], body.eTag),
+    );
+    const message = hieOptOut
+      ? 'The patient is opted out; the hie source and document queries exclude the patient'
+      : 'The patient is opted in; the hie source and document queries may include the patient';
+    return ok({ id: patient.id, hieOptOut, message }, changed(patient));
+  });
+
+  operations.write('setTreatmentRelationship', async (tx, { params, query, headers, body }) => {
+    const { treatmentRelationship } = query;
+    const patient = await changeStatus(tx, params.id, { treatmentRelationship }, (known) =>
+      checkETag('The patient', known, headers['if-match'], body.eTag),
+    );
+    const message = treatmentRelationship
+      ? 'There is a treatment relationship; the patient can be added to treatment cohorts'
+      : 'There is no treatment relationship; the patient was removed from all treatment cohorts';
+    return ok({ id: patient.id, treatmentRelationship, message }, changed(patient));
+  });
+}
+
+const changed = (patient: StoredPatient) => ({ headers: eTagHeader(patient), patientId: patient.id });

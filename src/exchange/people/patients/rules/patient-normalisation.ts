@@ -1,0 +1,138 @@
+import type { PatientDemographics } from '../../../../contract/patients.ts';
+import type { Address, Contact, Demographics, PersonalIdentifier } from './demographics.ts';
+import { isSame } from './same-value.ts';
+
+/** Converts a request to the stored form: normalised spaces and Unicode, no duplicates. */
+export function normaliseDemographics(input: PatientDemographics): Demographics {
+  return {
+    firstNames: input.firstName.map(normaliseText),
+    lastNames: input.lastName.map(normaliseText),
+    dob: input.dob,
+    gender: input.genderAtBirth,
+    addresses: withoutDuplicates(input.address.map(normaliseAddress), ADDRESS),
+    contacts: withoutDuplicates((input.contact ?? []).map(normaliseContact), CONTACT),
+    personalIdentifiers: withoutDuplicates(
+      (input.personalIdentifiers ?? []).map(normaliseIdentifier),
+      IDENTIFIER,
+    ),
+  };
+}
+
+/** Merges an update into known demographics: new addresses and contacts come first, known ones are kept after them. */
+export function mergeDemographics(known: Demographics, update: Demographics): Demographics {
+  return {
+    // Equal by the matching rule; the spelling stored first is kept.
+    firstNames: known.firstNames,
+    lastNames: known.lastNames,
+    dob: known.dob,
+    gender: known.gender,
+    addresses: newFirst(update.addresses, known.addresses, ADDRESS),
+    contacts: newFirst(update.contacts, known.contacts, CONTACT),
+    personalIdentifiers: update.personalIdentifiers.every((item, index) =>
+      isSame(item, known.personalIdentifiers[index]),
+    )
+      ? known.personalIdentifiers
+      : withoutDuplicates([...known.personalIdentifiers, ...update.personalIdentifiers], IDENTIFIER),
+  };
+}
+
+/** ASCII with single spaces inside. Most texts are like this and need no normalisation. */
+const PLAIN_TEXT = /^[!-~]+(?: [!-~]+)*$/;
+
+/** Unicode NFC, trimmed, with single spaces. */
+export function normaliseText(text: string): string {
+  if (PLAIN_TEXT.test(text)) return text;
+  return text.normalize('NFC').trim().replaceAll(/\s+/gu, ' ');
+}
+
+/** A form for comparison that ignores case, Unicode composition and spaces. */
+export function casefold(text: string): string {
+  if (PLAIN_TEXT.test(text)) return text.toLowerCase();
+  // Upper case first, which also makes ß equal to ss, and final sigma to sigma.
+  return normaliseText(text).toUpperCase().toLowerCase().normalize('NFC');
+}
+
+/** Returns the same object if it needs no change, which is the usual case. */
+function normaliseAddress(address: PatientDemographics['address'][number]): Address {
+  const line1 = normaliseText(address.addressLine1);
+  const line2 = address.addressLine2 && normaliseText(address.addressLine2);
+  const city = normaliseText(address.city);
+  if (
+    line1 === address.addressLine1 &&
+    line2 === address.addressLine2 &&
+    line2 !== '' &&
+    city === address.city
+  )
+    return address;
+  const { state, zip, country } = address;
+  return { addressLine1: line1, ...(line2 ? { addressLine2: line2 } : {}), city, state, zip, country };
+}
+
+function normaliseContact(contact: Contact): Contact {
+  const { phone, email } = contact;
+  if (email === undefined) return { phone };
+  if (PLAIN_TEXT.test(email)) return contact;
+  return phone === undefined ? { email: normaliseText(email) } : { phone, email: normaliseText(email) };
+}
+
+function normaliseIdentifier(identifier: PersonalIdentifier): PersonalIdentifier {
+  const { type, state, period, assigner } = identifier;
+  return {
+    type,
+    value: normaliseText(identifier.value),
+    ...(state === undefined ? {} : { state }),
+    ...(period === undefined ? {} : { period }),
+    ...(assigner === undefined ? {} : { assigner: normaliseText(assigner) }),
+  };
+}
+
+/** How to detect duplicates in a list. */
+interface Comparison<T> {
+  /** A cheap value that is equal for duplicates, and usually different otherwise. */
+  quickKey(item: T): string;
+  /** Equal if and only if the items are duplicates. */
+  identity(item: T): string;
+}
+
+const ADDRESS: Comparison<Address> = {
+  quickKey: ({ zip }) => zip,
+  identity: ({ addressLine1, addressLine2, city, state, zip }) =>
+    JSON.stringify([casefold(addressLine1), casefold(addressLine2 ?? ''), casefold(city), state, zip]),
+};
+
+const CONTACT: Comparison<Contact> = {
+  quickKey: ({ phone }) => phone ?? '',
+  identity: ({ phone, email }) => JSON.stringify([phone ?? '', casefold(email ?? '')]),
+};
+
+const IDENTIFIER: Comparison<PersonalIdentifier> = {
+  quickKey: ({ type }) => type,
+  identity: ({ type, value, state }) => JSON.stringify([type, casefold(value), state ?? '']),
+};
+
+function newFirst<T>(update: readonly T[], known: T[], comparison: Comparison<T>): T[] {
+  // Usually nothing is new: the known list, which has no duplicates, already begins with the update.
+  if (update.every((item, index) => isSame(item, known[index]))) return known;
+  return withoutDuplicates([...update, ...known], comparison);
+}
+
+/** Keeps the first of each group of duplicates. */
+function withoutDuplicates<T>(items: readonly T[], { quickKey, identity }: Comparison<T>): T[] {
+  if (areDifferent(items, quickKey)) return [...items];
+  const seen = new Map<string, T>();
+  for (const item of items) {
+    const key = identity(item);
+    if (!seen.has(key)) seen.set(key, item);
+  }
+  return [...seen.values()];
+}
+
+/** Compares each with each while there are few, which is the usual case. */
+function areDifferent<T>(items: readonly T[], quickKey: (item: T) => string): boolean {
+  if (items.length > 4) return new Set(items.map(quickKey)).size === items.length;
+  return items.every((item, place) => {
+    for (let before = 0; before < place; before += 1)
+      if (quickKey(items[before] as T) === quickKey(item)) return false;
+    return true;
+  });
+}

@@ -1,0 +1,68 @@
+import { type Selectable, sql } from 'kysely';
+import type { POSSIBLE_DUPLICATE_SORT } from '../../../contract/possible-duplicates.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
+import { column, type ListOrder, type Page, type PageRequest, readPage } from '../../platform/database/page.ts';
+import type { Database } from '../../platform/database/schema.ts';
+
+export type StoredDuplicate = Selectable<Database['possible_duplicate']>;
+
+export const DUPLICATE_ORDER: ListOrder<(typeof POSSIBLE_DUPLICATE_SORT)[number]> = {
+  columns: {
+    id: column('possible_duplicate.id', 'uuid'),
+    foundAt: column('possible_duplicate.found_at', 'timestamptz'),
+  },
+  unique: 'id',
+  tieBreak: column('possible_duplicate.id', 'uuid'),
+  default: [{ column: 'foundAt', direction: 'desc' }],
+};
+
+export async function listDuplicates(
+  tx: AccountTx,
+  { status, patientId }: { status?: StoredDuplicate['status']; patientId?: string },
+  request: PageRequest,
+): Promise<Page<StoredDuplicate> & { total: number }> {
+  let matching = tx.db.selectFrom('possible_duplicate');
+  if (status !== undefined) matching = matching.where('status', '=', status);
+  if (patientId !== undefined)
+    matching = matching.where(({ or, eb }) =>
+      or([eb('patient_id', '=', patientId), eb('other_patient_id', '=', patientId)]),
+    );
+  const { total } = await matching
+    .select(({ fn }) => fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow();
+  const page = await readPage(matching.selectAll('possible_duplicate'), DUPLICATE_ORDER, request);
+  return { ...page, total };
+}
+
+/** The undecided pairs of a patient, the likeliest first; at most ten, as an answer to a create names them. */
+export async function openDuplicates(tx: AccountTx, patientId: string): Promise<StoredDuplicate[]> {
+  return tx.db
+    .selectFrom('possible_duplicate')
+    .selectAll()
+    .where('status', '=', 'open')
+    .where(({ or, eb }) => or([eb('patient_id', '=', patientId), eb('other_patient_id', '=', patientId)]))
+    .orderBy('score', 'desc')
+    .orderBy('id')
+    .limit(NAMED_MAX)
+    .execute();
+}
+const NAMED_MAX = 10;
+
+export async function findDuplicate(tx: AccountTx, id: string): Promise<StoredDuplicate | undefined> {
+  return tx.db.selectFrom('possible_duplicate').selectAll().where('id', '=', id).executeTakeFirst();
+}
+
+/** Records a decision, over an earlier one if there is one. A repeated decision changes nothing. */
+export async function decideDuplicate(
+  tx: AccountTx,
+  id: string,
+  status: 'accepted' | 'refused',
+): Promise<StoredDuplicate | undefined> {
+  await tx.db
+    .updateTable('possible_duplicate')
+    .set({ status, decided_at: sql<Date>`now()` })
+    .where('id', '=', id)
+    .where('status', '<>', status)
+    .execute();
+  return findDuplicate(tx, id);
+}

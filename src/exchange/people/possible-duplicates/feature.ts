@@ -1,0 +1,22 @@
+import {
+  type DepsOf,
+  type Feature,
+  type GatewayScopes,
+  NO_ACTIVITIES,
+  type OpenFeature,
+} from '../../platform/feature.ts';
+import type { Platform } from '../../platform/platform.ts';
+import { patientComparing } from './comparing.ts';
+import { addPossibleDuplicateRoutes } from './routes.ts';
+
+/** Patients that may be one person: found after each change, listed for a person to decide. */
+export const possibleDuplicatesFeature = {
+  open: ({ store }: Platform): OpenFeature<object> => ({
+    services: {},
+    recoveries: [patientComparing({ store })],
+    drain: async () => undefined,
+  }),
+  routes: ({ operations }: GatewayScopes, deps: DepsOf<typeof addPossibleDuplicateRoutes>) =>
+    addPossibleDuplicateRoutes(operations, deps),
+  activities: NO_ACTIVITIES,
+} satisfies Feature;

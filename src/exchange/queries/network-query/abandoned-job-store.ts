@@ -1,0 +1,137 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { SourceStepInput } from '../../../contract/network-query-steps.ts';
+import type { SourceType } from '../../../contract/primitives.ts';
+import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
+import type { JobHandle } from '../../sources/connectors/connector.ts';
+import type { PurposeOfUse } from '../../sources/connectors/source-config.ts';
+import type { PartStep } from './attempt-store.ts';
+
+/** A job that a source still works on, although its result will not be collected. Kept until it is cancelled there. */
+export interface AbandonedJob {
+  id: string;
+  accountId: string;
+  source: SourceType;
+  /** Null: the one connection of the environment variables. */
+  connectionId: string | null;
+  purpose: PurposeOfUse;
+  job: JobHandle;
+  since: Date;
+}
+
+/** The step that abandoned a job cancels it within this time, unless its worker is killed. */
+const GRACE = sql`interval '30 seconds'`;
+const TRIED_EVERY = sql`interval '10 minutes'`;
+const KEPT_FOR = sql`interval '1 day'`;
+
+/** Keeps the jobs of a patient's queries, which are about to be deleted. */
+export const keepJobsOfPatient = (tx: AccountTx, patientId: string): Promise<void> =>
+  keepOpenJobs(tx, sql`query_id in (select id from network_query where patient_id = ${patientId})`);
+
+/** Keeps the jobs of an attempt, which is about to end. */
+export const keepJobsOfAttempt = (
+  tx: AccountTx,
+  { requestId, source, attempt }: SourceStepInput,
+): Promise<void> =>
+  keepOpenJobs(tx, sql`query_id = ${requestId} and source = ${source} and attempt = ${attempt}`);
+
+/**
+ * Locks the attempts: a step that wants to store its job after this finds no attempt that is running, and cancels the job
+ * itself.
+ */
+async function keepOpenJobs(tx: AccountTx, which: RawBuilder<unknown>): Promise<void> {
+  await sql`
+    with attempt as (
+      select query_id, source, attempt, null::uuid as connection_id, job from network_query_attempt
+      where ${which} and status = 'running' for update),
+    part as (
+      select query_id, source, attempt, part.connection_id, part.job
+      from network_query_part as part join attempt using (query_id, source, attempt)
+      where part.status = 'running' for update of part)
+    insert into abandoned_job (account_id, query_id, source, attempt, connection_id, purpose_of_use, job)
+    select ${tx.accountId}, query_id, source, attempt, connection_id, purpose_of_use, job
+    from (select * from attempt union all select * from part) as open join network_query as query on query.id = open.query_id
+    where job is not null
+  `.execute(tx.db);
+}
+
+/** Keeps a job that was accepted when its attempt had ended, or had another job. */
+export async function keepSurplusJob(
+  tx: AccountTx,
+  step: PartStep,
+  { purpose, job }: Pick<AbandonedJob, 'purpose' | 'job'>,
+): Promise<void> {
+  await tx.db
+    .insertInto('abandoned_job')
+    .values({
+      account_id: tx.accountId,
+      query_id: step.requestId,
+      source: step.source,
+      attempt: step.attempt,
+      connection_id: step.part?.id ?? null,
+      purpose_of_use: purpose,
+      job: JSON.stringify(job),
+    })
+    .execute();
+}
+
+/** The jobs that an attempt left behind. */
+export async function abandonedJobsOf(tx: AccountTx, step: SourceStepInput): Promise<AbandonedJob[]> {
+  const rows = await selectJobs(tx)
+    .where('query_id', '=', step.requestId)
+    .where('source', '=', step.source)
+    .where('attempt', '=', step.attempt)
+    .execute();
+  return rows.map(toJob);
+}
+
+/** Jobs of all accounts that no step has cancelled and that were not tried lately, those never tried first. */
+export async function jobsToCancel(tx: SystemTx, limit: number): Promise<AbandonedJob[]> {
+  const rows = await selectJobs(tx)
+    .where(({ or, and, eb }) =>
+      or([
+        and([eb('tried_at', 'is', null), eb('noted_at', '<', sql<Date>`now() - ${GRACE}`)]),
+        eb('tried_at', '<', sql<Date>`now() - ${TRIED_EVERY}`),
+      ]),
+    )
+    .orderBy('tried_at', (order) => order.asc().nullsFirst())
+    .orderBy('noted_at')
+    .limit(limit)
+    .execute();
+  return rows.map(toJob);
+}
+
+/** Notes that the source did not acknowledge the cancellation. */
+export async function noteFailedTry(tx: AccountTx, id: string): Promise<void> {
+  await tx.db.updateTable('abandoned_job').set({ tried_at: sql<Date>`now()` }).where('id', '=', id).execute();
+}
+
+export async function removeAbandonedJob(tx: AccountTx, id: string): Promise<void> {
+  await tx.db.deleteFrom('abandoned_job').where('id', '=', id).execute();
+}
+
+/** Removes jobs that could not be cancelled for a day. The source expires them by itself. */
+export async function deleteOldAbandonedJobs(tx: SystemTx, limit: number): Promise<number> {
+  const { rows } = await sql`
+    delete from abandoned_job where id in (
+      select id from abandoned_job where noted_at < now() - ${KEPT_FOR} order by noted_at limit ${limit}
+    ) returning id
+  `.execute(tx.db);
+  return rows.length;
+}
+
+const selectJobs = ({ db }: AccountTx | SystemTx) =>
+  db
+    .selectFrom('abandoned_job')
+    .select(['id', 'account_id', 'source', 'connection_id', 'purpose_of_use', 'job', 'noted_at']);
+
+type Row = Awaited<ReturnType<ReturnType<typeof selectJobs>['execute']>>[number];
+
+const toJob = (row: Row): AbandonedJob => ({
+  id: row.id,
+  accountId: row.account_id,
+  source: row.source,
+  connectionId: row.connection_id,
+  purpose: row.purpose_of_use,
+  job: row.job,
+  since: row.noted_at,
+});

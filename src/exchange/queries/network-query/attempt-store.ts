@@ -1,0 +1,318 @@
+import { sql } from 'kysely';
+import type { SourceStepInput } from '../../../contract/network-query-steps.ts';
+import type { SourceType } from '../../../contract/primitives.ts';
+import type { Demographics } from '../../people/patients/rules/demographics.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
+import type { AskedConnection } from '../../sources/connections/connections.ts';
+import { ofConnection, updatePart } from './part-store.ts';
+import type { Collection } from './tables.ts';
+import { addToTimeline } from './timeline-store.ts';
+
+/** The state of an attempt and the patient it asks about: all that a step needs to start, or to resume after a crash. */
+export interface AttemptWork {
+  patientId: string;
+  demographics: Demographics;
+  realtime: boolean;
+  /** With purpose `ias`: when the AAL2 session ends; `null` when the session was deleted. Undefined for treatment. */
+  accessEndsAt?: Date | null;
+  status: 'running' | 'completed' | 'failed';
+  /** The attempt failed and a further one follows. */
+  willRetry: boolean;
+  reason: string | null;
+  resources: number;
+  pages: number;
+  /** Every page is stored; merging them and ending the attempt remain. */
+  isCollected: boolean;
+  job: Record<string, unknown> | null;
+  cursor: Record<string, unknown> | null;
+  /** Calls to the source that failed in a row. */
+  failedCalls: number;
+  startedAt: Date;
+  /** The patient's facilities: some connections answer only for theirs. */
+  facilityIds: string[];
+  /** Set when everything is asked for because these counts of the source differed. */
+  counts?: Readonly<Record<string, number>>;
+}
+
+/** The attempt that a step works on; undefined when it has not been written, or was deleted with its query. */
+export async function readAttempt(tx: AccountTx, step: SourceStepInput): Promise<AttemptWork | undefined> {
+  const row = await tx.db
+    .selectFrom('network_query_attempt as a')
+    .innerJoin('network_query as q', 'q.id', 'a.query_id')
+    .innerJoin('patient as p', 'p.id', 'q.patient_id')
+    .leftJoin('aal2_challenge as c', 'c.id', 'q.aal2_challenge_id')
+    .select([
+      'a.status',
+      'a.will_retry',
+      'a.reason',
+      'a.resources',
+      'a.pages',
+      'a.collected',
+      'a.job',
+      'a.cursor',
+    ])
+    .select(['a.failed_calls', 'a.started_at', 'p.facility_ids'])
+    .select(['q.patient_id', 'q.requested', 'q.purpose_of_use', 'c.session_expires_at'])
+    .select([
+      'p.first_names',
+      'p.last_names',
+      'p.dob',
+      'p.gender',
+      'p.addresses',
+      'p.contacts',
+      'p.personal_identifiers',
+    ])
+    .where('a.query_id', '=', step.requestId)
+    .where('a.source', '=', step.source)
+    .where('a.attempt', '=', step.attempt)
+    .executeTakeFirst();
+  if (row === undefined) return undefined;
+  return {
+    patientId: row.patient_id,
+    demographics: {
+      firstNames: row.first_names,
+      lastNames: row.last_names,
+      dob: row.dob,
+      gender: row.gender,
+      addresses: row.addresses,
+      contacts: row.contacts,
+      personalIdentifiers: row.personal_identifiers,
+    },
+    realtime: row.requested.some(({ source, realtime }) => source === step.source && realtime),
+    accessEndsAt: row.purpose_of_use === 'ias' ? row.session_expires_at : undefined,
+    status: row.status,
+    willRetry: row.will_retry,
+    reason: row.reason,
+    resources: row.resources,
+    pages: row.pages,
+    isCollected: row.collected,
+    job: row.job,
+    cursor: row.cursor,
+    failedCalls: row.failed_calls,
+    startedAt: row.started_at,
+    facilityIds: row.facility_ids,
+  };
+}
+
+/** How an attempt stands. */
+export async function readStatus(
+  tx: AccountTx,
+  step: SourceStepInput,
+): Promise<AttemptWork['status'] | undefined> {
+  const row = await tx.db
+    .selectFrom('network_query_attempt')
+    .select('status')
+    .where('query_id', '=', step.requestId)
+    .where('source', '=', step.source)
+    .where('attempt', '=', step.attempt)
+    .executeTakeFirst();
+  return row?.status;
+}
+
+const LOST_REASON = 'Its end was lost when the exchange was restored from a backup';
+
+/**
+ * Inserts a further attempt of a source, and marks the attempt before as no longer waiting for it. Safe to repeat. An earlier
+ * attempt that is still running here had ended before PostgreSQL was restored from a backup.
+ */
+export async function insertNextAttempt(
+  tx: AccountTx,
+  step: SourceStepInput,
+  callbackHash: Buffer,
+): Promise<void> {
+  await tx.db
+    .updateTable('network_query_attempt')
+    .set({ will_retry: false })
+    .where('query_id', '=', step.requestId)
+    .where('source', '=', step.source)
+    .where('will_retry', '=', true)
+    .execute();
+  await tx.db
+    .updateTable('network_query_attempt')
+    .set({ status: 'failed', reason: LOST_REASON, completed_at: sql<Date>`clock_timestamp()` })
+    .where('query_id', '=', step.requestId)
+    .where('source', '=', step.source)
+    .where('attempt', '<', step.attempt)
+    .where('status', '=', 'running')
+    .execute();
+  await tx.db
+    .insertInto('network_query_attempt')
+    .values({
+      query_id: step.requestId,
+      source: step.source,
+      attempt: step.attempt,
+      run: step.run,
+      account_id: tx.accountId,
+      status: 'running',
+      callback_hash: callbackHash,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  await tx.db
+    .updateTable('network_query_run')
+    .set({ ended_at: null })
+    .where('query_id', '=', step.requestId)
+    .where('run', '=', step.run)
+    .execute();
+}
+
+/** The source's newest attempt, if there is one. */
+export async function newestAttempt(
+  tx: AccountTx,
+  requestId: string,
+  source: SourceType,
+): Promise<{ attempt: number; status: AttemptWork['status'] } | undefined> {
+  return tx.db
+    .selectFrom('network_query_attempt')
+    .select(['attempt', 'status'])
+    .where('query_id', '=', requestId)
+    .where('source', '=', source)
+    .orderBy('attempt', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+}
+
+export const updateAttempt = (tx: AccountTx, step: SourceStepInput) =>
+  tx.db
+    .updateTable('network_query_attempt')
+    .where('query_id', '=', step.requestId)
+    .where('source', '=', step.source)
+    .where('attempt', '=', step.attempt);
+
+/** A step on one connection of a source; without `part`, on the only one, whose progress is in the attempt's own row. */
+export interface PartStep extends SourceStepInput {
+  part?: AskedConnection;
+}
+
+/** The row with the progress of a step: the part's if there is one, otherwise the attempt's. */
+export const updateProgress = (
+  tx: AccountTx,
+  step: PartStep,
+): Pick<ReturnType<typeof updateAttempt>, 'set'> =>
+  step.part === undefined
+    ? updateAttempt(tx, step)
+    : // All columns of progress are in both tables.
+      (updatePart(tx, step, step.part.id) as unknown as ReturnType<typeof updateAttempt>);
+
+/** The state of an attempt whose source answers. */
+export const ANSWERED = { failed_calls: 0, failing_since: null, waiting_for: null, next_try_at: null };
+
+/**
+ * Stores the handle of a request that the source accepted, so that a step after a crash does not ask again, and records it in
+ * the timeline. Returns false when there is a request already, or the attempt has ended: the source need not work on this one.
+ */
+export async function keepJob(tx: AccountTx, step: PartStep, job: Record<string, unknown>): Promise<boolean> {
+  // A part's own row does not say that the attempt has ended. Locked, so that it cannot end before the job is stored.
+  const open = await tx.db
+    .selectFrom('network_query_attempt')
+    .select('attempt')
+    .where('query_id', '=', step.requestId)
+    .where('source', '=', step.source)
+    .where('attempt', '=', step.attempt)
+    .where('status', '=', 'running')
+    .forNoKeyUpdate()
+    .executeTakeFirst();
+  if (open === undefined) return false;
+  const kept = await updateProgress(tx, step)
+    .set({ job: JSON.stringify(job), ...ANSWERED })
+    .where('status', '=', 'running')
+    .where('job', 'is', null)
+    .returning('attempt')
+    .executeTakeFirst();
+  if (kept === undefined) return false;
+  const { source, attempt } = step;
+  const message = ofConnection(step, 'The source is working on it');
+  await addToTimeline(tx, step.requestId, { source, attempt, kind: 'accepted', message });
+  return true;
+}
+
+/** Stores the handle again after it has changed. */
+export async function saveJob(tx: AccountTx, step: PartStep, job: Record<string, unknown>): Promise<void> {
+  await updateProgress(tx, step)
+    .set({ job: JSON.stringify(job), ...ANSWERED })
+    .where('status', '=', 'running')
+    .execute();
+}
+
+export interface PageCounts {
+  resources: number;
+  strays: number;
+  documents: number;
+  /** The page lacks something that the source should have delivered. */
+  hasGap: boolean;
+}
+
+/**
+ * Adds a page to the counts of an attempt, and of its part, and saves the position to resume from (`null` after the last
+ * page).
+ *
+ * @param beginning how the connection was asked, with the first page of an answer for which that is not recorded yet
+ * @returns the page's place in the attempt; undefined when the page must not be stored: the attempt has ended meanwhile, or
+ * another execution of this step (one of the two timed out and still runs) has stored a page after the same `pagesBefore`.
+ * With it, whether only changes are asked for.
+ */
+export async function savePage(
+  tx: AccountTx,
+  step: PartStep,
+  pagesBefore: number,
+  counts: PageCounts,
+  cursor: Record<string, unknown> | null,
+  beginning?: Collection,
+): Promise<{ place: number; isOfChanges: boolean } | undefined> {
+  const added = {
+    pages: sql<number>`pages + 1`,
+    resources: sql<number>`resources + ${counts.resources}`,
+    strays: sql<number>`strays + ${counts.strays}`,
+    documents: sql<number>`documents + ${counts.documents}`,
+    ...ANSWERED,
+  };
+  const position = { cursor: cursor === null ? null : JSON.stringify(cursor), collected: cursor === null };
+  const gap = counts.hasGap ? { collection: sql<string>`collection || '{"hasGaps": true}'` } : {};
+  const gaps = counts.hasGap ? { hasGaps: true } : {};
+  const begun = beginning === undefined ? {} : { collection: JSON.stringify({ ...beginning, ...gaps }) };
+  const saved = await updateProgress(tx, step)
+    .set({ ...position, ...added, ...gap, ...begun })
+    .where('status', '=', 'running')
+    .where('pages', '=', pagesBefore)
+    .returning(['attempt', 'collection'])
+    .executeTakeFirst();
+  if (saved === undefined) return undefined;
+  const isOfChanges = saved.collection?.since !== undefined;
+  if (step.part === undefined) return { place: pagesBefore, isOfChanges };
+  const attempt = await updateAttempt(tx, step)
+    .set(added)
+    .where('status', '=', 'running')
+    .returning('pages')
+    .executeTakeFirst();
+  return attempt === undefined ? undefined : { place: attempt.pages - 1, isOfChanges };
+}
+
+/** Ends an attempt and returns its counts; undefined when it had already ended. */
+export async function endAttempt(
+  tx: AccountTx,
+  step: SourceStepInput,
+  end: { status: 'completed' | 'failed'; reason?: string; willRetry?: boolean },
+): Promise<{ completedAt: Date; resources: number; strays: number; documents: number } | undefined> {
+  const isFinal = end.status === 'failed' && end.willRetry !== true;
+  const row = await updateAttempt(tx, step)
+    .set({
+      status: end.status,
+      reason: end.reason ?? null,
+      will_retry: end.willRetry ?? false,
+      completed_at: sql<Date>`coalesce(completed_at, clock_timestamp())`,
+      ...ANSWERED,
+    })
+    // A failed attempt that awaits its retry may end once more, without a retry: the source was given up meanwhile.
+    .where(({ or, eb }) =>
+      or([eb('status', '=', 'running'), ...(isFinal ? [eb('will_retry', '=', true)] : [])]),
+    )
+    .returning(['completed_at', 'resources', 'strays', 'documents'])
+    .executeTakeFirst();
+  if (row?.completed_at == null) return undefined;
+  return {
+    completedAt: row.completed_at,
+    resources: row.resources,
+    strays: row.strays,
+    documents: row.documents,
+  };
+}

@@ -1,0 +1,162 @@
+import { sql } from 'kysely';
+import { minuteOf } from '../../../lib/utc-time.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
+import { SUPPORTING_TYPES } from '../../sources/connectors/collect/supporting.ts';
+import type { ChangesQuestion } from '../../sources/connectors/connector.ts';
+import { isIn } from '../../records/rules/namespaces.ts';
+import { type PartStep, updateProgress } from './attempt-store.ts';
+import { ofConnection } from './part-store.ts';
+import type { LastCollection } from './rules/changes-since.ts';
+import type { Collection } from './tables.ts';
+import { addToTimeline } from './timeline-store.ts';
+
+const connectionOf = ({ part }: PartStep): string => part?.id ?? '';
+
+export async function readLastCollection(
+  tx: AccountTx,
+  step: PartStep,
+  patientId: string,
+): Promise<LastCollection | undefined> {
+  return tx.db
+    .selectFrom('source_collection')
+    .select(['basis', 'patient_ids as patientIds', 'full_at as fullAt', 'asked_at as askedAt', 'differences'])
+    .where('patient_id', '=', patientId)
+    .where('source', '=', step.source)
+    .where('connection', '=', connectionOf(step))
+    .executeTakeFirst();
+}
+
+/** What the record holds of a connection. */
+export async function readHeld(
+  tx: AccountTx,
+  step: PartStep,
+  patientId: string,
+): Promise<Pick<ChangesQuestion, 'newest' | 'supporting'>> {
+  const { rows } = await sql<{ resourceType: string; id: string; lastUpdated: string | null }>`
+    select resource_type as "resourceType", source_id as id, content->'meta'->>'lastUpdated' as "lastUpdated"
+    from patient_resource where patient_id = ${patientId} and source = ${step.source} and converted_from is null
+    order by revision desc, source_id`.execute(tx.db);
+  const own = rows.filter(({ id }) => isIn(step.part?.namespace ?? '', id));
+  const newest = new Map<string, ChangesQuestion['newest'][number]>();
+  for (const { resourceType, id, lastUpdated } of own)
+    if (lastUpdated !== null && !Number.isNaN(Date.parse(lastUpdated)) && !newest.has(resourceType))
+      newest.set(resourceType, { resourceType, id, lastUpdated });
+  const supporting = own.filter(({ resourceType }) => SUPPORTING_TYPES.some((type) => type === resourceType));
+  return { newest: [...newest.values()], supporting };
+}
+
+/** How many resources the record holds of a connection, by type. */
+export async function countHeld(
+  tx: AccountTx,
+  step: PartStep,
+  patientId: string,
+): Promise<ReadonlyMap<string, number>> {
+  const rows = await tx.db
+    .selectFrom('patient_resource')
+    .select(['resource_type as type', 'source_id as id'])
+    .where('patient_id', '=', patientId)
+    .where('source', '=', step.source)
+    .where('converted_from', 'is', null)
+    .execute();
+  const counts = new Map<string, number>();
+  for (const { type, id } of rows)
+    if (isIn(step.part?.namespace ?? '', id)) counts.set(type, (counts.get(type) ?? 0) + 1);
+  return counts;
+}
+
+/** How this attempt, or the part, asks; undefined if that is not recorded, or it has ended. */
+export async function readCollection(tx: AccountTx, step: PartStep): Promise<Collection | undefined> {
+  const { requestId, source, attempt, part } = step;
+  const [table, own] =
+    part === undefined
+      ? [sql.table('network_query_attempt'), sql``]
+      : [sql.table('network_query_part'), sql`and connection_id = ${part.id}`];
+  // Locked, so that it cannot end before this transaction does.
+  const { rows } = await sql<{ collection: Collection | null }>`
+    select collection from ${table} where query_id = ${requestId} and source = ${source} and attempt = ${attempt}
+      and status = 'running' ${own} for no key update`.execute(tx.db);
+  return rows[0]?.collection ?? undefined;
+}
+
+/** Deletes the row of the last collection: if the one that begins does not complete, the next one asks for everything. */
+export async function forgetLastCollection(tx: AccountTx, step: PartStep, patientId: string): Promise<void> {
+  await tx.db
+    .deleteFrom('source_collection')
+    .where('patient_id', '=', patientId)
+    .where('source', '=', step.source)
+    .where('connection', '=', connectionOf(step))
+    .execute();
+}
+
+/** Records how a connection is asked, before its first page is stored, and forgets the last collection. */
+export async function beginCollection(
+  tx: AccountTx,
+  step: PartStep,
+  patientId: string,
+  collection: Collection,
+): Promise<void> {
+  await updateProgress(tx, step)
+    .set({ collection: JSON.stringify(collection) })
+    .where('status', '=', 'running')
+    .execute();
+  await forgetLastCollection(tx, step, patientId);
+  if (collection.since === undefined) return;
+  const { source, attempt } = step;
+  const full =
+    collection.fullAt === undefined
+      ? ''
+      : `; everything was last asked for at ${minuteOf(collection.fullAt)}`;
+  await addToTimeline(tx, step.requestId, {
+    source,
+    attempt,
+    kind: 'asked',
+    message: ofConnection(step, `Asking only for what changed since ${minuteOf(collection.since)}${full}`),
+    onceKey: `changes/${source}/${attempt}/${connectionOf(step)}`,
+  });
+}
+
+/**
+ * Writes the row of a collection whose pages are all stored, unless something is missing from them. Returns how the connection
+ * was asked.
+ */
+export async function rememberCollection(
+  tx: AccountTx,
+  step: PartStep,
+  patientId: string,
+): Promise<Collection | undefined> {
+  const collection = await readCollection(tx, step);
+  if (collection === undefined || collection.hasGaps === true) return collection;
+  const { startedAt, basis, patientIds, since, fullAt } = collection;
+  const differences = collection.differences ?? (await differencesTo(tx, step, patientId, collection.counts));
+  await tx.db
+    .insertInto('source_collection')
+    .values({
+      account_id: tx.accountId,
+      patient_id: patientId,
+      source: step.source,
+      connection: connectionOf(step),
+      basis,
+      patient_ids: [...patientIds],
+      full_at: new Date(since === undefined ? startedAt : (fullAt ?? 0)),
+      asked_at: new Date(startedAt),
+      differences: JSON.stringify(differences),
+    })
+    // Another query of the patient has completed meanwhile: its row stands.
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  return collection;
+}
+
+/** By how much these counts of a source differ from what the record now holds. */
+async function differencesTo(
+  tx: AccountTx,
+  step: PartStep,
+  patientId: string,
+  counts: Collection['counts'] = {},
+): Promise<Record<string, number>> {
+  if (Object.keys(counts).length === 0) return {};
+  const held = await countHeld(tx, step, patientId);
+  return Object.fromEntries(
+    Object.entries(counts).map(([type, count]) => [type, count - (held.get(type) ?? 0)]),
+  );
+}

@@ -1,0 +1,149 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Client } from '@temporalio/client';
+import {
+  NETWORK_QUERY_MESSAGES as MESSAGES,
+  type SourceCommand,
+} from '../../../contract/network-query-workflow.ts';
+import type { SourceType } from '../../../contract/primitives.ts';
+import { networkQueryWorkflowId } from '../../../contract/temporal.ts';
+import type { Store } from '../../platform/database/database.ts';
+import { ConflictError } from '../../platform/errors.ts';
+import { orNotFound } from '../../platform/http/operation.ts';
+import {
+  type CommandOutcome,
+  commandWorkflow,
+  endStuckWorkflow,
+  unavailable,
+} from '../../platform/workflows/workflow-command.ts';
+import { failOpenAttempts } from './endings.ts';
+import type { Launcher } from './launcher.ts';
+import { type QueryView, readQuery } from './query-store.ts';
+import { openAttemptsOfRun } from './recovery-store.ts';
+import { checkRetryable, isOpen, openRetryRun } from './retry-run.ts';
+import { lastAttempts } from './rules/query-status.ts';
+import { latestRun } from './run-store.ts';
+
+interface Run {
+  accountId: string;
+  requestId: string;
+  run: number;
+}
+
+const RETRY_TRIES = 5;
+const RETRY_PAUSE_MS = 100;
+
+export interface QueryControl {
+  /** Tries a failed source again: in the running workflow, or in a new run. Throws 404, 409 or 503. */
+  retrySource(accountId: string, requestId: string, source: SourceType): Promise<QueryView>;
+  /** Ends one running source as failed. Throws 404, 409 or 503. */
+  giveUpSource(accountId: string, requestId: string, source: SourceType): Promise<QueryView>;
+  /** Ends all running sources as failed. Throws 404, 409 or 503. */
+  cancelQuery(accountId: string, requestId: string): Promise<QueryView>;
+}
+
+export function createQueryControl(deps: {
+  store: Store;
+  temporal: Client;
+  launcher: Launcher;
+  callbackKey: string;
+  commandTimeoutMs?: number;
+}): QueryControl {
+  const { store, launcher } = deps;
+  const command = (of: { requestId: string; run: number }, name: string, argument?: SourceCommand) =>
+    commandWorkflow(deps.temporal, networkQueryWorkflowId(of.requestId, of.run), name, {
+      argument,
+      timeoutMs: deps.commandTimeoutMs,
+    });
+
+  /**
+   * Sends a command to the workflow of one run. A workflow that never started is started first. When the workflow is
+   * closed or stuck, the attempts it left open are failed here with `reason`.
+   */
+  async function steer(of: Run, name: string, reason: string, argument?: SourceCommand): Promise<void> {
+    let outcome = await command(of, name, argument);
+    if (outcome === 'closed') {
+      const state = await launcher.start(of.accountId, of.requestId, of.run).catch(unavailable);
+      if (state === 'open') outcome = await command(of, name, argument);
+    }
+    if (outcome === 'taken') return;
+    await store.asAccount(of.accountId, (tx) => failOpenAttempts(tx, of, reason, argument?.source));
+    if (outcome === 'stuck') await replaceStuck(of);
+  }
+
+  /** Starts a stuck workflow anew for the sources that are still open, or closes it. */
+  async function replaceStuck(of: Run): Promise<void> {
+    const { accountId, requestId, run } = of;
+    const open = await store.asAccount(accountId, (tx) => openAttemptsOfRun(tx, requestId, run));
+    if (open.length > 0) await launcher.replace(accountId, requestId, run).catch(unavailable);
+    else await endStuckWorkflow(deps.temporal, networkQueryWorkflowId(requestId, run)).catch(unavailable);
+  }
+
+  /**
+   * Asks the running workflow to retry a source. An attempt's end is committed, and announced by webhook, a moment before
+   * the workflow learns of it, so a conflict is tried again briefly.
+   */
+  async function retryInWorkflow(run: Run, source: SourceType): Promise<CommandOutcome> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await command(run, MESSAGES.retrySource, { source });
+      } catch (error) {
+        if (!(error instanceof ConflictError) || tries === RETRY_TRIES) throw error;
+        await delay(RETRY_PAUSE_MS);
+      }
+    }
+  }
+
+  const view = (accountId: string, requestId: string): Promise<QueryView> =>
+    store.asAccount(accountId, async (tx) => orNotFound('Network query', await readQuery(tx, requestId)));
+
+  /** Retries a source of a query whose workflow has ended, in a new run; the lock on the query prevents a second one. */
+  async function redrive(accountId: string, requestId: string, source: SourceType): Promise<QueryView> {
+    const run = await store.asAccount(accountId, (tx) =>
+      openRetryRun(tx, { requestId, source, callbackKey: deps.callbackKey }),
+    );
+    launcher.launch(accountId, requestId, run);
+    return view(accountId, requestId);
+  }
+
+  return {
+    async retrySource(accountId, requestId, source) {
+      const open = await store.asAccount(accountId, async (tx) => {
+        await checkRetryable(tx, requestId, source);
+        const { run, endedAt } = await latestRun(tx, requestId);
+        return endedAt === null ? run : undefined;
+      });
+      if (open === undefined) return redrive(accountId, requestId, source);
+      const run = { accountId, requestId, run: open };
+      const outcome = await retryInWorkflow(run, source);
+      if (outcome === 'taken') return view(accountId, requestId);
+      const retried = await redrive(accountId, requestId, source);
+      if (outcome === 'stuck') await replaceStuck(run);
+      return retried;
+    },
+
+    async giveUpSource(accountId, requestId, source) {
+      const { attempts } = await view(accountId, requestId);
+      const last = lastAttempts(attempts).find((attempt) => attempt.source === source);
+      if (last === undefined || !isOpen(last)) {
+        throw new ConflictError(`The ${source} source of this query is not running`);
+      }
+      const of = { accountId, requestId, run: last.run };
+      await steer(of, MESSAGES.giveUpSource, 'Given up on request', { source });
+      return view(accountId, requestId);
+    },
+
+    async cancelQuery(accountId, requestId) {
+      const { status, attempts } = await view(accountId, requestId);
+      if (status !== 'running')
+        throw new ConflictError(`The query has ended (${status}); nothing is left to cancel`);
+      const runs = new Set(
+        lastAttempts(attempts)
+          .filter(isOpen)
+          .map(({ run }) => run),
+      );
+      for (const run of runs)
+        await steer({ accountId, requestId, run }, MESSAGES.cancelQuery, 'Cancelled on request');
+      return view(accountId, requestId);
+    },
+  };
+}

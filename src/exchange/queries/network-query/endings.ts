@@ -1,0 +1,214 @@
+import { networkQueryEventType } from '../../../contract/events.ts';
+import type { SourceStepInput } from '../../../contract/network-query-steps.ts';
+import type { SourceType } from '../../../contract/primitives.ts';
+import { countOf } from '../../../lib/counted.ts';
+import { minuteOf } from '../../../lib/utc-time.ts';
+import { readExternalId } from '../../people/patients/patient-facts.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
+import { insertEvent } from '../../platform/outbox/event-store.ts';
+import { deletePageResources } from '../../records/retirement-store.ts';
+import { keepJobsOfAttempt } from './abandoned-job-store.ts';
+import { endAttempt } from './attempt-store.ts';
+import { readCollection } from './collection-store.ts';
+import { readParts } from './part-store.ts';
+import { type LockedQuery, lockQuery, settleQuery } from './query-store.ts';
+import { openAttemptsOfRun } from './recovery-store.ts';
+import { recordRetired } from './retire-missing.ts';
+import type { QueryState } from './tables.ts';
+import { addToTimeline } from './timeline-store.ts';
+
+/**
+ * Ends an attempt as completed. The end of the attempt, the resulting status of the query and the event that announces it are
+ * one transaction. Ending an attempt that has ended does nothing.
+ *
+ * @param says.note why the attempt completed without data; shown to callers
+ * @param says.gap what is missing because some connections of the source failed; shown to callers
+ */
+export async function completeAttempt(
+  tx: AccountTx,
+  step: SourceStepInput,
+  { note, gap }: { note?: string; gap?: string } = {},
+): Promise<void> {
+  const query = await lockQuery(tx, step.requestId);
+  await completeLocked(tx, step, query, { note, gap, since: (await readCollection(tx, step))?.since });
+}
+
+/**
+ * Completes an attempt whose query the caller has locked; returns false if it had ended.
+ *
+ * @param says.since the source was asked only for what changed since then
+ */
+export async function completeLocked(
+  tx: AccountTx,
+  step: SourceStepInput,
+  query: LockedQuery | undefined,
+  { note, gap, since }: { note?: string; gap?: string; since?: string },
+): Promise<boolean> {
+  const onlyChanges =
+    since === undefined ? undefined : `Asked only for what changed since ${minuteOf(since)}`;
+  const ended = await endAttempt(tx, step, { status: 'completed', reason: gap ?? note ?? onlyChanges });
+  if (query === undefined || ended === undefined) return ended !== undefined;
+  const { source, attempt } = step;
+  const retired = await endAnswer(tx, step);
+  const misattributed =
+    ended.strays > 0 ? `; ${countOf(ended.strays, 'resource')} of other patients discarded` : '';
+  const collected = `${countOf(ended.resources, 'resource')} and ${countOf(ended.documents, 'document')}`;
+  const changes = since === undefined ? '' : ` of what changed since ${minuteOf(since)}`;
+  const message =
+    note === undefined
+      ? `The ${source} source completed: ${collected} collected${changes}${misattributed}`
+      : `The ${source} source completed without data: ${note}`;
+  if (gap !== undefined)
+    await addToTimeline(tx, step.requestId, {
+      source,
+      attempt,
+      kind: 'incomplete',
+      message: gap,
+      isGap: true,
+    });
+  await addToTimeline(tx, step.requestId, { source, attempt, kind: 'completed', message });
+  await settleAndAnnounce(tx, step, query, { status: 'completed', ...ended, retired });
+  return true;
+}
+
+/**
+ * Ends an attempt as failed, in one transaction with the status of the query and, unless it will be retried, the webhook's
+ * event. Ending an attempt that has ended does nothing.
+ *
+ * @param failure.reason shown to callers
+ * @param failure.retryAfterMs when given, a further attempt follows after this time
+ * @param failure.abandoned the source may still work on its job, which is kept until it is cancelled there
+ */
+export async function failAttempt(
+  tx: AccountTx,
+  step: SourceStepInput,
+  failure: { reason: string; retryAfterMs?: number; abandoned?: boolean },
+): Promise<void> {
+  const query = await lockQuery(tx, step.requestId);
+  if (failure.abandoned === true) await keepJobsOfAttempt(tx, step);
+  const willRetry = failure.retryAfterMs !== undefined;
+  const ended = await endAttempt(tx, step, { status: 'failed', reason: failure.reason, willRetry });
+  if (query === undefined || ended === undefined) return;
+  const retired = await endAnswer(tx, step);
+  const { source, attempt } = step;
+  const next = willRetry
+    ? `; attempt ${attempt + 1} starts in ${Math.round((failure.retryAfterMs ?? 0) / 1000)} s`
+    : '; no further attempt is planned';
+  await addToTimeline(tx, step.requestId, {
+    source,
+    attempt,
+    kind: 'failed',
+    message: `The ${source} source failed: ${failure.reason}${next}${await keptOf(tx, step)}`,
+  });
+  if (willRetry) await settleQuery(tx, step.requestId, query.status);
+  else await settleAndAnnounce(tx, step, query, { status: 'failed', ...ended, retired });
+}
+
+/** What a failed attempt has delivered nevertheless, for its message. */
+async function keptOf(tx: AccountTx, step: SourceStepInput): Promise<string> {
+  const parts = await readParts(tx, step);
+  const completed = parts.filter(({ status }) => status === 'completed');
+  return completed.length === 0
+    ? ''
+    : `; what ${completed.length} of ${parts.length} connections delivered is kept`;
+}
+
+/** Deletes the notes about the answer's content and returns how many resources it retired, however the attempt ended. */
+async function endAnswer(tx: AccountTx, step: SourceStepInput): Promise<number> {
+  await deletePageResources(tx, step);
+  return recordRetired(tx, step);
+}
+
+/**
+ * Fails the open attempts of a run whose workflow is closed: those of one source, or of all. Returns how many there were.
+ */
+export async function failOpenAttempts(
+  tx: AccountTx,
+  of: { requestId: string; run: number },
+  reason: string,
+  source?: SourceType,
+): Promise<number> {
+  const open = (await openAttemptsOfRun(tx, of.requestId, of.run)).filter(
+    (attempt) => source === undefined || attempt.source === source,
+  );
+  for (const attempt of open) {
+    await failAttempt(tx, { accountId: tx.accountId, ...of, ...attempt }, { reason, abandoned: true });
+  }
+  return open.length;
+}
+
+async function settleAndAnnounce(
+  tx: AccountTx,
+  step: SourceStepInput,
+  query: LockedQuery,
+  { status, completedAt, retired }: { status: 'completed' | 'failed'; completedAt: Date; retired: number },
+): Promise<void> {
+  const overall = await settleQuery(tx, step.requestId, query.status);
+  if (overall !== 'running')
+    await addToTimeline(tx, step.requestId, { kind: 'query-ended', message: QUERY_ENDED[overall] });
+  const type = networkQueryEventType(step.source);
+  const externalId = await readExternalId(tx, query.patient_id);
+  await insertEvent(tx, {
+    type,
+    factKey: `${type}/${step.requestId}/${step.attempt}`,
+    patientId: query.patient_id,
+    requestId: step.requestId,
+    occurredAt: completedAt,
+    body: {
+      meta: {
+        requestId: step.requestId,
+        when: completedAt.toISOString(),
+        type,
+        data: query.metadata ?? undefined,
+      },
+      payload: {
+        patientId: query.patient_id,
+        externalId,
+        source: {
+          type: step.source,
+          status,
+          completedAt: completedAt.toISOString(),
+          ...(retired > 0 ? { retired } : {}),
+        },
+      },
+    },
+  });
+}
+
+const QUERY_ENDED: Record<Exclude<QueryState, 'running'>, string> = {
+  completed: 'The query completed: every source completed',
+  partial: 'The query ended as partial: at least one source completed and at least one failed',
+  failed: 'The query failed: no source completed',
+};
+
+/** Announces, once per query, that the first hie data can be read before the query has ended. */
+export async function announceFirstData(tx: AccountTx, step: SourceStepInput): Promise<void> {
+  const query = await lockQuery(tx, step.requestId);
+  if (query === undefined) return;
+  const now = new Date();
+  const type = 'network-query.hie.first-data-ready';
+  const eventId = await insertEvent(tx, {
+    type,
+    factKey: `${type}/${step.requestId}`,
+    patientId: query.patient_id,
+    requestId: step.requestId,
+    occurredAt: now,
+    body: {
+      meta: { requestId: step.requestId, when: now.toISOString(), type, data: query.metadata ?? undefined },
+      payload: {
+        patientId: query.patient_id,
+        externalId: await readExternalId(tx, query.patient_id),
+        source: { type: 'hie', status: 'processing', firstDataReadyAt: now.toISOString() },
+      },
+    },
+  });
+  if (eventId !== undefined) {
+    const { source, attempt } = step;
+    await addToTimeline(tx, step.requestId, {
+      source,
+      attempt,
+      kind: 'first-data-ready',
+      message: `The first data of the ${source} source can be read; the query continues`,
+    });
+  }
+}

@@ -1,0 +1,104 @@
+import { sql } from 'kysely';
+import type { AccountTx } from '../../platform/database/database.ts';
+import type { SourceFailure, SourceFailureKind } from '../../sources/connectors/connector.ts';
+import { ANSWERED, type PartStep, updateProgress } from './attempt-store.ts';
+import { ofConnection } from './part-store.ts';
+import { SHORT_WAIT_MAX_MS, waitAfterFailedCalls } from './rules/source-back-off.ts';
+import { addToTimeline, replaceInTimeline } from './timeline-store.ts';
+
+/** Whether the same call may succeed later, so that the attempt waits for its source until its deadline. */
+export const isTemporary = (kind: SourceFailureKind): boolean =>
+  kind === 'transport' || kind === 'rate-limited' || kind === 'denied';
+
+/** What follows a failed call; `nextTryAt` is set when the wait is long and shown to callers. */
+export interface NextTry {
+  waitMs: number;
+  nextTryAt?: Date;
+}
+
+/**
+ * Counts a failed call of an attempt and records it in the timeline: each of the first calls, then one entry for the whole
+ * wait. Returns what follows; undefined when the failure is not temporary, or the attempt has ended meanwhile.
+ */
+export async function recordFailedCall(
+  tx: AccountTx,
+  step: PartStep,
+  failure: SourceFailure,
+): Promise<NextTry | undefined> {
+  const { source, attempt, requestId } = step;
+  const { retryAfterMs } = failure.options;
+  const counted = await updateProgress(tx, step)
+    .set({
+      failed_calls: sql`failed_calls + 1`,
+      failing_since: sql<Date>`coalesce(failing_since, clock_timestamp())`,
+    })
+    .where('status', '=', 'running')
+    .returning(['failed_calls', 'failing_since'])
+    .executeTakeFirst();
+  if (counted === undefined) return undefined;
+  const { failed_calls: calls, failing_since: since } = counted;
+  const waitMs = isTemporary(failure.kind) ? waitAfterFailedCalls(calls, retryAfterMs) : undefined;
+  if (waitMs === undefined || waitMs <= SHORT_WAIT_MAX_MS || since === null) {
+    const asked = retryAfterMs === undefined ? '' : `; asked to wait ${Math.ceil(retryAfterMs / 1000)} s`;
+    await addToTimeline(tx, requestId, {
+      source,
+      attempt,
+      kind: 'call-failed',
+      message: ofConnection(step, `Call ${calls}: ${failure.message}${asked}`),
+    });
+    return waitMs === undefined ? undefined : { waitMs };
+  }
+  const nextTryAt = await showWait(tx, step, {
+    reason: failure.message,
+    details: `${calls} calls failed since ${shown(since)}`,
+    since,
+    waitMs,
+  });
+  return { waitMs, nextTryAt };
+}
+
+/**
+ * Records that an attempt waits without calling its source, because of what other queries found or an operator decided.
+ * Returns when it tries again; undefined when the attempt has ended meanwhile.
+ */
+export async function recordHold(
+  tx: AccountTx,
+  step: PartStep,
+  { reason, waitMs }: { reason: string; waitMs: number },
+): Promise<Date | undefined> {
+  const held = await updateProgress(tx, step)
+    .set({ failing_since: sql<Date>`coalesce(failing_since, clock_timestamp())` })
+    .where('status', '=', 'running')
+    .returning('failing_since')
+    .executeTakeFirst();
+  if (held === undefined || held.failing_since === null) return undefined;
+  const since = held.failing_since;
+  return showWait(tx, step, { reason, details: `for all queries; since ${shown(since)}`, since, waitMs });
+}
+
+/** Shows the wait in the attempt and, as one entry that is replaced, in the timeline. Returns its end. */
+async function showWait(
+  tx: AccountTx,
+  step: PartStep,
+  { reason, details, since, waitMs }: { reason: string; details: string; since: Date; waitMs: number },
+): Promise<Date> {
+  const { source, attempt } = step;
+  const nextTryAt = new Date(Date.now() + waitMs);
+  await updateProgress(tx, step).set({ waiting_for: reason, next_try_at: nextTryAt }).execute();
+  await replaceInTimeline(tx, step.requestId, {
+    source,
+    attempt,
+    kind: 'waiting',
+    message: `Waiting for ${step.part?.name ?? source}: ${reason} (${details}); next try at ${shown(nextTryAt)}`,
+    onceKey: `waiting/${step.part?.id ?? source}/${attempt}/${since.getTime()}`,
+  });
+  return nextTryAt;
+}
+
+/** Forgets the failed calls of an attempt whose source answers again. */
+export async function clearFailedCalls(tx: AccountTx, step: PartStep): Promise<void> {
+  await updateProgress(tx, step).set(ANSWERED).where('status', '=', 'running').execute();
+}
+
+/** To the second: `2026-11-22T10:15:00Z`. */
+const shown = (at: Date): string => `${at.toISOString().slice(0, 19)}Z`;

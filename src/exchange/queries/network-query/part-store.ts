@@ -1,0 +1,131 @@
+import { sql } from 'kysely';
+import type { SourceStepInput } from '../../../contract/network-query-steps.ts';
+import { countOf } from '../../../lib/counted.ts';
+import { minuteOf } from '../../../lib/utc-time.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
+import type { AskedConnection } from '../../sources/connections/connections.ts';
+import type { AttemptState } from './tables.ts';
+import { addToTimeline } from './timeline-store.ts';
+
+/** How far one connection's share of an attempt has come. */
+export interface Part extends AskedConnection {
+  status: AttemptState;
+  reason: string | null;
+  job: Record<string, unknown> | null;
+  cursor: Record<string, unknown> | null;
+  isCollected: boolean;
+  pages: number;
+  resources: number;
+  failedCalls: number;
+  failedTries: number;
+  /** Why the part waits until `nextTryAt`. */
+  waitingFor: string | null;
+  nextTryAt: Date | null;
+}
+
+export const updatePart = (tx: AccountTx, { requestId, source, attempt }: SourceStepInput, id: string) =>
+  tx.db
+    .updateTable('network_query_part')
+    .where('query_id', '=', requestId)
+    .where('source', '=', source)
+    .where('attempt', '=', attempt)
+    .where('connection_id', '=', id);
+
+/** Begins a message with the name of the connection that it is about. */
+export const ofConnection = ({ part }: { part?: AskedConnection }, message: string): string =>
+  part === undefined ? message : `${part.name}: ${message}`;
+
+/** Inserts a part for each connection and records in the timeline that it is asked. Safe to repeat. */
+export async function insertParts(
+  tx: AccountTx,
+  step: SourceStepInput,
+  connections: readonly AskedConnection[],
+): Promise<void> {
+  const { source, attempt, requestId } = step;
+  if (connections.length === 0) return;
+  await tx.db
+    .insertInto('network_query_part')
+    .values(
+      connections.map(({ id, name, namespace }) => ({
+        query_id: requestId,
+        source,
+        attempt,
+        connection_id: id,
+        account_id: tx.accountId,
+        name,
+        namespace,
+      })),
+    )
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  await addToTimeline(
+    tx,
+    requestId,
+    ...connections.map(({ id, name }) => ({
+      source,
+      attempt,
+      kind: 'asked',
+      message: `Asking ${name}`,
+      onceKey: `asked/${source}/${attempt}/${id}`,
+    })),
+  );
+}
+
+/** The parts of an attempt, by the names of their connections; none when it asks the connection of the environment. */
+export async function readParts(tx: AccountTx, step: SourceStepInput): Promise<Part[]> {
+  return tx.db
+    .selectFrom('network_query_part')
+    .select([
+      'connection_id as id',
+      'name',
+      'namespace',
+      'status',
+      'reason',
+      'job',
+      'cursor',
+      'pages',
+      'resources',
+    ])
+    .select(['collected as isCollected', 'failed_calls as failedCalls', 'failed_tries as failedTries'])
+    .select(['waiting_for as waitingFor', 'next_try_at as nextTryAt'])
+    .where('query_id', '=', step.requestId)
+    .where('source', '=', step.source)
+    .where('attempt', '=', step.attempt)
+    .orderBy('name')
+    .execute();
+}
+
+/** Ends a part and records it in the timeline. Ending a part that has ended does nothing. */
+export async function endPart(
+  tx: AccountTx,
+  step: SourceStepInput,
+  part: AskedConnection,
+  end: { status: 'completed' | 'failed'; reason?: string },
+): Promise<void> {
+  const ended = await updatePart(tx, step, part.id)
+    .set({
+      status: end.status,
+      reason: end.reason ?? null,
+      completed_at: sql<Date>`clock_timestamp()`,
+      waiting_for: null,
+      next_try_at: null,
+    })
+    .where('status', '=', 'running')
+    .returning(['resources', 'documents', 'collection'])
+    .executeTakeFirst();
+  if (ended === undefined) return;
+  const { source, attempt, requestId } = step;
+  const since =
+    ended.collection?.since === undefined ? '' : ` of what changed since ${minuteOf(ended.collection.since)}`;
+  const collected = `${countOf(ended.resources, 'resource')} and ${countOf(ended.documents, 'document')} collected${since}`;
+  const outcome = {
+    completed: end.reason ?? collected,
+    failed: `failed: ${end.reason ?? ''}`,
+  }[end.status];
+  await addToTimeline(tx, requestId, {
+    source,
+    attempt,
+    kind: `connection-${end.status}`,
+    message: ofConnection({ part }, outcome),
+  });
+}

@@ -1,0 +1,289 @@
+import { type Selectable, sql } from 'kysely';
+import type { RequestedSource, SourceError } from '../../../contract/network-query.ts';
+import type { NETWORK_QUERY_SORT } from '../../../contract/network-query-endpoints.ts';
+import { SOURCE_TYPES, type SourceType } from '../../../contract/source-types.ts';
+import { externalIdOf } from '../../people/patients/patient-facts.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
+import { column, type ListOrder, type Page, type PageRequest, readPage } from '../../platform/database/page.ts';
+import type { Database } from '../../platform/database/schema.ts';
+import { overallStatus } from './rules/query-status.ts';
+import type { AttemptState, QueryState } from './tables.ts';
+
+export interface NewQuery {
+  id: string;
+  patientId: string;
+  purposeOfUse: 'treatment' | 'ias';
+  aal2ChallengeId?: string;
+  origin: 'interactive' | 'monitoring' | 'bulk';
+  metadata: Record<string, string> | null;
+  requested: RequestedSource[];
+  startErrors: SourceError[];
+  /** Sources that start now, each with the hash of its callback token. */
+  starting: { source: SourceType; callbackHash: Buffer }[];
+}
+
+export interface AttemptView {
+  source: SourceType;
+  attempt: number;
+  /** The run whose workflow makes the attempt. */
+  run: number;
+  status: AttemptState;
+  willRetry: boolean;
+  startedAt: Date;
+  completedAt?: Date;
+  reason?: string;
+  resources: number;
+  /** Set while the attempt waits before it calls a source that failed or refused its calls. */
+  waiting?: { reason: string; since: Date; nextTryAt: Date };
+}
+
+/** A query as stored, with its attempts; `serializers.ts` turns it into a response. */
+export interface QueryView {
+  requestId: string;
+  patientId: string;
+  /** The caller's own id of the patient. */
+  externalId: string | null;
+  status: QueryState;
+  startedAt: Date;
+  /** Key-value pairs given by the caller. */
+  metadata: Record<string, string> | null;
+  attempts: AttemptView[];
+  errors: SourceError[];
+}
+
+/** Inserts a query, its first run and the first attempt of each source that starts. Returns the query as `readQuery` does. */
+export async function insertQuery(tx: AccountTx, query: NewQuery): Promise<QueryView> {
+  const startable = query.starting.length > 0;
+  const row = await tx.db
+    .insertInto('network_query')
+    .values({
+      id: query.id,
+      account_id: tx.accountId,
+      patient_id: query.patientId,
+      purpose_of_use: query.purposeOfUse,
+      aal2_challenge_id: query.aal2ChallengeId ?? null,
+      origin: query.origin,
+      metadata: query.metadata === null ? null : JSON.stringify(query.metadata),
+      requested: JSON.stringify(query.requested),
+      start_errors: JSON.stringify(query.startErrors),
+      status: startable ? 'running' : 'failed',
+      ended_at: startable ? null : new Date(),
+    })
+    .returning(['id', 'patient_id', 'status', 'started_at', 'metadata', 'start_errors'])
+    .returning(externalIdOf('network_query.patient_id'))
+    .executeTakeFirstOrThrow();
+  return toView(row, startable ? await insertRun(tx, query.id, 0, query.starting) : []);
+}
+
+/** Writes run `run` of a query with attempt 1 (or the given number) of each of its sources; returns these attempts. */
+export async function insertRun(
+  tx: AccountTx,
+  queryId: string,
+  run: number,
+  starting: readonly { source: SourceType; attempt?: number; callbackHash: Buffer }[],
+  redriveId?: string,
+): Promise<AttemptView[]> {
+  await tx.db
+    .insertInto('network_query_run')
+    .values({
+      query_id: queryId,
+      run,
+      account_id: tx.accountId,
+      sources: starting.map(({ source }) => source),
+      redrive_id: redriveId ?? null,
+    })
+    .execute();
+  const rows = await tx.db
+    .insertInto('network_query_attempt')
+    .values(
+      starting.map(({ source, attempt, callbackHash }) => ({
+        query_id: queryId,
+        source,
+        attempt: attempt ?? 1,
+        run,
+        account_id: tx.accountId,
+        status: 'running' as const,
+        callback_hash: callbackHash,
+      })),
+    )
+    .returning(ATTEMPT_COLUMNS)
+    .execute();
+  return rows.map(toAttempt).sort((a, b) => SOURCE_TYPES.indexOf(a.source) - SOURCE_TYPES.indexOf(b.source));
+}
+
+export async function readQuery(tx: AccountTx, queryId: string): Promise<QueryView | undefined> {
+  const query = await tx.db
+    .selectFrom('network_query')
+    .selectAll()
+    .select(externalIdOf('network_query.patient_id'))
+    .where('id', '=', queryId)
+    .executeTakeFirst();
+  if (query === undefined) return undefined;
+  const attempts = await readAttempts(tx, [queryId]);
+  return toView(query, attempts.get(queryId));
+}
+
+export interface QueryFilter {
+  patientId?: string;
+  status?: QueryState;
+  source?: SourceType;
+  startedAfter?: string;
+}
+
+export const QUERY_ORDER: ListOrder<(typeof NETWORK_QUERY_SORT)[number]> = {
+  columns: { startedAt: column('q.started_at', 'timestamptz'), requestId: column('q.id', 'uuid') },
+  unique: 'requestId',
+  tieBreak: column('q.id', 'uuid'),
+  default: [{ column: 'startedAt', direction: 'desc' }],
+};
+
+/** A page of the account's queries that match the filter, and how many match in total. */
+export async function listQueries(
+  tx: AccountTx,
+  filter: QueryFilter,
+  request: PageRequest,
+): Promise<Page<QueryView> & { total: number }> {
+  let matching = tx.db.selectFrom('network_query as q');
+  if (filter.patientId !== undefined) matching = matching.where('q.patient_id', '=', filter.patientId);
+  if (filter.status !== undefined) matching = matching.where('q.status', '=', filter.status);
+  if (filter.startedAfter !== undefined)
+    matching = matching.where('q.started_at', '>', new Date(filter.startedAfter));
+  if (filter.source !== undefined) {
+    const { source } = filter;
+    matching = matching.where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('network_query_attempt as a')
+          .select('a.attempt')
+          .whereRef('a.query_id', '=', 'q.id')
+          .where('a.source', '=', source),
+      ),
+    );
+  }
+  const { total } = await matching
+    .select(({ fn }) => fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow();
+  const rows = matching.selectAll('q').select(externalIdOf('q.patient_id'));
+  const page = await readPage(rows, QUERY_ORDER, request);
+  const attempts = await readAttempts(
+    tx,
+    page.items.map((row) => row.id),
+  );
+  return { ...page, items: page.items.map((row) => toView(row, attempts.get(row.id))), total };
+}
+
+const ATTEMPT_COLUMNS = [
+  'query_id',
+  'source',
+  'attempt',
+  'run',
+  'status',
+  'will_retry',
+  'started_at',
+  'completed_at',
+  'reason',
+  'resources',
+  'waiting_for',
+  'failing_since',
+  'next_try_at',
+] as const;
+
+const toAttempt = (
+  row: Pick<Selectable<Database['network_query_attempt']>, (typeof ATTEMPT_COLUMNS)[number]>,
+): AttemptView => ({
+  source: row.source,
+  attempt: row.attempt,
+  run: row.run,
+  status: row.status,
+  willRetry: row.will_retry,
+  startedAt: row.started_at,
+  completedAt: row.completed_at ?? undefined,
+  reason: row.reason ?? undefined,
+  resources: row.resources,
+  waiting:
+    row.waiting_for === null || row.failing_since === null || row.next_try_at === null
+      ? undefined
+      : { reason: row.waiting_for, since: row.failing_since, nextTryAt: row.next_try_at },
+});
+
+async function readAttempts(tx: AccountTx, queryIds: readonly string[]): Promise<Map<string, AttemptView[]>> {
+  const byQuery = new Map<string, AttemptView[]>(queryIds.map((id) => [id, []]));
+  if (queryIds.length === 0) return byQuery;
+  const rows = await tx.db
+    .selectFrom('network_query_attempt')
+    .select(ATTEMPT_COLUMNS)
+    .where('query_id', 'in', queryIds)
+    .orderBy(IN_SOURCE_ORDER)
+    .orderBy('attempt')
+    .execute();
+  for (const row of rows) {
+    byQuery.get(row.query_id)?.push(toAttempt(row));
+  }
+  return byQuery;
+}
+
+export const IN_SOURCE_ORDER = sql`array_position(array['hie','pharmacy','lab'], source)`;
+
+function toView(
+  row: Pick<
+    Selectable<Database['network_query']>,
+    'id' | 'patient_id' | 'status' | 'started_at' | 'metadata' | 'start_errors'
+  > & { external_id: string | null },
+  attempts: AttemptView[] = [],
+): QueryView {
+  return {
+    requestId: row.id,
+    patientId: row.patient_id,
+    externalId: row.external_id,
+    status: row.status,
+    startedAt: row.started_at,
+    metadata: row.metadata,
+    attempts,
+    errors: row.start_errors,
+  };
+}
+
+export type LockedQuery = Pick<
+  Selectable<Database['network_query']>,
+  'id' | 'patient_id' | 'metadata' | 'status' | 'requested'
+>;
+
+/**
+ * Locks the query's row until the transaction ends; undefined when there is no such query. Every change of an attempt's
+ * status takes this lock first, so the overall status always follows from all attempts.
+ */
+export async function lockQuery(tx: AccountTx, queryId: string): Promise<LockedQuery | undefined> {
+  return (
+    tx.db
+      .selectFrom('network_query')
+      .select(['id', 'patient_id', 'metadata', 'status', 'requested'])
+      .where('id', '=', queryId)
+      // Not FOR UPDATE: rows that refer to the query by foreign key (its timeline) may still be inserted.
+      .forNoKeyUpdate()
+      .executeTakeFirst()
+  );
+}
+
+/**
+ * Recomputes the overall status from the attempts; when no attempt is open, ends the query's runs. Returns the status.
+ *
+ * @param known the status of the locked query, if the caller has it
+ */
+export async function settleQuery(tx: AccountTx, queryId: string, known?: QueryState): Promise<QueryState> {
+  const attempts = await readAttempts(tx, [queryId]);
+  const status = overallStatus(attempts.get(queryId) ?? []);
+  if (status === 'running' && known === 'running') return status;
+  await tx.db
+    .updateTable('network_query')
+    .set({ status, ended_at: status === 'running' ? null : sql<Date>`coalesce(ended_at, now())` })
+    .where('id', '=', queryId)
+    .execute();
+  if (status !== 'running') {
+    await tx.db
+      .updateTable('network_query_run')
+      .set({ ended_at: new Date() })
+      .where('query_id', '=', queryId)
+      .where('ended_at', 'is', null)
+      .execute();
+  }
+  return status;
+}

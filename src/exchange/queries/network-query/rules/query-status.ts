@@ -1,0 +1,36 @@
+import type { SourceType } from '../../../../contract/primitives.ts';
+
+export type AttemptStatus = 'running' | 'completed' | 'failed';
+export type QueryStatus = 'running' | 'completed' | 'partial' | 'failed';
+
+export interface AttemptOutcome {
+  source: SourceType;
+  /** Counts from 1 for each source. */
+  attempt: number;
+  status: AttemptStatus;
+  /** The attempt failed and a further one follows. */
+  willRetry: boolean;
+}
+
+/**
+ * Overall status of a query: `running` while any source runs or awaits another attempt. After that each source's last
+ * attempt decides: all completed, all failed, otherwise partial. A query without any started source has failed.
+ * (docs/interface.md, "Network query overall status")
+ */
+export function overallStatus(attempts: readonly AttemptOutcome[]): QueryStatus {
+  const last = lastAttempts(attempts);
+  if (last.some((attempt) => attempt.status === 'running' || attempt.willRetry)) return 'running';
+  const completed = last.filter((attempt) => attempt.status === 'completed').length;
+  if (completed === 0) return 'failed';
+  return completed === last.length ? 'completed' : 'partial';
+}
+
+/** Each source's attempt with the highest number. */
+export function lastAttempts<A extends { source: SourceType; attempt: number }>(attempts: readonly A[]): A[] {
+  const last = new Map<SourceType, A>();
+  for (const attempt of attempts) {
+    const known = last.get(attempt.source);
+    if (known === undefined || known.attempt < attempt.attempt) last.set(attempt.source, attempt);
+  }
+  return [...last.values()];
+}

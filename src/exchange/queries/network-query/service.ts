@@ -1,0 +1,53 @@
+import type { Client } from '@temporalio/client';
+import type { TimelineEntry } from '../../../contract/network-query.ts';
+import type { Logger } from '../../../lib/logger.ts';
+import type { AccountTx, Store } from '../../platform/database/database.ts';
+import type { Page, PageRequest } from '../../platform/database/page.ts';
+import { createQueryControl, type QueryControl } from './control.ts';
+import { createLauncher, type Launcher } from './launcher.ts';
+import { type PreparedQuery, type PrepareInput, prepareQuery } from './prepare.ts';
+import { listQueries, type QueryFilter, type QueryView, readQuery } from './query-store.ts';
+import { readTimeline } from './timeline-store.ts';
+
+export type { PreparedQuery } from './prepare.ts';
+
+/** The network query operations of the gateway. */
+export interface NetworkQueryService extends QueryControl {
+  /** Writes a query in the caller's transaction; pass the result to `launchQuery` after the commit. */
+  prepareQuery(tx: AccountTx, input: PrepareInput): Promise<PreparedQuery>;
+  /** Starts a prepared query's workflow in the background. */
+  launchQuery(accountId: string, prepared: Pick<PreparedQuery, 'requestId' | 'run'>): void;
+  readQuery(tx: AccountTx, requestId: string): Promise<QueryView | undefined>;
+  listQueries(
+    tx: AccountTx,
+    filter: QueryFilter,
+    page: PageRequest,
+  ): Promise<Page<QueryView> & { total: number }>;
+  readTimeline(tx: AccountTx, requestId: string): Promise<TimelineEntry[]>;
+  /** Resolves when all background work has finished. */
+  drain(): Promise<void>;
+}
+
+export function createNetworkQueryService(deps: {
+  store: Store;
+  temporal: Client;
+  logger: Logger;
+  /** LINK_SIGNING_KEY, from which the sources' callback tokens are derived. */
+  callbackKey: string;
+  /** How long a caller waits for a running workflow to accept a command. */
+  commandTimeoutMs?: number;
+}): NetworkQueryService & { launcher: Launcher } {
+  const launcher = createLauncher(deps);
+  return {
+    launcher,
+    prepareQuery: (tx, input) => prepareQuery(tx, input, deps.callbackKey),
+    launchQuery(accountId, prepared) {
+      if (prepared.run !== undefined) launcher.launch(accountId, prepared.requestId, prepared.run);
+    },
+    readQuery,
+    listQueries,
+    readTimeline,
+    drain: () => launcher.drain(),
+    ...createQueryControl({ ...deps, launcher }),
+  };
+}

@@ -1,0 +1,99 @@
+import type { Client } from '@temporalio/client';
+import { NETWORK_QUERY_MESSAGES, type SourceCallback } from '../../../contract/network-query-workflow.ts';
+import { SOURCE_TYPES, type SourceType } from '../../../contract/primitives.ts';
+import { networkQueryWorkflowId } from '../../../contract/temporal.ts';
+import type { KeyRing } from '../../../lib/key-ring.ts';
+import type { Logger } from '../../../lib/logger.ts';
+import type { Store } from '../../platform/database/database.ts';
+import { callbackSecretsOf } from '../../sources/connections/callback-secrets.ts';
+import { verifySourceCallback } from '../../sources/connectors/callback.ts';
+import { type CalledAttempt, findAttemptByCallback, recordCallback } from './callback-store.ts';
+import { callbackHash, isCallbackToken, tokenOfProven } from './callback-token.ts';
+
+interface Called {
+  status: 200 | 401 | 404;
+  attempt?: CalledAttempt;
+}
+
+type Headers = Record<string, string | string[] | undefined>;
+
+const SIGNAL_TIMEOUT_MS = 10_000;
+
+/**
+ * Handles a source's report that an attempt's answer is ready. The callback is only a hint: the workflow fetches the answer,
+ * and polls when the callback is lost. The source gets its response before the workflow is signalled:
+ * 401 for a missing or wrong signature, 404 for an unknown token, otherwise 200, also when the attempt has ended.
+ */
+export type SourceCallbacks = ReturnType<typeof createSourceCallbacks>;
+
+export function createSourceCallbacks(deps: {
+  store: Store;
+  temporal: Client;
+  logger: Logger;
+  /** Keys of the sources of the environment variables. */
+  secrets: Partial<Record<SourceType, string>>;
+  /** Opens the keys of connections. */
+  keyRing: KeyRing;
+  /** LINK_SIGNING_KEY, from which callback tokens are derived. */
+  callbackKey: string;
+}) {
+  async function signalWorkflow(requestId: string, run: number, callback: SourceCallback): Promise<void> {
+    const handle = deps.temporal.workflow.getHandle(networkQueryWorkflowId(requestId, run));
+    try {
+      await deps.temporal.withDeadline(Date.now() + SIGNAL_TIMEOUT_MS, () =>
+        handle.signal<[SourceCallback]>(NETWORK_QUERY_MESSAGES.sourceCallback, callback),
+      );
+    } catch (error) {
+      deps.logger.info(
+        { err: error, requestId },
+        'a source callback could not be signalled to its workflow; the workflow polls instead',
+      );
+    }
+  }
+
+  const isSigner = (source: SourceType, headers: Headers, rawBody: Buffer): boolean => {
+    const secret = deps.secrets[source];
+    return secret !== undefined && verifySourceCallback(secret, headers, rawBody).isGenuine;
+  };
+
+  /** The attempt that a connection reports on; its key is in the database. */
+  async function calledByConnection(token: string, headers: Headers, rawBody: Buffer): Promise<Called> {
+    const attempt = await deps.store.asSystem((tx) => findAttemptByCallback(tx, callbackHash(token)));
+    if (attempt === undefined) return { status: 404 };
+    const { accountId, source } = attempt;
+    const keys = await deps.store.asAccount(accountId, (tx) => callbackSecretsOf(tx, deps.keyRing, source));
+    return verifySourceCallback(keys, headers, rawBody).isGenuine
+      ? { status: 200, attempt }
+      : { status: 401 };
+  }
+
+  async function calledBySource(token: string, headers: Headers, rawBody: Buffer): Promise<Called> {
+    // Verified before the token is looked up, so that an unsigned request never reaches the database.
+    const signers = SOURCE_TYPES.filter((source) => isSigner(source, headers, rawBody));
+    if (signers.length === 0) return { status: 401 };
+    const attempt = isCallbackToken(token)
+      ? await deps.store.asSystem((tx) => findAttemptByCallback(tx, callbackHash(token)))
+      : undefined;
+    if (attempt === undefined) return { status: 404 };
+    return signers.includes(attempt.source) ? { status: 200, attempt } : { status: 401 };
+  }
+
+  return {
+    async handle(text: string, headers: Headers, rawBody: Buffer): Promise<{ status: 200 | 401 | 404 }> {
+      const token = tokenOfProven(deps.callbackKey, text);
+      const called =
+        token === undefined
+          ? await calledBySource(text, headers, rawBody)
+          : await calledByConnection(token, headers, rawBody);
+      const { attempt } = called;
+      if (attempt?.status === 'running') {
+        await deps.store.asAccount(attempt.accountId, (tx) => recordCallback(tx, attempt));
+        void signalWorkflow(attempt.requestId, attempt.run, {
+          source: attempt.source,
+          attempt: attempt.attempt,
+        });
+      }
+      return { status: called.status };
+    },
+  };
+}

@@ -1,0 +1,168 @@
+import type { Generated } from 'kysely';
+import type { RequestedSource, SourceError } from '../../../contract/network-query.ts';
+import type { SourceType } from '../../../contract/primitives.ts';
+import type {
+  DefaultJsonColumn,
+  Instant,
+  JsonColumn,
+  NullableJsonColumn,
+} from '../../platform/database/columns.ts';
+
+export interface NetworkQueryTables {
+  network_query: NetworkQueryTable;
+  network_query_run: NetworkQueryRunTable;
+  network_query_attempt: NetworkQueryAttemptTable;
+  network_query_part: NetworkQueryPartTable;
+  network_query_timeline: NetworkQueryTimelineTable;
+  abandoned_job: AbandonedJobTable;
+  source_collection: SourceCollectionTable;
+}
+
+export type QueryState = 'running' | 'completed' | 'partial' | 'failed';
+
+export type AttemptState = 'running' | 'completed' | 'failed';
+
+interface NetworkQueryTable {
+  id: string;
+  account_id: string;
+  patient_id: string;
+  purpose_of_use: 'treatment' | 'ias';
+  origin: 'interactive' | 'monitoring' | 'bulk';
+  metadata: NullableJsonColumn<Record<string, string>>;
+  requested: JsonColumn<RequestedSource[]>;
+  start_errors: DefaultJsonColumn<SourceError[]>;
+  status: QueryState;
+  started_at: Instant;
+  ended_at: Date | null;
+  /** Of a query with purpose `ias`: the challenge whose session it was started under. */
+  aal2_challenge_id: string | null;
+}
+
+interface NetworkQueryRunTable {
+  query_id: string;
+  run: number;
+  account_id: string;
+  sources: SourceType[];
+  requested_at: Instant;
+  workflow_started_at: Date | null;
+  /** The redrive that began the run. */
+  redrive_id: string | null;
+  ended_at: Date | null;
+}
+
+interface NetworkQueryAttemptTable {
+  query_id: string;
+  source: SourceType;
+  attempt: number;
+  run: number;
+  account_id: string;
+  status: AttemptState;
+  will_retry: Generated<boolean>;
+  reason: string | null;
+  started_at: Instant;
+  completed_at: Date | null;
+  callback_hash: Buffer | null;
+  callback_at: Date | null;
+  job: NullableJsonColumn<Record<string, unknown>>;
+  cursor: NullableJsonColumn<Record<string, unknown>>;
+  collected: Generated<boolean>;
+  pages: Generated<number>;
+  resources: Generated<number>;
+  strays: Generated<number>;
+  documents: Generated<number>;
+  /** Calls to the source that failed in a row. */
+  failed_calls: Generated<number>;
+  failing_since: Date | null;
+  /** Why the attempt waits before it calls the source again; null unless it does. */
+  waiting_for: string | null;
+  next_try_at: Date | null;
+  collection: NullableJsonColumn<Collection>;
+}
+
+/** One connection's share of an attempt; the columns that it shares with the attempt mean the same. */
+interface NetworkQueryPartTable {
+  query_id: string;
+  source: SourceType;
+  attempt: number;
+  connection_id: string;
+  account_id: string;
+  name: string;
+  namespace: string;
+  status: Generated<AttemptState>;
+  reason: string | null;
+  started_at: Instant;
+  completed_at: Date | null;
+  job: NullableJsonColumn<Record<string, unknown>>;
+  cursor: NullableJsonColumn<Record<string, unknown>>;
+  collected: Generated<boolean>;
+  pages: Generated<number>;
+  resources: Generated<number>;
+  strays: Generated<number>;
+  documents: Generated<number>;
+  failed_calls: Generated<number>;
+  failing_since: Date | null;
+  waiting_for: string | null;
+  next_try_at: Date | null;
+  failed_tries: Generated<number>;
+  collection: NullableJsonColumn<Collection>;
+}
+
+/** How an attempt, or a part of it, asks its source. */
+export interface Collection {
+  startedAt: string;
+  /** What decided which data was asked for. */
+  basis: string;
+  /** The person's Patient ids at the source. */
+  patientIds: readonly string[];
+  /** Set when only changes are asked for: since when, and when everything was last asked for. */
+  since?: string;
+  fullAt?: string;
+  /** By how much the source's own counts may differ from ours, by type: it also counts what we do not keep. */
+  differences?: Readonly<Record<string, number>>;
+  /** What the source counted when its counts differed, so that everything is asked for. */
+  counts?: Readonly<Record<string, number>>;
+  /** Something that the source should have delivered is missing. */
+  hasGaps?: boolean;
+}
+
+/** The newest complete collection from a connection; no row: everything is asked for next. */
+interface SourceCollectionTable {
+  account_id: string;
+  patient_id: string;
+  source: SourceType;
+  connection: string;
+  basis: string;
+  patient_ids: string[];
+  full_at: Date;
+  asked_at: Date;
+  differences: DefaultJsonColumn<Record<string, number>>;
+}
+
+interface AbandonedJobTable {
+  id: Generated<string>;
+  account_id: string;
+  query_id: string;
+  source: SourceType;
+  attempt: number;
+  /** Null: the one connection of the environment variables. */
+  connection_id: string | null;
+  purpose_of_use: 'treatment' | 'ias';
+  job: JsonColumn<Record<string, unknown>>;
+  noted_at: Instant;
+  /** When the source last failed to acknowledge the cancellation. */
+  tried_at: Date | null;
+}
+
+interface NetworkQueryTimelineTable {
+  id: Generated<string>;
+  query_id: string;
+  account_id: string;
+  at: Instant;
+  source: SourceType | null;
+  attempt: number | null;
+  kind: string;
+  message: string;
+  once_key: string | null;
+  /** Null in entries of versions that did not have it. */
+  is_gap: boolean | null;
+}

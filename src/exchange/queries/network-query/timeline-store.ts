@@ -1,0 +1,73 @@
+import type { TimelineEntry } from '../../../contract/network-query.ts';
+import type { SourceType } from '../../../contract/primitives.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
+
+/** What happened in a query, for people to read; see docs/interface.md, E3. */
+export interface NewTimelineEntry {
+  source?: SourceType;
+  attempt?: number;
+  kind: string;
+  /** One sentence without personal data: what happened, at which source, and what follows. */
+  message: string;
+  /** Entries of a query with the same key are written once, however often their step runs. */
+  onceKey?: string;
+  /** True when the patient's record is incomplete because of it. */
+  isGap?: boolean;
+}
+
+/** Appends entries to the timeline of a query, in the caller's transaction. */
+export async function addToTimeline(
+  tx: AccountTx,
+  queryId: string,
+  ...entries: NewTimelineEntry[]
+): Promise<void> {
+  if (entries.length === 0) return;
+  await tx.db
+    .insertInto('network_query_timeline')
+    .values(
+      entries.map((entry) => ({
+        query_id: queryId,
+        account_id: tx.accountId,
+        source: entry.source ?? null,
+        attempt: entry.attempt ?? null,
+        kind: entry.kind,
+        message: entry.message,
+        once_key: entry.onceKey ?? null,
+        is_gap: entry.isGap ?? false,
+      })),
+    )
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+/** Adds an entry, or replaces the message of the entry with its key, so that a long wait stays one entry. */
+export async function replaceInTimeline(
+  tx: AccountTx,
+  queryId: string,
+  entry: NewTimelineEntry & { onceKey: string },
+): Promise<void> {
+  await addToTimeline(tx, queryId, entry);
+  await tx.db
+    .updateTable('network_query_timeline')
+    .set({ message: entry.message })
+    .where('query_id', '=', queryId)
+    .where('once_key', '=', entry.onceKey)
+    .execute();
+}
+
+/** The timeline of a query, oldest entry first. */
+export async function readTimeline(tx: AccountTx, queryId: string): Promise<TimelineEntry[]> {
+  const rows = await tx.db
+    .selectFrom('network_query_timeline')
+    .select(['at', 'source', 'attempt', 'kind', 'message'])
+    .where('query_id', '=', queryId)
+    .orderBy('id')
+    .execute();
+  return rows.map((row) => ({
+    at: row.at.toISOString(),
+    source: row.source ?? undefined,
+    attempt: row.attempt ?? undefined,
+    kind: row.kind,
+    message: row.message,
+  }));
+}

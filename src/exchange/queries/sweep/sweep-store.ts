@@ -1,0 +1,150 @@
+import { type Selectable, sql } from 'kysely';
+import type { QuerySweepProgress } from '../../../contract/bulk-create-workflow.ts';
+import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
+import type { Database } from '../../platform/database/schema.ts';
+import type { SweepState } from './tables.ts';
+
+/** The process that completed a bulk create has this long to start its post-import queries before the recovery does. */
+const START_GRACE_MS = 60_000;
+
+/** Inserts the sweep of a completed bulk create. Does nothing for a dry run, for any other status, or when it exists. */
+export async function openSweep(tx: AccountTx, requestId: string): Promise<void> {
+  await sql`
+    insert into bulk_sweep (request_id, account_id, patients)
+    select r.id, r.account_id, (select count(*) from bulk_patient p where p.request_id = r.id)
+    from bulk_request r where r.id = ${requestId}::uuid and r.status = 'completed' and not r.dry_run
+    on conflict (request_id) do nothing
+  `.execute(tx.db);
+}
+
+/** Locks the sweep's row until the transaction ends, so that pages are started one at a time. */
+export async function lockSweep(
+  tx: AccountTx,
+  requestId: string,
+): Promise<Selectable<Database['bulk_sweep']> | undefined> {
+  return tx.db
+    .selectFrom('bulk_sweep')
+    .selectAll()
+    .where('request_id', '=', requestId)
+    .forUpdate()
+    .executeTakeFirst();
+}
+
+/** Progress of the post-import queries; undefined before they have begun, and for a dry run. */
+export async function readSweepCounts(
+  tx: AccountTx,
+  requestId: string,
+): Promise<QuerySweepProgress | undefined> {
+  const row = await tx.db
+    .selectFrom('bulk_sweep')
+    .selectAll()
+    .where('request_id', '=', requestId)
+    .executeTakeFirst();
+  if (row === undefined) return undefined;
+  const { open } = await countOpenQueries(tx, requestId);
+  const { state, patients, started, skipped, failed } = row;
+  return { requestId, state, patients, started, skipped, failed, open };
+}
+
+/** How many of the sweep's queries have not ended; `busy` counts those doing work, not just waiting for a source's answer. */
+export async function countOpenQueries(
+  tx: AccountTx,
+  requestId: string,
+): Promise<{ open: number; busy: number }> {
+  const { rows } = await sql<{ open: number; busy: number }>`
+    select count(*) as open, count(*) filter (where exists (
+      select from network_query_attempt a
+      where a.query_id = q.id and a.status = 'running' and (a.job is null or a.pages > 0)
+    )) as busy
+    from network_query q join bulk_patient p on p.query_id = q.id
+    where q.account_id = ${tx.accountId}::uuid and q.status = 'running' and q.origin = 'bulk'
+      and p.request_id = ${requestId}::uuid
+  `.execute(tx.db);
+  return rows[0] ?? { open: 0, busy: 0 };
+}
+
+/** Changes the state of a sweep that has not ended; returns its state afterwards, undefined when there is no such sweep. */
+export async function setSweepState(
+  tx: AccountTx,
+  requestId: string,
+  state: SweepState,
+): Promise<SweepState | undefined> {
+  const hasEnded = state === 'completed' || state === 'cancelled';
+  await tx.db
+    .updateTable('bulk_sweep')
+    .set({ state, seen_at: sql<Date>`now()`, ended_at: hasEnded ? sql<Date>`now()` : null })
+    .where('request_id', '=', requestId)
+    .where('ended_at', 'is', null)
+    .execute();
+  const row = await tx.db
+    .selectFrom('bulk_sweep')
+    .select('state')
+    .where('request_id', '=', requestId)
+    .executeTakeFirst();
+  return row?.state;
+}
+
+export interface SweepToEnsure {
+  accountId: string;
+  requestId: string;
+  since: Date;
+}
+
+/** Completed bulk creates of the last day, of all accounts, that have patients and whose sweep has not begun. */
+export async function recentlyUnswept(tx: SystemTx, limit: number): Promise<SweepToEnsure[]> {
+  const { rows } = await sql<SweepToEnsure>`
+    select r.account_id as "accountId", r.id as "requestId", r.ended_at as since
+    from bulk_request r
+    where r.status = 'completed' and not r.dry_run and r.created + r.updated > 0
+      and r.ended_at between now() - interval '1 day' and now() - ${START_GRACE_MS} * interval '1 millisecond'
+      and not exists (select from bulk_sweep s where s.request_id = r.id)
+    order by r.ended_at limit ${limit}
+  `.execute(tx.db);
+  return rows;
+}
+
+/**
+ * The same among `slice` older bulk creates, those that ended after `after`: a restore or a long outage may have left them.
+ * `next` is where the following slice begins; undefined at the end.
+ */
+export async function unsweptInSlice(
+  tx: SystemTx,
+  { after, slice }: { after: Date; slice: number },
+): Promise<{ unswept: SweepToEnsure[]; next?: Date }> {
+  const { rows } = await sql<SweepToEnsure & { isUnswept: boolean }>`
+    select r.account_id as "accountId", r.id as "requestId", r.ended_at as since,
+      r.created + r.updated > 0 and s.request_id is null as "isUnswept"
+    from (
+      select * from bulk_request
+      where status = 'completed' and not dry_run and ended_at > ${after} and ended_at < now() - interval '1 day'
+      order by ended_at limit ${slice}
+    ) r left join bulk_sweep s on s.request_id = r.id
+    order by r.ended_at
+  `.execute(tx.db);
+  const unswept = rows.filter(({ isUnswept }) => isUnswept);
+  return { unswept, next: rows.length === slice ? rows.at(-1)?.since : undefined };
+}
+
+/** Open sweeps of all accounts whose workflow was last seen before `lookAgainBefore`, longest unseen first. */
+export async function sweepsToCheck(
+  tx: SystemTx,
+  { lookAgainBefore, limit }: { lookAgainBefore: Date; limit: number },
+): Promise<SweepToEnsure[]> {
+  return tx.db
+    .selectFrom('bulk_sweep')
+    .select(['account_id as accountId', 'request_id as requestId', 'seen_at as since'])
+    .where('ended_at', 'is', null)
+    .where('seen_at', '<', lookAgainBefore)
+    .orderBy('seen_at')
+    .limit(limit)
+    .execute();
+}
+
+/** Records that the sweep's workflow exists now. */
+export async function markSweepSeen(tx: AccountTx, requestId: string): Promise<void> {
+  await tx.db
+    .updateTable('bulk_sweep')
+    .set({ seen_at: sql<Date>`now()` })
+    .where('request_id', '=', requestId)
+    .execute();
+}

@@ -1,0 +1,21 @@
+import type { Generated } from 'kysely';
+import type { Instant } from '../../platform/database/columns.ts';
+
+export interface QuerySweepTables {
+  bulk_sweep: BulkSweepTable;
+}
+
+export type SweepState = 'running' | 'paused' | 'completed' | 'cancelled';
+
+interface BulkSweepTable {
+  request_id: string;
+  account_id: string;
+  state: Generated<SweepState>;
+  patients: number;
+  started: Generated<number>;
+  skipped: Generated<number>;
+  failed: Generated<number>;
+  /** When its workflow was last known to exist. */
+  seen_at: Instant;
+  ended_at: Date | null;
+}

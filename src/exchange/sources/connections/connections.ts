@@ -1,0 +1,86 @@
+import { LRUCache } from 'lru-cache';
+import type { SourceType } from '../../../contract/primitives.ts';
+import { DecryptionError, type KeyRing } from '../../../lib/key-ring.ts';
+import type { AccountTx, Store } from '../../platform/database/database.ts';
+import { type SourceConnector, SourceFailure } from '../connectors/connector.ts';
+import { type ConnectorDeps, createFhirConnector } from '../connectors/fhir-connector.ts';
+import { namespaced } from '../connectors/namespaced-connector.ts';
+import type { PurposeOfUse } from '../connectors/source-config.ts';
+import { connectionsOf, findConnection, type StoredConnection } from './connection-store.ts';
+import { configOf, openCredentials } from './settings.ts';
+
+/** A connection that an attempt asks. */
+export interface AskedConnection {
+  id: string;
+  name: string;
+  namespace: string;
+}
+
+/** The connections of all accounts, as a worker uses them. Changes take effect with the next step. */
+export interface SourceConnections {
+  /**
+   * The connections to ask about a patient of these facilities. Undefined when the account has none of its own, so that the
+   * connection of the environment variables is asked.
+   */
+  toAsk(
+    tx: AccountTx,
+    source: SourceType,
+    facilityIds: readonly string[],
+  ): Promise<AskedConnection[] | undefined>;
+  /** Throws SourceFailure when the connection is paused or deleted. */
+  connector(accountId: string, connectionId: string, purpose: PurposeOfUse): Promise<SourceConnector>;
+}
+
+const CONNECTORS_MAX = 500;
+
+export function createSourceConnections(
+  { store, keyRing }: { store: Pick<Store, 'asAccount'>; keyRing: KeyRing },
+  connectorDeps: ConnectorDeps,
+): SourceConnections {
+  /** By id, revision and purpose: a connector holds a pool, a token and the server's capabilities. */
+  const connectors = new LRUCache<string, SourceConnector>({ max: CONNECTORS_MAX });
+
+  function connectorOf(connection: StoredConnection, purpose: PurposeOfUse): SourceConnector {
+    const { id, revision } = connection;
+    const key = `${id}/${revision}/${purpose}`;
+    const known = connectors.get(key);
+    if (known !== undefined) return known;
+    connectors.delete(`${id}/${revision - 1}/${purpose}`);
+    const config = configOf(connection, credentialsOf(keyRing, connection), purpose);
+    const created = namespaced(createFhirConnector(config, connectorDeps), connection.namespace);
+    connectors.set(key, created);
+    return created;
+  }
+
+  return {
+    async toAsk(tx, source, facilityIds) {
+      const all = await connectionsOf(tx, source);
+      if (all.length === 0) return undefined;
+      return all
+        .filter(({ enabled, settings }) => enabled && isFor(settings.facilityIds, facilityIds))
+        .map(({ id, name, namespace }) => ({ id, name, namespace }));
+    },
+    async connector(accountId, connectionId, purpose) {
+      const connection = await store.asAccount(accountId, (tx) => findConnection(tx, connectionId));
+      if (connection === undefined) throw new SourceFailure('refused', 'the connection was deleted');
+      if (!connection.enabled) throw new SourceFailure('denied', 'the connection is paused');
+      return connectorOf(connection, purpose);
+    },
+  };
+}
+
+const isFor = (served: readonly string[] | undefined, facilityIds: readonly string[]): boolean =>
+  served === undefined || served.length === 0 || served.some((id) => facilityIds.includes(id));
+
+function credentialsOf(keyRing: KeyRing, { id, credentials }: StoredConnection) {
+  try {
+    return openCredentials(keyRing, id, credentials);
+  } catch (cause) {
+    if (!(cause instanceof DecryptionError)) throw cause;
+    throw new SourceFailure(
+      'denied',
+      'the credentials of the connection are encrypted with a key that DATA_KEYS does not hold',
+      { cause },
+    );
+  }
+}

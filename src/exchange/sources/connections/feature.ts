@@ -1,0 +1,16 @@
+import {
+  type DepsOf,
+  type Feature,
+  type GatewayScopes,
+  NO_ACTIVITIES,
+  NOTHING_OPEN,
+} from '../../platform/feature.ts';
+import { addJwksRoute } from './routes.ts';
+
+/** Connections to sources: their keys, tokens and settings. */
+export const sourceConnectionsFeature = {
+  open: NOTHING_OPEN,
+  routes: ({ open }: GatewayScopes, deps: DepsOf<typeof addJwksRoute>) =>
+    open((scope) => addJwksRoute(scope, deps)),
+  activities: NO_ACTIVITIES,
+} satisfies Feature;

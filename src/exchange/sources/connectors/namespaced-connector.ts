@@ -1,0 +1,116 @@
+import type { FhirResource } from 'fhir/r4.js';
+import type { ChangesQuestion, SourceConnector, SourcePage } from './connector.ts';
+import { isRecord } from './http/failures.ts';
+import { isIn } from '../../records/rules/namespaces.ts';
+
+/**
+ * A connector whose ids all begin with a namespace. Two servers of one kind may use the same ids for different resources;
+ * within the exchange an id must name one resource of a source. The stored responses keep the ids of the server.
+ */
+export function namespaced(connector: SourceConnector, namespace: string): SourceConnector {
+  if (namespace === '') return connector;
+  const { changes } = connector;
+  return {
+    ...connector,
+    ...(changes === undefined
+      ? {}
+      : {
+          changes: {
+            ...changes,
+            count: (patientIds, types, signal) =>
+              changes.count(patientIds.map(plainIn(namespace)), types, signal),
+          },
+        }),
+    async begin(patient, options, signal) {
+      const { changes } = options;
+      const asked = changes === undefined ? options : { ...options, changes: ofServer(namespace, changes) };
+      const begun = await connector.begin(patient, asked, signal);
+      if (begun.kind === 'unknown-patient') return begun;
+      const patientIds = begun.patientIds?.map((id) => `${namespace}${id}`);
+      return begun.kind === 'ready'
+        ? { ...begun, patientIds, pages: pagesIn(namespace, begun.pages) }
+        : { ...begun, patientIds };
+    },
+    async poll(job, signal) {
+      const polled = await connector.poll(job, signal);
+      return polled.kind === 'ready' ? { ...polled, pages: pagesIn(namespace, polled.pages) } : polled;
+    },
+    resume: (cursor, signal) => pagesIn(namespace, connector.resume(cursor, signal)),
+    checkMissing({ missing, patientIds, present }, signal) {
+      const plain = plainIn(namespace);
+      return connector.checkMissing(
+        {
+          missing: missing.map(({ resourceType, id }) => ({ resourceType, id: plain(id) })),
+          patientIds: patientIds.map(plain),
+          present: new Map([...present].map(([type, id]) => [type, plain(id)])),
+        },
+        signal,
+      );
+    },
+  };
+}
+
+const plainIn =
+  (namespace: string) =>
+  (id: string): string =>
+    isIn(namespace, id) ? id.slice(namespace.length) : id;
+
+/** The question with the ids of the server. */
+function ofServer(namespace: string, question: ChangesQuestion): ChangesQuestion {
+  const plain = plainIn(namespace);
+  return {
+    ...question,
+    patientIds: question.patientIds.map(plain),
+    newest: question.newest.map((each) => ({ ...each, id: plain(each.id) })),
+    supporting: question.supporting.map((each) => ({ ...each, id: plain(each.id) })),
+  };
+}
+
+async function* pagesIn(namespace: string, pages: AsyncIterable<SourcePage>): AsyncGenerator<SourcePage> {
+  const name = (id: string) => `${namespace}${id}`;
+  for await (const page of pages) {
+    yield {
+      ...page,
+      resources: page.resources.map((resource) => named(namespace, resource)),
+      patientIds: page.patientIds.map(name),
+      attachments: page.attachments.map((attachment) => ({
+        ...attachment,
+        documentReferenceId: name(attachment.documentReferenceId),
+      })),
+      ...(page.largeAttachment === undefined
+        ? {}
+        : {
+            largeAttachment: {
+              ...page.largeAttachment,
+              documentReferenceId: name(page.largeAttachment.documentReferenceId),
+            },
+          }),
+      retracted: page.retracted.map((retraction) => ({
+        ...retraction,
+        id: name(retraction.id),
+        patientIds: retraction.patientIds.map((id) => (id === undefined ? undefined : name(id))),
+      })),
+    };
+  }
+}
+
+/** A copy of a resource with its id and its local references in a namespace. */
+export function named(namespace: string, resource: FhirResource): FhirResource {
+  const { id } = resource;
+  const copy = withReferences(namespace, resource) as FhirResource;
+  return id === undefined ? copy : { ...copy, id: `${namespace}${id}` };
+}
+
+/** A copy in which local references (`Type/id`) name the namespace. */
+function withReferences(namespace: string, value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((item) => withReferences(namespace, item));
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, part]) => [
+      key,
+      key === 'reference' && typeof part === 'string'
+        ? part.replace(/^([A-Z][A-Za-z]+\/)(?=[^/?#]+(?:\/_history\/[^/]+)?$)/, `$1${namespace}`)
+        : withReferences(namespace, part),
+    ]),
+  );
+}

@@ -1,0 +1,70 @@
+import { countOf } from '../../../../lib/counted.ts';
+import { comparePersons } from '../../../people/patients/rules/compare-persons.ts';
+import type { Demographics } from '../../../people/patients/rules/demographics.ts';
+import { gradeMatch, isContradicted } from '../../../people/patients/rules/match-score.ts';
+import { describesExactly, describesPerson } from '../../../people/patients/rules/patient-matching.ts';
+import { traitsOf, traitsOfPatient } from '../../../people/patients/rules/person-traits.ts';
+import type { ReadPatient } from './patient-shape.ts';
+
+export interface Candidate {
+  patient: ReadPatient;
+  /** The source itself says that this is certainly the person. */
+  isClaimed: boolean;
+}
+
+export interface Chosen {
+  accepted: ReadPatient[];
+  /** Several may be our person and contradict each other: asking again in other words would only hide one of them. */
+  isAmbiguous?: boolean;
+  /** For the timeline, without anything about the people: how many who may be the person were not taken, and why. */
+  heldBack?: string;
+}
+
+/**
+ * Chooses the Patients that are our person, of those that a source returned. Each is certain by our own rules
+ * (docs/matching.md). Beside one that the source itself is certain of, another one that it is not certain of is held back. Of two
+ * that contradict each other, by another SSN, gender, birth date or given name, the one that is described exactly as ours is
+ * taken; if neither or both are, none is: they are two people, and only one of them can be ours.
+ */
+export function chooseCandidates(person: Demographics, candidates: readonly Candidate[]): Chosen {
+  const certain = candidates.filter(({ patient }) => describesPerson(person, patient));
+  const claimed = certain.filter(({ isClaimed }) => isClaimed);
+  const agreed = claimed.length > 0 ? claimed : certain;
+  const exact = agreed.filter(({ patient }) => describesExactly(person, patient));
+  const standing = exact.filter((each) => !exact.some((other) => areTwo(each, other)));
+  const further = agreed.filter((each) => !exact.includes(each));
+  const accepted = [
+    ...standing,
+    ...further.filter((each) => !exact.concat(further).some((other) => areTwo(each, other))),
+  ];
+  const ours = traitsOf(person);
+  const isAlike = ({ patient }: Candidate) =>
+    gradeMatch(comparePersons(ours, traitsOfPatient(patient))).grade !== 'certainly-not';
+  const held: ReadonlyArray<readonly [number, string]> = [
+    [certain.length - agreed.length, 'the source itself is less sure of than of another one'],
+    [agreed.length - accepted.length, 'cannot be this patient together with another one'],
+    [
+      candidates.filter((each) => !certain.includes(each) && isAlike(each)).length,
+      'may be this patient, which is not certain',
+    ],
+  ];
+  const reasons = held.flatMap(([count, why]) =>
+    count === 0 ? [] : [`${countOf(count, 'Patient')} that ${why}`],
+  );
+  return {
+    accepted: accepted.map(({ patient }) => patient),
+    ...(agreed.length > 0 && accepted.length === 0 ? { isAmbiguous: true } : {}),
+    ...(reasons.length === 0
+      ? {}
+      : {
+          heldBack: `The source also returned ${reasons.join('; ')}. Nothing of these was collected: compare our description of the patient with the source`,
+        }),
+  };
+}
+
+function areTwo(one: Candidate, other: Candidate): boolean {
+  if (one === other || one.patient.id === other.patient.id) return false;
+  const compared = comparePersons(traitsOfPatient(one.patient), traitsOfPatient(other.patient));
+  const isOtherName = compared.firstName !== 'same' && compared.firstName !== 'part';
+  return isContradicted(compared) || isOtherName || compared.birthDate !== 'same';
+}

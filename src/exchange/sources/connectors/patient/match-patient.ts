@@ -1,0 +1,166 @@
+import type { Demographics } from '../../../people/patients/rules/demographics.ts';
+import { agreesElsewhere, describesPerson } from '../../../people/patients/rules/patient-matching.ts';
+import { isMissingOperation, type Support } from '../capabilities.ts';
+import { bundleOf } from '../collect/bundle.ts';
+import { SourceFailure } from '../connector.ts';
+import { failureOfStatus, isRecord } from '../http/failures.ts';
+import { FHIR_JSON, type JsonResponse, readError } from '../http/source-http.ts';
+import type { SourceContext } from '../source-context.ts';
+import { type Candidate, type Chosen, chooseCandidates } from './choose-candidates.ts';
+import { linkedPatients } from './linked-patients.ts';
+import { matchParameters } from './match-parameters.ts';
+import { readPatient } from './patient-shape.ts';
+import { searchForPerson } from './search-person.ts';
+
+const MATCH = 'Patient/$match';
+const CANDIDATES_MAX = 20;
+/** From this `search.score` on, the source claims a certain match. */
+const SCORE_CERTAIN = 0.9;
+
+/** The person's Patients at a source. */
+export interface FoundPatients {
+  /** Empty when the source does not know the person. */
+  patientIds: string[];
+  /** For the timeline: that `$match` failed, and why. */
+  notice?: string;
+}
+
+/**
+ * Finds the person's Patients at the source. There may be several, found together or linked to each other. Each is trusted
+ * only if our own matching accepts it.
+ *
+ * Other Patients in a response are ignored unless the source claims that they are our person. A `$match` result is a claim
+ * unless it is graded lower than certain. If no result is our person and one that is claimed has another name, birth date
+ * or gender, nothing is collected, and the source is not asked again by itself: it would give the same answer, and
+ * somebody has to look at which description is wrong. A Patient that agrees in these but
+ * shares no address, phone or identifier is not proven to be our person, so the source counts as not knowing the person.
+ *
+ * A source without `$match`, or whose `$match` fails or finds no patient, is searched. A search claims nothing: namesakes, or
+ * all patients of a server that ignores the parameters, mean "unknown" as well.
+ */
+export async function findPatients(
+  context: SourceContext,
+  person: Demographics,
+  signal: AbortSignal,
+): Promise<FoundPatients> {
+  const { match } = (await context.capabilities.read()).operations;
+  const answer = match === 'missing' ? undefined : await askMatch(context, person, match, signal);
+  if (answer instanceof SourceFailure) {
+    const found = await searchAfter(answer, context, person, signal);
+    const notice = `${answer.message}; the patient was searched for instead`;
+    return withLinks(context, person, found, signal, notice);
+  }
+  const matched: Chosen = answer === undefined ? { accepted: [] } : trustedPatients(context, person, answer);
+  if (matched.accepted.length > 0 || matched.isAmbiguous) return withLinks(context, person, matched, signal);
+  const searched = await searchForPerson(context, person, answer !== undefined, signal);
+  return withLinks(context, person, searched, signal, matched.heldBack);
+}
+
+/** The accepted Patients and those they link to, and what the timeline says about others. */
+async function withLinks(
+  context: SourceContext,
+  person: Demographics,
+  { accepted, heldBack }: Chosen,
+  signal: AbortSignal,
+  before?: string,
+): Promise<FoundPatients> {
+  const notices = [before, heldBack === before ? undefined : heldBack].filter((each) => each !== undefined);
+  const patientIds = await linkedPatients(context, person, accepted, signal);
+  return notices.length === 0 ? { patientIds } : { patientIds, notice: notices.join('. ') };
+}
+
+/** The response to `$match`; undefined when the source does not have it, a failure after which searching makes sense. */
+async function askMatch(
+  { config, http, capabilities }: SourceContext,
+  person: Demographics,
+  support: Support,
+  signal: AbortSignal,
+): Promise<JsonResponse | SourceFailure | undefined> {
+  try {
+    const response = await http.send({
+      method: 'POST',
+      url: new URL(MATCH, config.baseUrl),
+      label: MATCH,
+      body: { text: JSON.stringify(matchParameters(person, CANDIDATES_MAX)), contentType: FHIR_JSON },
+      signal,
+    });
+    if (response.status === 200) {
+      const json = await http.readJson(response, MATCH);
+      bundleOf(config.source, MATCH, json);
+      return json;
+    }
+    const error = await readError(response);
+    if (!isMissingOperation(error, support)) throw failureOfStatus(config.source, MATCH, error);
+    capabilities.noteMissing('match');
+    return undefined;
+  } catch (error) {
+    if (error instanceof SourceFailure && !signal.aborted && isOfMatchAlone(error)) return error;
+    throw error;
+  }
+}
+
+/**
+ * A limit, or credentials that are not accepted, would fail a search as well. A 403 may be about this operation, unless the
+ * source says that it is about the patient (such as a missing consent): then nothing else is tried.
+ */
+const isOfMatchAlone = ({ kind, options: { httpStatus } }: SourceFailure): boolean => {
+  if (kind === 'denied') return httpStatus === 403;
+  return kind !== 'rate-limited' && !(kind === 'refused' && httpStatus === 403);
+};
+
+/**
+ * Searches for the person because `$match` failed. A failure of `$match` that may pass leaves the person unknown only until
+ * the next attempt: servers find people by `$match` whom their searches miss.
+ */
+async function searchAfter(
+  failure: SourceFailure,
+  context: SourceContext,
+  person: Demographics,
+  signal: AbortSignal,
+): Promise<Chosen> {
+  const found = await searchForPerson(context, person, false, signal).catch((error: unknown) => {
+    // A limit, or credentials that are refused, say more than what `$match` answered.
+    const saysMore = !(error instanceof SourceFailure) || !isOfMatchAlone(error) || error.kind === 'denied';
+    throw saysMore ? error : failure;
+  });
+  const mayPass = failure.kind === 'transport' || failure.kind === 'bad-answer';
+  if (found.accepted.length > 0 || !mayPass) return found;
+  throw new SourceFailure('bad-answer', `${failure.message}, and its searches do not find the patient`);
+}
+
+/** @throws SourceFailure `refused` when the source grades a different person as a certain match */
+function trustedPatients({ config }: SourceContext, person: Demographics, answer: JsonResponse): Chosen {
+  bundleOf(config.source, MATCH, answer);
+  const candidates = candidatesOf(answer);
+  const chosen = chooseCandidates(person, candidates);
+  const isOther = ({ patient, isClaimed }: Candidate) => isClaimed && !agreesElsewhere(person, patient);
+  if (!candidates.some(({ patient }) => describesPerson(person, patient)) && candidates.some(isOther)) {
+    const remedy =
+      'nothing was collected; compare our description of the patient with the source, then query it again';
+    throw new SourceFailure(
+      'refused',
+      `${config.source} answered ${MATCH} with another patient as a certain match: ${remedy}`,
+    );
+  }
+  return chosen;
+}
+
+/** The Patients in a response, and whether the source claims that they are the requested person. */
+function candidatesOf({ json }: JsonResponse): Candidate[] {
+  const entries: unknown[] = Array.isArray(json.entry) ? json.entry : [];
+  return entries.flatMap((entry) => {
+    const patient = isRecord(entry) ? readPatient(entry.resource) : undefined;
+    return patient === undefined || !isRecord(entry) ? [] : [{ patient, isClaimed: isClaim(entry.search) }];
+  });
+}
+
+function isClaim(search: unknown): boolean {
+  if (!isRecord(search)) return true;
+  if (search.mode !== undefined && search.mode !== 'match') return false;
+  const extensions: unknown[] = Array.isArray(search.extension) ? search.extension : [];
+  const grade = extensions.find(
+    (extension) => isRecord(extension) && String(extension.url).endsWith('/match-grade'),
+  );
+  if (isRecord(grade)) return grade.valueCode === 'certain';
+  return typeof search.score !== 'number' || search.score >= SCORE_CERTAIN;
+}

@@ -1,0 +1,130 @@
+import type { Demographics } from '../../../people/patients/rules/demographics.ts';
+import { bundleOf, resolveLink } from '../collect/bundle.ts';
+import { reportedIn } from '../collect/reported.ts';
+import { SourceFailure } from '../connector.ts';
+import { badResponse } from '../http/failures.ts';
+import type { SourceRequest } from '../http/source-http.ts';
+import type { SourceContext } from '../source-context.ts';
+import { type Chosen, chooseCandidates } from './choose-candidates.ts';
+import { type ReadPatient, readPatients } from './patient-shape.ts';
+import {
+  IDENTIFYING_PARAMETERS,
+  type PersonSearch,
+  personSearches,
+  searchByName,
+  searchForm,
+} from './person-searches.ts';
+
+const SEARCH = 'Patient/_search';
+const PAGE_SIZE = 100;
+/** Limits what one search may cost. */
+const PAGES_MAX = 10;
+/** The server has no search by POST. */
+const NO_SEARCH = new Set([404, 405, 501]);
+/** The server does not take this combination of parameters. */
+const NO_COMBINATION = new Set([400, 422]);
+
+/**
+ * The Patients that are our person (choose-candidates.ts), from the first search that returns any. Only when every search that the
+ * server supports returns none is the person unknown; a search that could not be read to its end is no proof of that.
+ *
+ * @param isMatched whether `$match` found nobody: the exact search would repeat it, and the wider ones are sent only if the
+ * server lists their parameters
+ */
+export async function searchForPerson(
+  context: SourceContext,
+  person: Demographics,
+  isMatched: boolean,
+  signal: AbortSignal,
+): Promise<Chosen> {
+  const { source } = context.config;
+  const offered = (await context.capabilities.read()).searchParameters?.get('Patient');
+  const [exact, ...wide] = personSearches(person, offered);
+  const isSearchStated = offered?.has('birthdate') === true;
+  const searches = isMatched ? (isSearchStated ? wide : []) : [exact, ...wide, searchByName(person)];
+  let isAnswered = isMatched;
+  let refusal: SourceFailure | undefined;
+  let heldBack: string | undefined;
+  for (const search of searches) {
+    // Without the birth date a search is wide, so it is only for servers that refuse the birth date.
+    if (search.birthdate === undefined && isAnswered) break;
+    const result = await runSearch(context, search, signal);
+    if (result.kind === 'unsupported') {
+      refusal ??= result.failure;
+      // A server that has no searches at all has none with other parameters.
+      if (NO_SEARCH.has(result.failure.options.httpStatus ?? 0)) break;
+      continue;
+    }
+    isAnswered = true;
+    const chosen = chooseCandidates(
+      person,
+      result.patients.map((patient) => ({ patient, isClaimed: false })),
+    );
+    if (chosen.accepted.length > 0 || chosen.isAmbiguous) return chosen;
+    heldBack ??= chosen.heldBack;
+    const [gap] = result.gaps;
+    if (gap !== undefined) throw badResponse(source, `could not search for the patient: ${gap}`);
+    if (result.kind === 'cut-off')
+      throw badResponse(
+        source,
+        `answered ${SEARCH} with more patients than can share one name and birth date`,
+      );
+    // The server ignores the birth date, by which alone the wider searches are narrow.
+    if (result.patients.some(({ birthDate }) => birthDate !== undefined && birthDate !== person.dob)) break;
+  }
+  if (isAnswered || refusal === undefined)
+    return heldBack === undefined ? { accepted: [] } : { accepted: [], heldBack };
+  throw refusal;
+}
+
+type SearchResult =
+  | { kind: 'complete' | 'cut-off'; patients: ReadPatient[]; gaps: string[] }
+  | { kind: 'unsupported'; failure: SourceFailure };
+
+async function runSearch(
+  { config, http }: SourceContext,
+  search: PersonSearch,
+  signal: AbortSignal,
+): Promise<SearchResult> {
+  let isByGet = false;
+  const ask = (form: URLSearchParams): Pick<SourceRequest, 'method' | 'url' | 'body'> => {
+    if (isByGet) return { method: 'GET', url: new URL(`Patient?${form}`, config.baseUrl) };
+    const body = { text: form.toString(), contentType: 'application/x-www-form-urlencoded' };
+    return { method: 'POST', url: new URL(SEARCH, config.baseUrl), body };
+  };
+  const patients: ReadPatient[] = [];
+  const gaps: string[] = [];
+  const form = searchForm(search, PAGE_SIZE);
+  let request = ask(form);
+  for (let page = 1; page <= PAGES_MAX; page += 1) {
+    // Some servers repeat an earlier result for a while; a patient registered since would be missing.
+    const headers = { 'cache-control': 'no-cache' };
+    let response = await http.send({ ...request, headers, label: SEARCH, signal });
+    if (page === 1 && NO_SEARCH.has(response.status)) {
+      // A server that has no search by POST finds nobody otherwise; only its own logs hold the address (decision 175).
+      await response.discard();
+      isByGet = true;
+      response = await http.send({ ...ask(form), headers, label: SEARCH, signal });
+    }
+    if (response.status !== 200) {
+      const failure = await http.failureOf(response, SEARCH);
+      if (page > 1) throw failure;
+      if (NO_COMBINATION.has(response.status)) return { kind: 'unsupported', failure };
+      if (!NO_SEARCH.has(response.status)) throw failure;
+      const message = `${config.source} supports neither Patient/$match nor a search for Patients`;
+      return { kind: 'unsupported', failure: new SourceFailure('refused', message, failure.options) };
+    }
+    const json = await http.readJson(response, SEARCH);
+    const bundle = bundleOf(config.source, SEARCH, json);
+    patients.push(...readPatients(bundle));
+    gaps.push(...reportedIn(bundle.entries).gaps);
+    if (bundle.next === undefined) return { kind: 'complete', patients, gaps };
+    const url = resolveLink(config, bundle.next, json.url);
+    if (url === undefined)
+      throw badResponse(config.source, `answered ${SEARCH} with a next link that is not a valid URL`);
+    // A link that repeats our parameters would put the person's name into a URL, so they are sent as a form again.
+    const isIdentifying = IDENTIFYING_PARAMETERS.some((name) => url.searchParams.has(name));
+    request = isIdentifying ? ask(url.searchParams) : { method: 'GET', url };
+  }
+  return { kind: 'cut-off', patients, gaps };
+}

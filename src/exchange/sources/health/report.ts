@@ -1,0 +1,60 @@
+import { SOURCE_TYPES, type SourceType } from '../../../contract/primitives.ts';
+import type { SystemTx } from '../../platform/database/database.ts';
+import { countWaiting, readConnections } from './connection-store.ts';
+import { newConnection } from './rules/breaker.ts';
+
+/** The state of a connection as operators see it. Contains no personal data. */
+export interface SourceReport {
+  source: string;
+  /** `open`: it refuses or fails every call, and only probes are made. `paused`: by an operator. */
+  state: 'ok' | 'open' | 'paused';
+  reason?: string;
+  since?: string;
+  nextProbeAt?: string;
+  /** Queries that wait before they call it again. */
+  waitingQueries: number;
+}
+
+export type PublicSourceState = Pick<SourceReport, 'state'> & { source: SourceType };
+
+/** What may be known without a login: which of the networks are called. */
+export async function publicSourceStates(tx: SystemTx): Promise<PublicSourceState[]> {
+  const states = await readConnections(tx);
+  return SOURCE_TYPES.map((source) => ({
+    source,
+    state: stateOf(states.get(source) ?? newConnection(source)),
+  }));
+}
+
+const stateOf = ({ paused, openedAt }: ReturnType<typeof newConnection>): SourceReport['state'] =>
+  paused !== undefined ? 'paused' : openedAt !== undefined ? 'open' : 'ok';
+
+/** The state of every source, also of those that nothing is known against. */
+export async function reportSources(tx: SystemTx): Promise<SourceReport[]> {
+  const states = await readConnections(tx);
+  const waiting: ReadonlyMap<string, number> = await countWaiting(tx);
+  const names = [...new Set<string>([...SOURCE_TYPES, ...states.keys()])];
+  return names.map((source) => {
+    const { paused, openedAt, nextProbeAt, reason } = states.get(source) ?? newConnection(source);
+    const waitingQueries = waiting.get(source) ?? 0;
+    if (paused !== undefined)
+      return {
+        source,
+        state: 'paused',
+        reason: `${paused.reason} (${paused.by})`,
+        since: instant(paused.at),
+        waitingQueries,
+      };
+    if (openedAt === undefined) return { source, state: 'ok', waitingQueries };
+    return {
+      source,
+      state: 'open',
+      reason,
+      since: instant(openedAt),
+      nextProbeAt: nextProbeAt === undefined ? undefined : instant(nextProbeAt),
+      waitingQueries,
+    };
+  });
+}
+
+const instant = (at: number): string => new Date(at).toISOString();
