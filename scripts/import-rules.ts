@@ -22,6 +22,18 @@ const RULES = /^exchange\/(?:[\w-]+\/)+rules\//;
 const EXCHANGE = /^exchange\//;
 const ORCHESTRATOR = /^orchestrator\//;
 const OWN_HALF = 'The exchange and the orchestrator know each other only through contract.';
+/** The districts of the exchange, the lowest first: each may import those before it (src/exchange/README.md). */
+export const DISTRICTS = [
+  'platform',
+  'access',
+  'people',
+  'records',
+  'sources',
+  'queries',
+  'delivery',
+  'messaging',
+  'operations',
+] as const;
 const DETERMINISTIC = 'Workflow code is deterministic: no I/O. Put it into an activity.';
 const WORKFLOW_PACKAGES = [/^@temporalio\/(?:workflow|common)$/];
 
@@ -53,11 +65,6 @@ export const IMPORT_RULES: readonly ImportRule[] = [
     may: [CONTRACT, SHARED, RULES],
     packages: [/^node:crypto$/, /^uuid$/, /^fhir\/r4/],
     why: 'Rules are pure: no I/O, no database, no clock.',
-  },
-  {
-    from: /^exchange\/(?:[\w-]+\/feature|features)\.ts$/,
-    may: [CONTRACT, SHARED, LIB, TEMPORAL, CONFIG, EXCHANGE, /^activities\/exchange\//],
-    why: OWN_HALF,
   },
   { from: EXCHANGE, may: [CONTRACT, SHARED, LIB, TEMPORAL, CONFIG], why: OWN_HALF },
   { from: ORCHESTRATOR, may: [CONTRACT, SHARED, LIB, TEMPORAL, CONFIG], why: OWN_HALF },
@@ -103,8 +110,23 @@ export const IMPORT_RULES: readonly ImportRule[] = [
  * @param imported path below `src`, or the name of a package
  */
 export function refusal(file: string, imported: string, isPackage: boolean): string | undefined {
+  const wrongWay = isPackage ? undefined : againstDirection(file, imported);
+  if (wrongWay !== undefined) return wrongWay;
   const rule = IMPORT_RULES.find(({ from }) => from.test(file));
   if (rule === undefined) return undefined;
   const allowed = isPackage ? rule.packages : [rule.from, ...rule.may];
   return allowed === undefined || allowed.some((pattern) => pattern.test(imported)) ? undefined : rule.why;
 }
+
+/** Files in a district import no higher district, and not what assembles the exchange: the files beside the districts. */
+function againstDirection(file: string, imported: string): string | undefined {
+  const from = districtOf(file);
+  if (from === undefined || !EXCHANGE.test(imported)) return undefined;
+  const to = districtOf(imported);
+  if (to === undefined) return `${from} does not import what assembles the exchange.`;
+  return DISTRICTS.indexOf(to) <= DISTRICTS.indexOf(from)
+    ? undefined
+    : `${from} is below ${to}: let ${to} register what it adds, or move the shared part down.`;
+}
+
+const districtOf = (path: string) => DISTRICTS.find((district) => path.startsWith(`exchange/${district}/`));

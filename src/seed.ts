@@ -1,6 +1,6 @@
 import { ConfigError, readConfig } from './config.ts';
 import { parseApiKey } from './exchange/access/accounts/rules/api-key.ts';
-import { seedDemoAccount } from './exchange/access/accounts/seed.ts';
+import { seedDemoAccount } from './exchange/operations/admin/seed.ts';
 import { createStore } from './exchange/platform/database/database.ts';
 import { runProcess } from './lib/process.ts';
 

@@ -7,7 +7,7 @@ import pg from 'pg';
 import { v7 as uuidv7 } from 'uuid';
 import { startPostgres } from '../../src/embedded/postgres.ts';
 import { generateApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
-import { seedDemoAccount } from '../../src/exchange/access/accounts/seed.ts';
+import { seedDemoAccount } from '../../src/exchange/operations/admin/seed.ts';
 import { createBulkEngine } from '../../src/exchange/people/bulk-create/engine.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { parseKeyRing } from '../../src/lib/key-ring.ts';

@@ -1,5 +1,6 @@
 import { createExportRunner } from '../../src/exchange/delivery/bulk-export/run-export.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
+import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import type { ConsolidatedPlace } from '../../src/exchange/records/consolidated-place.ts';
 import { readConsolidated } from '../../src/exchange/records/read-consolidated.ts';
@@ -57,7 +58,7 @@ async function exportAll(
 ): Promise<void> {
   const of = { accountId, exportId };
   const blobs = await openFileBlobStore(blobFolder, parseKeyRing(dataKeys));
-  const records = createRecordKeeper({ store, blobs, converter: createCcdaConverter() });
+  const records = createRecordKeeper({ store, blobs, converter: createCcdaConverter(), noteIncomplete });
   const runner = createExportRunner({ store, blobs, records, publicBaseUrl: 'https://bench.example' });
   let { state, done, resources } = await runner.listPatients(of);
   while (state === 'running') {

@@ -8,6 +8,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { startPostgres } from '../../src/embedded/postgres.ts';
 import { insertExport } from '../../src/exchange/delivery/bulk-export/export-store.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
+import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import { parseKeyRing } from '../../src/lib/key-ring.ts';
@@ -53,7 +54,7 @@ export async function benchExport(
     const dataKeys = `bench:${randomBytes(32).toString('base64')}`;
     const blobFolder = join(dataDir, 'blobs');
     const blobs = await openFileBlobStore(blobFolder, parseKeyRing(dataKeys));
-    const { merge } = createRecordKeeper({ store, blobs, converter: createCcdaConverter() });
+    const { merge } = createRecordKeeper({ store, blobs, converter: createCcdaConverter(), noteIncomplete });
     const accountId = await prepareRecords(store, databaseUrl, patients, merge, note);
     const exportId = uuidv7();
     await store.asAccount(accountId, (tx) =>

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { Pool, request } from 'undici';
 import { startPostgres } from '../../src/embedded/postgres.ts';
 import { generateApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
-import { seedDemoAccount } from '../../src/exchange/access/accounts/seed.ts';
+import { seedDemoAccount } from '../../src/exchange/operations/admin/seed.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
 import { loadSamplePatients } from '../../src/simulator/samples.ts';
 import { cpuOfTree } from '../cpu.ts';

@@ -11,9 +11,9 @@ import { createSourceActivities } from '../../src/activities/exchange/network-qu
 import type { SourceType } from '../../src/contract/primitives.ts';
 import { startPostgres } from '../../src/embedded/postgres.ts';
 import { generateApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
-import { seedDemoAccount } from '../../src/exchange/access/accounts/seed.ts';
 import { assembleExchange } from '../../src/exchange/assemble.ts';
 import { createGateway } from '../../src/exchange/create-gateway.ts';
+import { seedDemoAccount } from '../../src/exchange/operations/admin/seed.ts';
 import { createResponseSeal } from '../../src/exchange/platform/http/response-seal.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { BENCH_SETTINGS } from '../exchange-settings.ts';

@@ -1,7 +1,10 @@
 import type { Patient } from 'fhir/r4.js';
 import { comparePersons } from '../../src/exchange/people/patients/rules/compare-persons.ts';
 import { gradeMatch } from '../../src/exchange/people/patients/rules/match-score.ts';
-import { type PersonTraits, traitsOfPatient } from '../../src/exchange/people/patients/rules/person-traits.ts';
+import {
+  type PersonTraits,
+  traitsOfPatient,
+} from '../../src/exchange/people/patients/rules/person-traits.ts';
 import type { LabelledPair } from './foreign.ts';
 
 export interface Counts {

@@ -5,9 +5,10 @@ import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
 import { startPostgres } from '../../src/embedded/postgres.ts';
 import { generateApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
-import { seedDemoAccount } from '../../src/exchange/access/accounts/seed.ts';
+import { seedDemoAccount } from '../../src/exchange/operations/admin/seed.ts';
 import { insertPatient } from '../../src/exchange/people/patients/patient-store.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
+import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { convertCcda } from '../../src/exchange/records/ccda/convert.ts';
 import { consolidatedBundle } from '../../src/exchange/records/consolidated-bundle.ts';
@@ -68,7 +69,7 @@ export async function benchMerge(
     const { accountId } = await seedDemoAccount(store, { apiKey: generateApiKey() });
     const keyRing = parseKeyRing(`bench:${randomBytes(32).toString('base64')}`);
     const blobs = await openFileBlobStore(join(dataDir, 'blobs'), keyRing);
-    const records = createRecordKeeper({ store, blobs, converter: createCcdaConverter() });
+    const records = createRecordKeeper({ store, blobs, converter: createCcdaConverter(), noteIncomplete });
     const deliveries =
       options.bundle === undefined
         ? deliveriesOfSample(sampleOf(options.sample))

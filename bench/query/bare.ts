@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { Agent } from 'undici';
 import type { SourceType } from '../../src/contract/primitives.ts';
-import { DEMO_ACCOUNT_ID } from '../../src/exchange/access/accounts/seed.ts';
+import { DEMO_ACCOUNT_ID } from '../../src/exchange/operations/admin/seed.ts';
 import { type Recording, replayCalls, replayStatements } from './recording.ts';
 
 export interface BareInput {

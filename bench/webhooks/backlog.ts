@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
+import { findDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
 import type { Store } from '../../src/exchange/platform/database/database.ts';
 import { createWebhookDelivery } from '../../src/exchange/platform/outbox/delivery.ts';
 import { drainDestination } from '../../src/exchange/platform/outbox/destination-drain.ts';
 import type { WebhookSender } from '../../src/exchange/platform/outbox/sender.ts';
-import { findDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
 
 /** Runs `measure` while the waiting events of an account are sent, as its destination's workflow does. */
 export async function besideBacklog<T>(

@@ -8,13 +8,17 @@ import { fileURLToPath } from 'node:url';
 import { v7 as uuidv7 } from 'uuid';
 import { startPostgres } from '../../src/embedded/postgres.ts';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
+import { linkedBody } from '../../src/exchange/event-links.ts';
+import { setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
+import type { LinkMaker } from '../../src/exchange/platform/links/signed-link.ts';
 import { createWebhookSender } from '../../src/exchange/platform/outbox/sender.ts';
 import { createWebhookKeys, generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
-import { setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
 import { parseKeyRing } from '../../src/lib/key-ring.ts';
 import { besideBacklog } from './backlog.ts';
 import { measureDeliveries, type Phase } from './deliveries.ts';
+
+const LINKS: LinkMaker = { url: (_kind, { targetId }) => `https://exchange.example.org/links/${targetId}` };
 
 export interface WebhookBenchOptions {
   rounds: number;
@@ -62,7 +66,7 @@ export async function benchWebhooks(
     const webhookKeys = createWebhookKeys(parseKeyRing(`bench:${randomBytes(32).toString('base64')}`));
     const sender = createWebhookSender({
       destinations: { allowLoopback: true },
-      links: { url: (_kind, { targetId }) => `https://exchange.example.org/links/${targetId}` },
+      withLinks: (accountId, event) => linkedBody(LINKS, accountId, event),
       webhookKeys,
     });
     const pids = { postgres: postgres.pid, receivers: receivers.pid ?? 0 };

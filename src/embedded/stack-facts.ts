@@ -1,8 +1,8 @@
 import pg from 'pg';
-import { DEMO_ACCOUNT_ID, type SeededAccount, seedDemoAccount } from '../exchange/access/accounts/seed.ts';
+import { findDestination } from '../exchange/messaging/webhooks/settings-store.ts';
+import { DEMO_ACCOUNT_ID, type SeededAccount, seedDemoAccount } from '../exchange/operations/admin/seed.ts';
 import { createStore } from '../exchange/platform/database/database.ts';
 import { createWebhookKeys, type WebhookKeys } from '../exchange/platform/outbox/webhook-key.ts';
-import { findDestination } from '../exchange/messaging/webhooks/settings-store.ts';
 import { parseKeyRing } from '../lib/key-ring.ts';
 import type { StackConnection } from './connection-file.ts';
 import { gatewayUrl, receiverUrl, type StackFacts, simulatorUrl } from './stack-environment.ts';

@@ -3,6 +3,7 @@ import type { Config } from '../config.ts';
 import { parseKeyRing } from '../lib/key-ring.ts';
 import type { Logger } from '../lib/logger.ts';
 import { openBlobStore } from '../shared/blobs/open-blob-store.ts';
+import { linkedBody } from './event-links.ts';
 import { openFeatures, servicesOf } from './features.ts';
 import { missingBlobs } from './platform/blobs/missing-blobs.ts';
 import { orphanSweep } from './platform/blobs/orphan-sweep.ts';
@@ -96,7 +97,7 @@ async function openPlatform(
       refusedPorts: config.WEBHOOK_REFUSED_PORTS,
       trustedOrigins: config.WEBHOOK_TRUSTED_ORIGINS,
     },
-    links,
+    withLinks: (accountId, event) => linkedBody(links, accountId, event),
   });
   const delivery = createWebhookDelivery({ store, sender });
   const webhookDispatcher = createWebhookDispatcher({ store, delivery, temporal, logger });

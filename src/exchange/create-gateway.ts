@@ -5,6 +5,9 @@ import { v7 as uuidv7 } from 'uuid';
 import { prepareDraining, SERVES_WHILE_CLOSING } from '../lib/draining.ts';
 import { createMetrics } from '../lib/metrics.ts';
 import { traceRequests } from '../lib/tracing/trace-requests.ts';
+import { addAuthentication } from './access/authentication/authenticate.ts';
+import { addRequestShare, createKnownKeys, shedKnownKeys } from './access/authentication/known-keys.ts';
+import { addScopeCheck } from './access/authentication/scope-check.ts';
 import { addFeatureRoutes, type GatewayDeps } from './features.ts';
 import { measureOperations } from './operations/ops/metrics.ts';
 import { measureConnections } from './platform/database/connection-metrics.ts';
@@ -14,22 +17,16 @@ import { respondToClientError } from './platform/http/client-errors.ts';
 import { addHealthRoutes } from './platform/http/health.ts';
 import { addOpenApi } from './platform/http/openapi/plugin.ts';
 import { createOperations } from './platform/http/operations.ts';
-import { addAuthentication } from './access/authentication/authenticate.ts';
 import { limitBodyTime } from './platform/http/plugins/body-time.ts';
 import { addErrorResponses, sendError } from './platform/http/plugins/error-responses.ts';
 import { addRequestLimit } from './platform/http/plugins/limits.ts';
 import { observeRequests } from './platform/http/plugins/observe.ts';
-import {
-  addRequestShare,
-  countRequests,
-  createKnownKeys,
-  shedKnownKeys,
-} from './platform/http/plugins/request-share.ts';
-import { addScopeCheck } from './access/authentication/scope-check.ts';
+import { countRequests } from './platform/http/plugins/request-share.ts';
 import { createRefusalAudit } from './platform/http/refusals.ts';
 import { zodValidator } from './platform/http/validator.ts';
 import { halfCharacter, hasHalfCharacter, unreadableBody } from './platform/http/well-formed.ts';
 import { measureSources } from './sources/health/metrics.ts';
+import { publicSourceStates } from './sources/health/report.ts';
 
 /** Time in which a client must send its headers. For the body, see plugins/body-time.ts. */
 const HEADERS_TIMEOUT_MS = 30_000;
@@ -77,7 +74,7 @@ export async function createGateway(deps: GatewayDeps): Promise<FastifyInstance>
   const unwatch = deps.watchPressure?.((isUnderPressure) => app.requestShares.adapt(isUnderPressure));
   app.addHook('onClose', async () => unwatch?.());
   await addOpenApi(app, deps.publicBaseUrl);
-  addHealthRoutes(app, deps);
+  addHealthRoutes(app, deps, publicSourceStates);
   const open: AddRoutes[] = [];
   await app.register(async (scope) => addInterface(scope, deps, open));
   for (const add of open) await app.register(async (scope) => add(scope));

@@ -1,36 +1,38 @@
-import type { WorkerQueue } from '../temporal/worker-queues.ts';
-import { bulkCreateFeature } from './people/bulk-create/feature.ts';
 import { bulkExportFeature } from './delivery/bulk-export/feature.ts';
-import { cohortsFeature } from './people/cohorts/feature.ts';
-import { consentsFeature } from './people/consents/feature.ts';
 import { consolidatedQueryFeature } from './delivery/consolidated-query/feature.ts';
 import { documentsFeature } from './delivery/documents/feature.ts';
 import { embedFeature } from './delivery/embed/feature.ts';
-import { facilitiesFeature } from './people/facilities/feature.ts';
 import { fhirApiFeature } from './delivery/fhir-api/feature.ts';
-import { fhirClientsFeature } from './access/fhir-clients/feature.ts';
-import { identityFeature } from './people/identity/feature.ts';
+import { fhirClientsFeature } from './delivery/fhir-tokens/feature.ts';
 import { messagesFeature } from './messaging/messages/feature.ts';
-import { monitoringFeature } from './people/monitoring/feature.ts';
-import { networkQueryFeature } from './queries/network-query/feature.ts';
 import { notificationsFeature } from './messaging/notifications/feature.ts';
+import { webhooksFeature } from './messaging/webhooks/feature.ts';
+import { erasureFeature } from './operations/erasure/feature.ts';
+import type { QueueReport } from './operations/ops/report.ts';
+import { retentionFeature } from './operations/retention/feature.ts';
+import { bulkCreateFeature } from './people/bulk-create/feature.ts';
+import { cohortsFeature } from './people/cohorts/feature.ts';
+import { consentsFeature } from './people/consents/feature.ts';
+import { facilitiesFeature } from './people/facilities/feature.ts';
+import { identityFeature } from './people/identity/feature.ts';
+import { monitoringFeature } from './people/monitoring/feature.ts';
 import { patientsFeature } from './people/patients/feature.ts';
+import { possibleDuplicatesFeature } from './people/possible-duplicates/feature.ts';
 import type { Feature, GatewayScopes, OpenFeature } from './platform/feature.ts';
 import type { GatewayPlatform } from './platform/http/deps.ts';
 import type { Platform } from './platform/platform.ts';
-import type { WorkerPlatform } from './worker-platform.ts';
-import { possibleDuplicatesFeature } from './people/possible-duplicates/feature.ts';
+import { networkQueryFeature } from './queries/network-query/feature.ts';
+import { noteIncomplete } from './queries/network-query/timeline-store.ts';
 import { queryRedriveFeature } from './queries/redrive/feature.ts';
 import { querySweepFeature } from './queries/sweep/feature.ts';
 import { recordsFeature } from './records/feature.ts';
-import { retentionFeature } from './operations/retention/feature.ts';
 import { sourceConnectionsFeature } from './sources/connections/feature.ts';
 import { sourceHealthFeature } from './sources/health/feature.ts';
-import { webhooksFeature } from './messaging/webhooks/feature.ts';
 
 /** Every feature of the exchange, in the order of the API reference. To add a feature, add a line here and in `openFeatures`. */
 const FEATURES = {
   patients: patientsFeature,
+  erasure: erasureFeature,
   possibleDuplicates: possibleDuplicatesFeature,
   consents: consentsFeature,
   cohorts: cohortsFeature,
@@ -62,6 +64,7 @@ type FeatureName = keyof typeof FEATURES;
 export function openFeatures(platform: Platform) {
   const opened = {
     patients: patientsFeature.open(platform),
+    erasure: erasureFeature.open(platform),
     possibleDuplicates: possibleDuplicatesFeature.open(platform),
     consents: consentsFeature.open(),
     cohorts: cohortsFeature.open(platform),
@@ -70,7 +73,7 @@ export function openFeatures(platform: Platform) {
     sourceHealth: sourceHealthFeature.open(platform),
     networkQuery: networkQueryFeature.open(platform),
     identity: identityFeature.open(),
-    records: recordsFeature.open(platform),
+    records: recordsFeature.open(platform, { noteIncomplete }),
     consolidatedQuery: consolidatedQueryFeature.open(platform),
     fhirApi: fhirApiFeature.open(),
     fhirClients: fhirClientsFeature.open(),
@@ -108,19 +111,11 @@ type RouteDepsOf<Routes> = Routes extends (scopes: never, deps: infer Deps) => v
     : Deps
   : never;
 /** The dependencies of the gateway: those of the platform, and those of all features' routes. */
-export type GatewayDeps = GatewayPlatform &
-  AllOf<{ [Name in FeatureName]: RouteDepsOf<(typeof FEATURES)[Name]['routes']> }[FeatureName]>;
+export type GatewayDeps = GatewayPlatform & {
+  /** Reads what waits in the task queues, for the metrics. Default: these metrics have no values. */
+  readQueues?: () => Promise<QueueReport[]>;
+} & AllOf<{ [Name in FeatureName]: RouteDepsOf<(typeof FEATURES)[Name]['routes']> }[FeatureName]>;
 
 export function addFeatureRoutes(scopes: GatewayScopes, deps: GatewayDeps): void {
   for (const feature of Object.values(FEATURES)) feature.routes(scopes, deps);
-}
-
-/** The activities of all features by task queue. */
-export function featureActivities(deps: WorkerPlatform & Services): Partial<Record<WorkerQueue, object>> {
-  const byQueue: Partial<Record<WorkerQueue, object>> = {};
-  for (const feature of Object.values(FEATURES)) {
-    for (const [queue, activities] of Object.entries(feature.activities(deps)) as [WorkerQueue, object][])
-      byQueue[queue] = { ...byQueue[queue], ...activities };
-  }
-  return byQueue;
 }

@@ -1,19 +1,18 @@
+import { exchangeActivities } from '../activities/exchange/index.ts';
 import { createReconcileActivities } from '../activities/exchange/reconcile.ts';
 import { readConfig } from '../config.ts';
-import { TASK_QUEUES } from '../contract/temporal.ts';
 import { assembleExchange, EXCHANGE_VARIABLES } from '../exchange/assemble.ts';
+import { openMessagePartner } from '../exchange/messaging/messages/partner.ts';
 import { isImporting } from '../exchange/people/bulk-create/recovery-store.ts';
-import { featureActivities } from '../exchange/features.ts';
-import { abandonedJobCancellation } from '../exchange/queries/network-query/cancel-jobs.ts';
 import { createAuditChain } from '../exchange/platform/audit/chain.ts';
 import { openAuditHeads } from '../exchange/platform/audit/open-heads.ts';
 import { auditSealing } from '../exchange/platform/audit/sealer.ts';
 import { measureConnections } from '../exchange/platform/database/connection-metrics.ts';
-import { openMessagePartner } from '../exchange/platform/partners/open-partners.ts';
 import { createReconcileMetrics } from '../exchange/platform/recovery/reconcile-metrics.ts';
 import { createRoundCount } from '../exchange/platform/recovery/reconcile-state-store.ts';
 import { createReconciler } from '../exchange/platform/recovery/reconciler.ts';
 import { createStartGuard } from '../exchange/platform/recovery/start-guard.ts';
+import { abandonedJobCancellation } from '../exchange/queries/network-query/cancel-jobs.ts';
 import { createSourceConnections } from '../exchange/sources/connections/connections.ts';
 import { createSharedTokens } from '../exchange/sources/connections/shared-tokens.ts';
 import { createAssertionSigner } from '../exchange/sources/connections/signing-keys.ts';
@@ -66,18 +65,17 @@ export async function openExchangeHalf({ logger, temporal, metrics }: HalfDeps):
       metrics: createReconcileMetrics(metrics),
     }),
   });
-  const byQueue = featureActivities({
-    ...exchange,
-    connectors,
-    connections,
-    messagePartner,
-    startGuard: createStartGuard(store),
-  });
   return {
-    activities: inBothLanes({
-      ...byQueue,
-      [TASK_QUEUES.exchange]: { ...byQueue[TASK_QUEUES.exchange], ...reconcile },
-    }),
+    activities: inBothLanes(
+      exchangeActivities({
+        ...exchange,
+        connectors,
+        connections,
+        messagePartner,
+        startGuard: createStartGuard(store),
+        reconcile,
+      }),
+    ),
     close: () => exchange.close(),
   };
 }

@@ -1,7 +1,7 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { DEMO_ACCOUNT_ID } from '../../src/exchange/access/accounts/seed.ts';
+import { DEMO_ACCOUNT_ID } from '../../src/exchange/operations/admin/seed.ts';
 import { ada, adaAtSource } from '../support/ada.ts';
 import { createAuthority } from '../support/authority.ts';
 import { startAuthorizationServer } from '../support/authorization-server.ts';

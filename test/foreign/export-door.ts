@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { exportJWK, generateKeyPair } from 'jose';
+import { createExportRunner } from '../../src/exchange/delivery/bulk-export/run-export.ts';
 import { registerClientCommand } from '../../src/exchange/operations/admin/clients.ts';
 import type { AdminTarget } from '../../src/exchange/operations/admin/command.ts';
-import { createExportRunner } from '../../src/exchange/delivery/bulk-export/run-export.ts';
 import { freePort } from '../../src/lib/free-port.ts';
 import { samples } from '../support/deliveries.ts';
 import { createFhirDoor, type FhirDoor } from '../support/fhir-door.ts';

@@ -5,11 +5,11 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
 import type { CohortMonitoringInput, MonitoringKind } from '../../src/contract/cohort-monitoring.ts';
 import { cohortMonitoringWorkflowId } from '../../src/contract/temporal.ts';
-import type { AccountSettings } from '../../src/exchange/access/accounts/tables.ts';
 import {
   type CohortSchedules,
   createCohortSchedules,
 } from '../../src/exchange/people/monitoring/cohort-schedules.ts';
+import type { AccountSettings } from '../../src/exchange/platform/account.ts';
 import { takeAdminRole } from '../../src/exchange/platform/database/database.ts';
 import { describeMonitoringSchedule, OFF_NOTE } from '../../src/shared/monitoring/monitoring-control.ts';
 import { monitoringSchedule } from '../../src/shared/monitoring/monitoring-schedule.ts';

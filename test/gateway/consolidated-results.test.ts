@@ -17,8 +17,8 @@ import {
   openConsolidatedQuery,
   readConsolidatedQuery,
 } from '../../src/exchange/delivery/consolidated-query/query-store.ts';
+import { linkedBody } from '../../src/exchange/event-links.ts';
 import { createLinkMaker, signLink } from '../../src/exchange/platform/links/signed-link.ts';
-import { linkedBody } from '../../src/exchange/platform/outbox/event-links.ts';
 import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';
 import { deliveriesOf, patientIdsOf, personOf, samples } from '../support/deliveries.ts';
 import { fhirIssues } from '../support/fhir-issues.ts';

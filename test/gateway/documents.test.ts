@@ -6,8 +6,9 @@ import type { SourceType } from '../../src/contract/primitives.ts';
 import { findDocumentByName } from '../../src/exchange/delivery/documents/document-store.ts';
 import type { Rendering } from '../../src/exchange/delivery/documents/render.ts';
 import { createDocumentRenditions } from '../../src/exchange/delivery/documents/renditions.ts';
+import { linkedBody } from '../../src/exchange/event-links.ts';
 import { createLinkMaker, signLink } from '../../src/exchange/platform/links/signed-link.ts';
-import { linkedBody } from '../../src/exchange/platform/outbox/event-links.ts';
+import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { insertDocuments, upsertResources } from '../../src/exchange/records/delivery-store.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
@@ -455,7 +456,7 @@ describe('meta.source', () => {
     const ccda = await deliver({ of, queryId, bytes: CCDA, reference: { ...CCD, subject } });
     await gateway.store.asAccount(account.accountId, (tx) => insertSourcePatientIds(tx, of, 'hie', ['p1']));
     const { store, blobs } = gateway;
-    await createRecordKeeper({ store, blobs, converter: createCcdaConverter() }).merge(
+    await createRecordKeeper({ store, blobs, converter: createCcdaConverter(), noteIncomplete }).merge(
       account.accountId,
       of,
       {

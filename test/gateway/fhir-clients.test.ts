@@ -8,14 +8,14 @@ import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
+import { findClient, insertClient } from '../../src/exchange/access/fhir-clients/client-store.ts';
+import { createAssertionCheck } from '../../src/exchange/delivery/fhir-tokens/token-routes.ts';
 import {
   listClientsCommand,
   registerClientCommand,
   revokeClientCommand,
 } from '../../src/exchange/operations/admin/clients.ts';
 import type { AdminTarget } from '../../src/exchange/operations/admin/command.ts';
-import { findClient, insertClient } from '../../src/exchange/access/fhir-clients/client-store.ts';
-import { createAssertionCheck } from '../../src/exchange/access/fhir-clients/token-routes.ts';
 import { samples } from '../support/deliveries.ts';
 import { createFhirDoor, diagnosticsIn, FHIR_BASE, type FhirDoor, inMode } from '../support/fhir-door.ts';
 

@@ -5,13 +5,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createSourceActivities } from '../../src/activities/exchange/network-query-source.ts';
 import { webhookEventSchema } from '../../src/contract/events.ts';
 import type { IdentityVerifiedEvent } from '../../src/contract/identity.ts';
+import { setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
 import { createIdentityPartner } from '../../src/exchange/people/identity/partner.ts';
 import { createLinkMaker, signLink } from '../../src/exchange/platform/links/signed-link.ts';
 import { generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
-import { createSourceHealth } from '../../src/exchange/sources/health/source-health.ts';
 import type { SourceConnector } from '../../src/exchange/sources/connectors/connector.ts';
-import { setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
+import { createSourceHealth } from '../../src/exchange/sources/health/source-health.ts';
 import { freePort } from '../../src/lib/free-port.ts';
 import {
   createTestGateway,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { AccountSettings } from '../../src/exchange/access/accounts/tables.ts';
+import type { AccountSettings } from '../../src/exchange/platform/account.ts';
 import { createTestGateway, newPerson, type TestGateway } from '../support/gateway.ts';
 
 let first: TestGateway;

@@ -9,16 +9,17 @@ import type { Message } from '../../src/contract/messages.ts';
 import { createMessagePartner } from '../../src/exchange/messaging/messages/partner.ts';
 import { attachmentsToRead } from '../../src/exchange/messaging/messages/read-attachments.ts';
 import { createTransmission } from '../../src/exchange/messaging/messages/transmission.ts';
+import { setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
 import { generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import {
   createStartGuard,
   ProcessEndedTooOften,
   STARTS_MAX,
 } from '../../src/exchange/platform/recovery/start-guard.ts';
+import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { createRecordKeeper, type RecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import { createSourceHealth } from '../../src/exchange/sources/health/source-health.ts';
-import { setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
 import { freePort } from '../../src/lib/free-port.ts';
 import { loadCcda, loadSamplePatients, type SamplePatient } from '../../src/simulator/samples.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
@@ -152,7 +153,7 @@ test('become documents of a known patient: listed, downloaded, converted, in the
   expect([html.statusCode, html.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
 
   // What a worker does in a round of reconcile.
-  const records = createRecordKeeper({ ...gateway, converter: createCcdaConverter() });
+  const records = createRecordKeeper({ ...gateway, converter: createCcdaConverter(), noteIncomplete });
   const reading = readingWith(records);
   expect([await takeUp(reading, 500), await takeUp(reading, 500)]).toEqual([1, 0]);
   const bundle = (await account.call('GET', `patient/${patientId}/consolidated`)).json();

@@ -9,7 +9,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createIntake, type Intake } from '../../src/exchange/messaging/notifications/intake.ts';
 import { createMllpAnswer } from '../../src/exchange/messaging/notifications/mllp/answer.ts';
 import { framed } from '../../src/exchange/messaging/notifications/mllp/frames.ts';
-import { createMllpListener, type MllpListener } from '../../src/exchange/messaging/notifications/mllp/listener.ts';
+import {
+  createMllpListener,
+  type MllpListener,
+} from '../../src/exchange/messaging/notifications/mllp/listener.ts';
 import { createAuthority } from '../support/authority.ts';
 import { closedGate } from '../support/gate.ts';
 import { createTestGateway, newPerson, type TestGateway } from '../support/gateway.ts';

@@ -3,12 +3,12 @@ import { sql } from 'kysely';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { webhookEventSchema } from '../../src/contract/events.ts';
+import { linkedBody } from '../../src/exchange/event-links.ts';
 import { readFhirBundle } from '../../src/exchange/messaging/notifications/fhir/bundle.ts';
 import { listUnmatched } from '../../src/exchange/messaging/notifications/inbound-store.ts';
 import { createIntake } from '../../src/exchange/messaging/notifications/intake.ts';
 import { messageRematching } from '../../src/exchange/messaging/notifications/rematch/rematching.ts';
 import { createLinkMaker } from '../../src/exchange/platform/links/signed-link.ts';
-import { linkedBody } from '../../src/exchange/platform/outbox/event-links.ts';
 import { closedGate } from '../support/gate.ts';
 import {
   createTestGateway,

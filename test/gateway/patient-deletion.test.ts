@@ -11,15 +11,16 @@ import {
   messageTransmissionWorkflowId,
   networkQueryWorkflowId,
 } from '../../src/contract/temporal.ts';
-import { abandonedJobRecovery } from '../../src/exchange/queries/network-query/recovery.ts';
-import { createErasures } from '../../src/exchange/people/patients/erasures.ts';
+import { createErasures } from '../../src/exchange/platform/erasure/erasures.ts';
 import { insertEvent } from '../../src/exchange/platform/outbox/event-store.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
+import { abandonedJobRecovery } from '../../src/exchange/queries/network-query/recovery.ts';
+import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import type { SourceConnections } from '../../src/exchange/sources/connections/connections.ts';
-import { createSourceHealth } from '../../src/exchange/sources/health/source-health.ts';
 import type { SourceConnector, SourcePage } from '../../src/exchange/sources/connectors/connector.ts';
+import { createSourceHealth } from '../../src/exchange/sources/health/source-health.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { runActivity, stepOf } from '../support/network-query-environment.ts';
 import { observation, page } from '../support/source-pages.ts';
@@ -44,7 +45,7 @@ function workerWith(connector: Partial<SourceConnector>, connections?: SourceCon
     SourceType,
     SourceConnector
   >;
-  const records = createRecordKeeper({ store, blobs, converter: createCcdaConverter() });
+  const records = createRecordKeeper({ store, blobs, converter: createCcdaConverter(), noteIncomplete });
   const webhookDispatcher = { send: () => undefined };
   const deps = {
     store,

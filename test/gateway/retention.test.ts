@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { insertEvent } from '../../src/exchange/platform/outbox/event-store.ts';
 import { RETENTION_KINDS } from '../../src/exchange/operations/retention/kinds/all-kinds.ts';
 import { retentionSweep } from '../../src/exchange/operations/retention/sweep.ts';
+import { insertEvent } from '../../src/exchange/platform/outbox/event-store.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { runAdminOn } from '../support/run-admin.ts';
 import { takeUp } from '../support/take-up.ts';

@@ -1,7 +1,7 @@
 import { Agent } from 'undici';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { API_KEY_ACCESS } from '../../src/contract/patient-onboarding.ts';
-import type { Dialect } from '../../src/exchange/access/accounts/account-store.ts';
+import type { Dialect } from '../../src/exchange/platform/account.ts';
 import { accountAccess, createCredentials } from '../../src/orchestrator/client/credentials.ts';
 import { createExchangeClient, type ExchangeClient } from '../../src/orchestrator/client/exchange-client.ts';
 import { ExchangeCallError } from '../../src/orchestrator/client/failures.ts';

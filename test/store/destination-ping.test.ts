@@ -5,11 +5,11 @@ import { Webhook } from 'standardwebhooks';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
+import { createDestinationPing } from '../../src/exchange/messaging/webhooks/ping.ts';
+import { findDestination, setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
 import { createWebhookSender } from '../../src/exchange/platform/outbox/sender.ts';
 import { createWebhookKeys, generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
-import { createDestinationPing } from '../../src/exchange/messaging/webhooks/ping.ts';
-import { findDestination, setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 
@@ -44,7 +44,7 @@ async function healthOf(url: string, key = generateWebhookKey(), allowLoopback =
   await store.asAccount(accountId, (tx) => setDestination(tx, { id: uuidv7(), url, key }));
   const sender = createWebhookSender({
     destinations: { allowLoopback },
-    links: { url: () => '' },
+    withLinks: (_accountId, { body }) => body,
     webhookKeys: createWebhookKeys(testKeyRing()),
   });
   const pings = createDestinationPing({

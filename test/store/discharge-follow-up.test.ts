@@ -3,9 +3,6 @@ import { sql } from 'kysely';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { AccountSettings } from '../../src/exchange/access/accounts/tables.ts';
-import { completeAttempt } from '../../src/exchange/queries/network-query/endings.ts';
-import { prepareQuery, readSweepRoom } from '../../src/exchange/queries/network-query/prepare.ts';
 import { openFollowUp } from '../../src/exchange/messaging/notifications/follow-up/follow-up-store.ts';
 import { createFollowUps } from '../../src/exchange/messaging/notifications/follow-up/follow-ups.ts';
 import {
@@ -14,7 +11,10 @@ import {
   NoRoomError,
 } from '../../src/exchange/messaging/notifications/follow-up/rounds.ts';
 import { insertNotification } from '../../src/exchange/messaging/notifications/notification-store.ts';
+import type { AccountSettings } from '../../src/exchange/platform/account.ts';
 import { countUse } from '../../src/exchange/platform/limits/limit-store.ts';
+import { completeAttempt } from '../../src/exchange/queries/network-query/endings.ts';
+import { prepareQuery, readSweepRoom } from '../../src/exchange/queries/network-query/prepare.ts';
 import { insertDocuments, upsertResources } from '../../src/exchange/records/delivery-store.ts';
 import {
   CALLBACK_KEY,

@@ -4,8 +4,8 @@ import { createSourceActivities } from '../../src/activities/exchange/network-qu
 import type { SourceStepInput } from '../../src/contract/network-query-steps.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
-import { createSourceHealth } from '../../src/exchange/sources/health/source-health.ts';
 import type { SourceConnector } from '../../src/exchange/sources/connectors/connector.ts';
+import { createSourceHealth } from '../../src/exchange/sources/health/source-health.ts';
 import { runActivity } from '../support/network-query-environment.ts';
 
 /** A process that asks a source whose answer ends it, as an error event without a listener does. */

@@ -6,11 +6,11 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { networkQueryEventSchema } from '../../src/contract/events.ts';
 import { webhookDestinationWorkflowId } from '../../src/contract/temporal.ts';
+import { reopenUndelivered } from '../../src/exchange/messaging/webhooks/replay-store.ts';
+import { findDestination, setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
 import { claimEvents } from '../../src/exchange/platform/outbox/claim-store.ts';
 import { afterDelivery, recordDelivered } from '../../src/exchange/platform/outbox/delivered-store.ts';
 import { eventRecovery } from '../../src/exchange/platform/outbox/event-recovery.ts';
-import { reopenUndelivered } from '../../src/exchange/messaging/webhooks/replay-store.ts';
-import { findDestination, setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
 import {
   addEvent,
   attemptRows,

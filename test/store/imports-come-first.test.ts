@@ -4,9 +4,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { isImporting } from '../../src/exchange/people/bulk-create/recovery-store.ts';
 import { setCompleted, setPaused } from '../../src/exchange/people/bulk-create/request-store.ts';
 import { searchIndexing } from '../../src/exchange/people/patients/search-indexing.ts';
+import { patientComparing } from '../../src/exchange/people/possible-duplicates/comparing.ts';
 import { createRoundCount } from '../../src/exchange/platform/recovery/reconcile-state-store.ts';
 import { createReconciler } from '../../src/exchange/platform/recovery/reconciler.ts';
-import { patientComparing } from '../../src/exchange/people/possible-duplicates/comparing.ts';
 import { type BulkEnvironment, createBulkEnvironment, csvOf, person } from './bulk-environment.ts';
 
 let bulk: BulkEnvironment;

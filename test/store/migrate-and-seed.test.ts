@@ -4,7 +4,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { findKeysByHash } from '../../src/exchange/access/accounts/api-key-store.ts';
 import { generateApiKey, parseApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
-import { seedDemoAccount } from '../../src/exchange/access/accounts/seed.ts';
+import { seedDemoAccount } from '../../src/exchange/operations/admin/seed.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 

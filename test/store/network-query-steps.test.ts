@@ -12,7 +12,11 @@ import {
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
 import { listDocuments } from '../../src/exchange/delivery/documents/document-store.ts';
 import { abandonedJobCancellation } from '../../src/exchange/queries/network-query/cancel-jobs.ts';
-import { completeAttempt, failAttempt, failOpenAttempts } from '../../src/exchange/queries/network-query/endings.ts';
+import {
+  completeAttempt,
+  failAttempt,
+  failOpenAttempts,
+} from '../../src/exchange/queries/network-query/endings.ts';
 import { readRecordCompleteness } from '../../src/exchange/records/completeness-store.ts';
 import { upsertResources } from '../../src/exchange/records/delivery-store.ts';
 import type { RecordKeeper } from '../../src/exchange/records/record-keeper.ts';

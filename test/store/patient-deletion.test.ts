@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { growTo } from '../../bench/growth/mass.ts';
-import { deletePatient } from '../../src/exchange/people/patients/delete-patient.ts';
+import { deletePatient } from '../../src/exchange/operations/erasure/delete-patient.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
 const MIGRATION = 'src/exchange/platform/database/migrations/0106-responses-by-patient.sql';

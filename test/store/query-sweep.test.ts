@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DEFAULT_SWEEP_PACE } from '../../src/contract/bulk-create-workflow.ts';
-import { prepareQuery } from '../../src/exchange/queries/network-query/prepare.ts';
 import { OvertakenError } from '../../src/exchange/platform/database/retry.ts';
 import { countUse } from '../../src/exchange/platform/limits/limit-store.ts';
+import { prepareQuery } from '../../src/exchange/queries/network-query/prepare.ts';
 import { startPage } from '../../src/exchange/queries/sweep/start-page.ts';
 import {
   openSweep,

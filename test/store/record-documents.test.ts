@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { completenessLines, completenessMeta } from '../../src/exchange/records/completeness.ts';
 import { readRecordCompleteness } from '../../src/exchange/records/completeness-store.ts';
@@ -198,10 +199,12 @@ describe('a document that older rules converted', () => {
       );
     });
   const merge = (patientId: string, blobs = environment.blobs) =>
-    createRecordKeeper({ store: environment.store, blobs, converter: createCcdaConverter() }).merge(
-      accountId,
-      patientId,
-    );
+    createRecordKeeper({
+      store: environment.store,
+      blobs,
+      converter: createCcdaConverter(),
+      noteIncomplete,
+    }).merge(accountId, patientId);
   const statuses = async (patientId: string) =>
     (await read(patientId))
       .map(({ content }) =>

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { SourceType } from '../../src/contract/primitives.ts';
+import type { AccountTx } from '../../src/exchange/platform/database/database.ts';
 import { insertQuery } from '../../src/exchange/queries/network-query/query-store.ts';
 import { addToTimeline } from '../../src/exchange/queries/network-query/timeline-store.ts';
-import type { AccountTx } from '../../src/exchange/platform/database/database.ts';
 import { incompleteness } from '../../src/exchange/records/completeness.ts';
 import {
   readRecordCompleteness,

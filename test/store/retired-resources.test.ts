@@ -3,6 +3,7 @@ import type { FhirResource } from 'fhir/r4.js';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { listDocuments } from '../../src/exchange/delivery/documents/document-store.ts';
+import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { readConsolidated } from '../../src/exchange/records/read-consolidated.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
@@ -75,7 +76,7 @@ const patientWith = async (...ids: string[]) => {
 
 /** What the record shows, brought up to date as every reader does. */
 async function shown(patientId: string): Promise<string[]> {
-  const records = createRecordKeeper({ ...environment, converter: createCcdaConverter() });
+  const records = createRecordKeeper({ ...environment, converter: createCcdaConverter(), noteIncomplete });
   await records.merge(accountId, patientId);
   const { resources } = await environment.store.asAccount(accountId, (tx) =>
     readConsolidated(

@@ -3,13 +3,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { runAdmin } from '../../src/exchange/operations/admin/run.ts';
 import { readSweepRoom } from '../../src/exchange/queries/network-query/prepare.ts';
 import { insertConnection } from '../../src/exchange/sources/connections/connection-store.ts';
-import { reportSources } from '../../src/exchange/sources/health/report.ts';
-import { createSourceHealth } from '../../src/exchange/sources/health/source-health.ts';
 import {
   type SourceConnector,
   SourceFailure,
   type SourceFailureKind,
 } from '../../src/exchange/sources/connectors/connector.ts';
+import { reportSources } from '../../src/exchange/sources/health/report.ts';
+import { createSourceHealth } from '../../src/exchange/sources/health/source-health.ts';
 import { renderTable } from '../../src/starter/table.ts';
 import { closedGate } from '../support/gate.ts';
 import {

@@ -4,11 +4,14 @@ import { Webhook } from 'standardwebhooks';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createWebhookActivities } from '../../src/activities/exchange/webhook-delivery.ts';
+import { insertDestination, rotateKey } from '../../src/exchange/messaging/webhooks/destination-store.ts';
+import {
+  requireSettingsDestination,
+  rotateWebhookKey,
+} from '../../src/exchange/messaging/webhooks/destinations.ts';
+import { reopenMessages } from '../../src/exchange/messaging/webhooks/replay-store.ts';
 import { webhookKeySealing } from '../../src/exchange/messaging/webhooks/seal-keys.ts';
 import { createWebhookKeys, generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
-import { insertDestination, rotateKey } from '../../src/exchange/messaging/webhooks/destination-store.ts';
-import { requireSettingsDestination, rotateWebhookKey } from '../../src/exchange/messaging/webhooks/destinations.ts';
-import { reopenMessages } from '../../src/exchange/messaging/webhooks/replay-store.ts';
 import {
   addEvent,
   connectTestTemporal,

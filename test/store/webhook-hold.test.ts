@@ -5,9 +5,9 @@ import {
   createEarlierWebhookActivities,
   createWebhookActivities,
 } from '../../src/activities/exchange/webhook-delivery.ts';
-import { HELD_EVENT_MAX_MS } from '../../src/exchange/platform/outbox/rules/destination-hold.ts';
 import { reopenUndelivered } from '../../src/exchange/messaging/webhooks/replay-store.ts';
 import { findDestination, setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
+import { HELD_EVENT_MAX_MS } from '../../src/exchange/platform/outbox/rules/destination-hold.ts';
 import {
   addEvent,
   connectTestTemporal,

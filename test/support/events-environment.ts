@@ -5,7 +5,9 @@ import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { inject } from 'vitest';
 import { webhookDestinationWorkflowId } from '../../src/contract/temporal.ts';
+import { linkedBody } from '../../src/exchange/event-links.ts';
 import type { Store } from '../../src/exchange/platform/database/database.ts';
+import type { LinkMaker } from '../../src/exchange/platform/links/signed-link.ts';
 import { createWebhookDelivery } from '../../src/exchange/platform/outbox/delivery.ts';
 import type { DestinationRules } from '../../src/exchange/platform/outbox/destination-guard.ts';
 import { insertEvent } from '../../src/exchange/platform/outbox/event-store.ts';
@@ -15,6 +17,8 @@ import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-ke
 import { openConnection } from '../../src/temporal/connection.ts';
 import { createTestNamespace } from './temporal-namespace.ts';
 import { testKeyRing } from './test-keys.ts';
+
+const LINKS: LinkMaker = { url: (_kind, { targetId }) => `https://exchange.example.org/links/${targetId}` };
 
 export interface Received {
   id: string;
@@ -66,7 +70,7 @@ export function createDeliveries(
 ) {
   const sender = createWebhookSender({
     destinations: options.destinations ?? { allowLoopback: true },
-    links: { url: (_kind, { targetId }) => `https://exchange.example.org/links/${targetId}` },
+    withLinks: (accountId, event) => linkedBody(LINKS, accountId, event),
     webhookKeys: createWebhookKeys(testKeyRing()),
     responseTimeoutMs: options.responseTimeoutMs,
   });

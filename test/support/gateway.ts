@@ -4,28 +4,30 @@ import { join } from 'node:path';
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
-import { type Dialect, insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
+import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
 import { insertApiKey } from '../../src/exchange/access/accounts/api-key-store.ts';
 import { generateApiKey, parseApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
-import type { AccountSettings } from '../../src/exchange/access/accounts/tables.ts';
-import { createUploadReceiver } from '../../src/exchange/people/bulk-create/receive-upload.ts';
 import { createGateway } from '../../src/exchange/create-gateway.ts';
 import { createDocumentRenditions } from '../../src/exchange/delivery/documents/renditions.ts';
-import { insertFacility } from '../../src/exchange/people/facilities/facility-store.ts';
 import type { GatewayDeps } from '../../src/exchange/features.ts';
-import { prepareQuery } from '../../src/exchange/queries/network-query/prepare.ts';
-import { listQueries, readQuery } from '../../src/exchange/queries/network-query/query-store.ts';
-import { readTimeline } from '../../src/exchange/queries/network-query/timeline-store.ts';
-import { createErasures, type Erasures } from '../../src/exchange/people/patients/erasures.ts';
+import { createUploadReceiver } from '../../src/exchange/people/bulk-create/receive-upload.ts';
+import { insertFacility } from '../../src/exchange/people/facilities/facility-store.ts';
+import type { AccountSettings, Dialect } from '../../src/exchange/platform/account.ts';
 import {
   createStore,
   type EventsCommitted,
   type Store,
 } from '../../src/exchange/platform/database/database.ts';
+import { createErasures, type Erasures } from '../../src/exchange/platform/erasure/erasures.ts';
 import { ConflictError } from '../../src/exchange/platform/errors.ts';
 import { createResponseSeal } from '../../src/exchange/platform/http/response-seal.ts';
 import { createLinkMaker } from '../../src/exchange/platform/links/signed-link.ts';
 import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
+import { prepareQuery } from '../../src/exchange/queries/network-query/prepare.ts';
+import { listQueries, readQuery } from '../../src/exchange/queries/network-query/query-store.ts';
+import { startQuery } from '../../src/exchange/queries/network-query/start-query.ts';
+import { noteIncomplete, readTimeline } from '../../src/exchange/queries/network-query/timeline-store.ts';
+import { readSweepCounts } from '../../src/exchange/queries/sweep/sweep-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import type { BlobStore } from '../../src/shared/blobs/blob-store.ts';
@@ -117,7 +119,7 @@ export async function createTestGateway({
     querySweeps: endedSweeps,
     queryRedrives: { launch: (_accountId, redriveId) => void launched.push(redriveId) },
     links: createLinkMaker(TEST_BASE_URL, TEST_LINK_KEY),
-    records: createRecordKeeper({ store, blobs, converter: createCcdaConverter() }),
+    records: createRecordKeeper({ store, blobs, converter: createCcdaConverter(), noteIncomplete }),
     documentRenditions,
     webhookDispatcher: { resume: () => undefined },
     webhookKeys: createWebhookKeys(testKeyRing()),
@@ -165,9 +167,13 @@ function notingQueries(launched: string[]): GatewayDeps['networkQueries'] {
   const ended = async () => {
     throw new ConflictError('The query has ended');
   };
-  return {
+  const begin: Pick<GatewayDeps['networkQueries'], 'prepareQuery' | 'launchQuery'> = {
     prepareQuery: (tx, input) => prepareQuery(tx, input, TEST_LINK_KEY),
     launchQuery: (_accountId, { requestId }) => void launched.push(requestId),
+  };
+  return {
+    ...begin,
+    startQuery: (tx, input) => startQuery(tx, begin, input),
     readQuery,
     listQueries,
     readTimeline,
@@ -181,7 +187,12 @@ function notingQueries(launched: string[]): GatewayDeps['networkQueries'] {
 const noSweep = async () => {
   throw new ConflictError('The sweep has ended');
 };
-const endedSweeps = { pauseSweep: noSweep, resumeSweep: noSweep, cancelSweep: noSweep };
+const endedSweeps = {
+  readCounts: readSweepCounts,
+  pauseSweep: noSweep,
+  resumeSweep: noSweep,
+  cancelSweep: noSweep,
+};
 
 function notingBulkCreates(deps: {
   store: Store;

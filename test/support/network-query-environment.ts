@@ -10,21 +10,21 @@ import { createSourceActivities } from '../../src/activities/exchange/network-qu
 import type { SourceStepInput } from '../../src/contract/network-query-steps.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
-import type { AccountSettings } from '../../src/exchange/access/accounts/tables.ts';
-import { prepareQuery } from '../../src/exchange/queries/network-query/prepare.ts';
-import { readQuery } from '../../src/exchange/queries/network-query/query-store.ts';
-import { readTimeline } from '../../src/exchange/queries/network-query/timeline-store.ts';
+import { setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
 import { insertPatient } from '../../src/exchange/people/patients/patient-store.ts';
 import type { Demographics } from '../../src/exchange/people/patients/rules/demographics.ts';
+import type { AccountSettings } from '../../src/exchange/platform/account.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
 import { generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
+import { prepareQuery } from '../../src/exchange/queries/network-query/prepare.ts';
+import { readQuery } from '../../src/exchange/queries/network-query/query-store.ts';
+import { noteIncomplete, readTimeline } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { createRecordKeeper, type RecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import type { SourceConnections } from '../../src/exchange/sources/connections/connections.ts';
-import type { SourceHealth } from '../../src/exchange/sources/health/source-health.ts';
 import type { SourceConnector } from '../../src/exchange/sources/connectors/connector.ts';
-import { setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
+import type { SourceHealth } from '../../src/exchange/sources/health/source-health.ts';
 import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';
 import { createTestDatabase } from './postgres.ts';
 import { testKeyRing } from './test-keys.ts';
@@ -69,7 +69,12 @@ export async function createQueryEnvironment(on?: { databaseUrl: string; blobFol
       const deps = { store, blobs, sourceHealth: neverHeld, ...parts, connectors, callbackKey: CALLBACK_KEY };
       const records =
         parts.records ??
-        createRecordKeeper({ store: deps.store, blobs: deps.blobs, converter: createCcdaConverter() });
+        createRecordKeeper({
+          store: deps.store,
+          blobs: deps.blobs,
+          converter: createCcdaConverter(),
+          noteIncomplete,
+        });
       return {
         ...createSourceActivities({
           ...deps,

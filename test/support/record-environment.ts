@@ -7,6 +7,7 @@ import type { SourceType } from '../../src/contract/primitives.ts';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
 import { insertPatient } from '../../src/exchange/people/patients/patient-store.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
+import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import type { ConsolidatedPlace } from '../../src/exchange/records/consolidated-place.ts';
 import { insertDocuments, upsertResources } from '../../src/exchange/records/delivery-store.ts';
@@ -30,7 +31,7 @@ export async function createRecordEnvironment() {
   const store = createStore({ databaseUrl: database.databaseUrl, poolMax: 8 });
   const blobFolder = join(tmpdir(), `records-test-${uuidv7()}`);
   const blobs = await openFileBlobStore(blobFolder, testKeyRing());
-  const records = createRecordKeeper({ store, blobs, converter: createCcdaConverter() });
+  const records = createRecordKeeper({ store, blobs, converter: createCcdaConverter(), noteIncomplete });
   const accountId = uuidv7();
   await store.asSystem((tx) => insertAccount(tx, { id: accountId, name: 'Test', settings: {} }));
 

@@ -3,8 +3,12 @@ import { sql } from 'kysely';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { expect } from 'vitest';
-import { createRecordings, type Recordings } from '../../src/exchange/messaging/notifications/recording/recordings.ts';
+import {
+  createRecordings,
+  type Recordings,
+} from '../../src/exchange/messaging/notifications/recording/recordings.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
+import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { insertDocuments, upsertResources } from '../../src/exchange/records/delivery-store.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
@@ -25,7 +29,7 @@ export async function createSenderEnvironment() {
   });
   const { store, blobs } = gateway;
   const logger = pino({ level: 'silent' });
-  const records = createRecordKeeper({ store, blobs, converter: createCcdaConverter() });
+  const records = createRecordKeeper({ store, blobs, converter: createCcdaConverter(), noteIncomplete });
   const startGuard = createStartGuard(store);
   const own = createRecordings({ store, blobs, records, startGuard, idHmacKey: TEST_ID_HMAC_KEY, logger });
   recordings = own;

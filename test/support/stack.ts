@@ -10,9 +10,9 @@ import { ensureSecrets, type StackSecrets } from '../../src/embedded/stack-secre
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
 import { insertApiKey } from '../../src/exchange/access/accounts/api-key-store.ts';
 import { generateApiKey, parseApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
+import { setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
 import { insertFacility } from '../../src/exchange/people/facilities/facility-store.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
-import { setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
 import { createSimulatorAdmin, type SimulatorAdmin } from '../../src/simulator/admin-client.ts';
 import { createTemporalClient, type TemporalClient } from '../../src/temporal/client.ts';
 

@@ -4,7 +4,7 @@ import pg from 'pg';
 import { v7 as uuidv7 } from 'uuid';
 import { DEFAULT_SWEEP_PACE, type SweepPace } from '../../src/contract/bulk-create-workflow.ts';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
-import type { AccountSettings } from '../../src/exchange/access/accounts/tables.ts';
+import type { AccountSettings } from '../../src/exchange/platform/account.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { startPage } from '../../src/exchange/queries/sweep/start-page.ts';
 import { openSweep } from '../../src/exchange/queries/sweep/sweep-store.ts';

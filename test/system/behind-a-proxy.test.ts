@@ -7,7 +7,7 @@ import { request } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type GatewayProxy, startProxy } from '../../src/cluster/proxy/proxy.ts';
 import { generateApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
-import { type SeededAccount, seedDemoAccount } from '../../src/exchange/access/accounts/seed.ts';
+import { type SeededAccount, seedDemoAccount } from '../../src/exchange/operations/admin/seed.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { freePort } from '../../src/lib/free-port.ts';
 import { newPerson } from '../support/gateway.ts';

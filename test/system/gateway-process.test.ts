@@ -10,7 +10,7 @@ import { request } from 'undici';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { networkQueryWorkflowId } from '../../src/contract/temporal.ts';
 import { generateApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
-import { type SeededAccount, seedDemoAccount } from '../../src/exchange/access/accounts/seed.ts';
+import { type SeededAccount, seedDemoAccount } from '../../src/exchange/operations/admin/seed.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
 import { freePort } from '../../src/lib/free-port.ts';
 import { openConnection } from '../../src/temporal/connection.ts';

@@ -5,13 +5,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { NETWORK_QUERY_MESSAGES } from '../../src/contract/network-query-workflow.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
 import { networkQueryWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
-import { createNetworkQueryService } from '../../src/exchange/queries/network-query/service.ts';
 import {
   ConflictError,
   type ExchangeError,
   NotFoundError,
   UnavailableError,
 } from '../../src/exchange/platform/errors.ts';
+import { createNetworkQueryService } from '../../src/exchange/queries/network-query/service.ts';
 import { openConnection } from '../../src/temporal/connection.ts';
 import { CALLBACK_KEY } from '../support/network-query-environment.ts';
 import { observation, page, sourceOf } from '../support/source-pages.ts';

@@ -11,15 +11,16 @@ import {
 } from '../../src/activities/exchange/webhook-delivery.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
 import { networkQueryWorkflowId, TASK_QUEUES } from '../../src/contract/temporal.ts';
+import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { networkQueryRecovery } from '../../src/exchange/queries/network-query/recovery.ts';
 import { createNetworkQueryService } from '../../src/exchange/queries/network-query/service.ts';
 import { createSourceCallbacks } from '../../src/exchange/queries/network-query/source-callback.ts';
-import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
+import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createRedriver } from '../../src/exchange/queries/redrive/redriver.ts';
 import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
-import { createSourceHealth } from '../../src/exchange/sources/health/source-health.ts';
 import { type SourceConnector, SourceFailure } from '../../src/exchange/sources/connectors/connector.ts';
+import { createSourceHealth } from '../../src/exchange/sources/health/source-health.ts';
 import { openConnection } from '../../src/temporal/connection.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { inBothLanes } from '../../src/temporal/worker-queues.ts';
@@ -84,6 +85,7 @@ export async function createTestExchange(options: { build?: string; kept?: KeptP
     store,
     blobs: environment.blobs,
     converter: createCcdaConverter(),
+    noteIncomplete,
   });
   const deps = { store, records, blobs: environment.blobs, callbackKey: CALLBACK_KEY };
   const recovery = networkQueryRecovery({ store, launcher: service.launcher });

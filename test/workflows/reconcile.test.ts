@@ -15,7 +15,10 @@ import {
   type ReconcilePosition,
 } from '../../src/contract/reconcile-workflow.ts';
 import { RECONCILE_WORKFLOW_ID, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
-import { pauseReconcileCommand, resumeReconcileCommand } from '../../src/exchange/operations/admin/reconcile.ts';
+import {
+  pauseReconcileCommand,
+  resumeReconcileCommand,
+} from '../../src/exchange/operations/admin/reconcile.ts';
 import { findingsOf } from '../../src/exchange/operations/ops/findings.ts';
 import { readOperationsReport } from '../../src/exchange/operations/ops/read-report.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';

@@ -4,7 +4,7 @@ import { type Environment, workerEnvironment } from '../../../src/embedded/stack
 import { ensurePorts, type StackPorts } from '../../../src/embedded/stack-ports.ts';
 import { ensureSecrets, type StackSecrets } from '../../../src/embedded/stack-secrets.ts';
 import { storageInFolders } from '../../../src/embedded/stack-storage.ts';
-import { DEMO_ACCOUNT_ID } from '../../../src/exchange/access/accounts/seed.ts';
+import { DEMO_ACCOUNT_ID } from '../../../src/exchange/operations/admin/seed.ts';
 import { freePort } from '../../../src/lib/free-port.ts';
 import { startTestStack, type TestStack } from '../../../test/support/stack.ts';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';

@@ -16,7 +16,11 @@ import {
   startClock,
 } from '../../exchange/people/bulk-create/request-store.ts';
 import { bulkPace } from '../../exchange/people/bulk-create/rules/bulk-pace.ts';
-import { bulkFinish, completeBulkCreate, failBulkCreate } from '../../exchange/people/bulk-create/transitions.ts';
+import {
+  bulkFinish,
+  completeBulkCreate,
+  failBulkCreate,
+} from '../../exchange/people/bulk-create/transitions.ts';
 import { expireUpload, uploadWaitMs } from '../../exchange/people/bulk-create/upload-store.ts';
 import type { AccountTx, Store } from '../../exchange/platform/database/database.ts';
 import type { StartGuard } from '../../exchange/platform/recovery/start-guard.ts';

@@ -4,9 +4,14 @@ import {
   type SourceStep,
   type SourceStepInput,
 } from '../../contract/network-query-steps.ts';
+import type { Store } from '../../exchange/platform/database/database.ts';
 import { restartPart } from '../../exchange/queries/network-query/ask-again.ts';
 import type { AttemptWork, PartStep } from '../../exchange/queries/network-query/attempt-store.ts';
-import { isTemporary, recordFailedCall, recordHold } from '../../exchange/queries/network-query/failed-calls.ts';
+import {
+  isTemporary,
+  recordFailedCall,
+  recordHold,
+} from '../../exchange/queries/network-query/failed-calls.ts';
 import { endPart, type Part, readParts } from '../../exchange/queries/network-query/part-store.ts';
 import { completeParts, showWaiting } from '../../exchange/queries/network-query/parts.ts';
 import {
@@ -16,7 +21,6 @@ import {
   partDeadlineMs,
   waitAfterFailedTries,
 } from '../../exchange/queries/network-query/rules/part-outcome.ts';
-import type { Store } from '../../exchange/platform/database/database.ts';
 import type { SourceConnections } from '../../exchange/sources/connections/connections.ts';
 import { type SourceConnector, SourceFailure } from '../../exchange/sources/connectors/connector.ts';
 import type { PurposeOfUse } from '../../exchange/sources/connectors/source-config.ts';

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FailedAttempt, SourceStepInput } from '../../contract/network-query-steps.ts';
 import type { SourceType } from '../../contract/primitives.ts';
+import type { Store } from '../../exchange/platform/database/database.ts';
 import { newestAttempt } from '../../exchange/queries/network-query/attempt-store.ts';
 import { callbackHash, callbackToken } from '../../exchange/queries/network-query/callback-token.ts';
 import { cancelJobsOf } from '../../exchange/queries/network-query/cancel-jobs.ts';
 import { failAttempt } from '../../exchange/queries/network-query/endings.ts';
 import { openAttempt, QueryGone } from '../../exchange/queries/network-query/open-attempt.ts';
-import type { Store } from '../../exchange/platform/database/database.ts';
 import type { SourceConnections } from '../../exchange/sources/connections/connections.ts';
 import type { SourceConnector } from '../../exchange/sources/connectors/connector.ts';
 

@@ -5,22 +5,41 @@ import {
   type SourceStepInput,
 } from '../../contract/network-query-steps.ts';
 import type { SourceType } from '../../contract/primitives.ts';
+import type { Store } from '../../exchange/platform/database/database.ts';
+import { isRefusedData } from '../../exchange/platform/database/violations.ts';
+import type { StartGuard } from '../../exchange/platform/recovery/start-guard.ts';
 import { keepSurplusJob } from '../../exchange/queries/network-query/abandoned-job-store.ts';
-import { askForEverything, isNotEnough, type NotEnough } from '../../exchange/queries/network-query/ask-again.ts';
+import {
+  askForEverything,
+  isNotEnough,
+  type NotEnough,
+} from '../../exchange/queries/network-query/ask-again.ts';
 import {
   type AttemptWork,
   keepJob,
   type PartStep,
   saveJob,
 } from '../../exchange/queries/network-query/attempt-store.ts';
-import { callbackHash, callbackToken, provenToken } from '../../exchange/queries/network-query/callback-token.ts';
+import {
+  callbackHash,
+  callbackToken,
+  provenToken,
+} from '../../exchange/queries/network-query/callback-token.ts';
 import { cancelJobsOf } from '../../exchange/queries/network-query/cancel-jobs.ts';
-import { AttemptSuperseded, collectPages, completeCollected } from '../../exchange/queries/network-query/collect.ts';
+import {
+  AttemptSuperseded,
+  collectPages,
+  completeCollected,
+} from '../../exchange/queries/network-query/collect.ts';
 import { beginCollection } from '../../exchange/queries/network-query/collection-store.ts';
 import { CountsDiffer } from '../../exchange/queries/network-query/compare-counts.ts';
 import { checkAccess, consentWithdrawn } from '../../exchange/queries/network-query/consent-check.ts';
 import { completeAttempt } from '../../exchange/queries/network-query/endings.ts';
-import { clearFailedCalls, recordFailedCall, recordHold } from '../../exchange/queries/network-query/failed-calls.ts';
+import {
+  clearFailedCalls,
+  recordFailedCall,
+  recordHold,
+} from '../../exchange/queries/network-query/failed-calls.ts';
 import { recordNotice } from '../../exchange/queries/network-query/omissions.ts';
 import { openAttempt } from '../../exchange/queries/network-query/open-attempt.ts';
 import { endPart } from '../../exchange/queries/network-query/part-store.ts';
@@ -28,12 +47,8 @@ import { openParts } from '../../exchange/queries/network-query/parts.ts';
 import { UNKNOWN_PATIENT } from '../../exchange/queries/network-query/rules/part-outcome.ts';
 import type { Collection } from '../../exchange/queries/network-query/tables.ts';
 import { whatToAsk } from '../../exchange/queries/network-query/what-to-ask.ts';
-import type { Store } from '../../exchange/platform/database/database.ts';
-import { isRefusedData } from '../../exchange/platform/database/violations.ts';
-import type { StartGuard } from '../../exchange/platform/recovery/start-guard.ts';
 import type { RecordKeeper } from '../../exchange/records/record-keeper.ts';
 import type { SourceConnections } from '../../exchange/sources/connections/connections.ts';
-import type { SourceHealth } from '../../exchange/sources/health/source-health.ts';
 import { createChangeChecks } from '../../exchange/sources/connectors/change-check-store.ts';
 import {
   type Begin,
@@ -42,6 +57,7 @@ import {
   SourceFailure,
   type SourcePage,
 } from '../../exchange/sources/connectors/connector.ts';
+import type { SourceHealth } from '../../exchange/sources/health/source-health.ts';
 import { withinGrace } from '../../lib/within-grace.ts';
 import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import { withHeartbeat } from './heartbeat.ts';

@@ -1,8 +1,8 @@
 import { heartbeat, log } from '@temporalio/activity';
 import type { QuerySweepProgress, SweepPace } from '../../contract/bulk-create-workflow.ts';
-import type { Launcher } from '../../exchange/queries/network-query/launcher.ts';
 import type { Store } from '../../exchange/platform/database/database.ts';
 import { retryOvertaken } from '../../exchange/platform/database/retry.ts';
+import type { Launcher } from '../../exchange/queries/network-query/launcher.ts';
 import { type SweptPage, startPage } from '../../exchange/queries/sweep/start-page.ts';
 import { openSweep, readSweepCounts, setSweepState } from '../../exchange/queries/sweep/sweep-store.ts';
 import { atHalfPace } from '../../lib/half-pace.ts';

@@ -1,13 +1,13 @@
 import type { SourceStep } from '../../contract/network-query-steps.ts';
-import type { AttemptWork, PartStep } from '../../exchange/queries/network-query/attempt-store.ts';
 import { ProcessEndedTooOften, type StartGuard } from '../../exchange/platform/recovery/start-guard.ts';
-import type { SourceHealth } from '../../exchange/sources/health/source-health.ts';
-import { watchConnector } from '../../exchange/sources/health/watch-connector.ts';
+import type { AttemptWork, PartStep } from '../../exchange/queries/network-query/attempt-store.ts';
 import {
   type SourceConnector,
   SourceFailure,
   type SourceFailureKind,
 } from '../../exchange/sources/connectors/connector.ts';
+import type { SourceHealth } from '../../exchange/sources/health/source-health.ts';
+import { watchConnector } from '../../exchange/sources/health/watch-connector.ts';
 
 /** Asks a source, or collects its answer, as far as it is available. */
 export type WorkOnSource = (

@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify';
-import type { WorkerQueue } from '../../temporal/worker-queues.ts';
 import type { Operations } from './http/operations.ts';
 import type { Platform } from './platform.ts';
 import type { Recovery } from './recovery/recovery.ts';
 
 /**
- * What one feature contributes to the exchange's processes. Every member is required, so that a feature without activities or
- * recoveries states it, and one that forgets them does not compile. `features.ts` lists all features.
+ * What one feature contributes to the exchange's processes. Every member is required, so that a feature without
+ * recoveries states it, and one that forgets them does not compile. `features.ts` lists all features; their activities are
+ * listed in `src/activities/exchange/index.ts`.
  *
  * The parameters of a feature declare only what it uses of the platform and of other features; `features.ts` checks that it
  * is available. They are `never` here so that functions with any parameter type are assignable.
@@ -16,8 +16,6 @@ export interface Feature {
   open(platform: Platform, services: never): OpenFeature;
   /** Adds the feature's routes to the gateway. */
   routes(scopes: GatewayScopes, deps: never): void;
-  /** Returns the feature's activities by task queue. */
-  activities(deps: never): Partial<Record<WorkerQueue, object>>;
 }
 
 /** A feature in one process, for as long as the process runs. */
@@ -46,8 +44,7 @@ export interface GatewayScopes {
 /** The dependencies of a function `(target, deps)` that adds routes. */
 export type DepsOf<AddRoutes extends (target: never, deps: never) => unknown> = Parameters<AddRoutes>[1];
 
-/** For features without activities, routes or state. */
-export const NO_ACTIVITIES = (): Record<never, never> => ({});
+/** For features without routes or state. */
 export const NO_ROUTES = (): void => undefined;
 export const NOTHING_OPEN = (): OpenFeature<Record<never, never>> => ({
   services: {},

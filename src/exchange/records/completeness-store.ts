@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import { type RecordSource, SOURCE_TYPES, type SourceType } from '../../contract/primitives.ts';
 import type { AccountTx } from '../platform/database/database.ts';
-import { OF_MESSAGE } from './rules/namespaces.ts';
 import { broughtBy, listedDocuments } from './listed-documents.ts';
+import { OF_MESSAGE } from './rules/namespaces.ts';
 
 /** State of the newest request to a source. `waiting`: the last attempt failed and another one is due. */
 export type SourceState = 'never-asked' | 'running' | 'waiting' | 'completed' | 'failed';

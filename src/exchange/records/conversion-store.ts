@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
 import type { RecordSource } from '../../contract/primitives.ts';
-import { addToTimeline } from '../queries/network-query/timeline-store.ts';
 import type { AccountTx } from '../platform/database/database.ts';
 import { CONVERSION_RULES } from './ccda/ccda-converter.ts';
 import { broughtBy } from './listed-documents.ts';
@@ -149,22 +148,6 @@ export async function deleteConverted(
     where patient_id = ${patientId} and source = ${document.source}
       and converted_from = ${document.sourceDocumentId}
       and not resource_type || '/' || source_id = any(${[...keptIds]}::text[])`.execute(tx.db);
-}
-
-/** Adds an entry to the timeline of the query that delivered the document, if that query still exists. */
-export async function addDocumentToTimeline(
-  tx: AccountTx,
-  document: Pick<UnconvertedDocument, 'source' | 'queryId'>,
-  message: string,
-): Promise<void> {
-  if (document.queryId === null || document.source === 'message') return;
-  const query = await tx.db
-    .selectFrom('network_query')
-    .select('id')
-    .where('id', '=', document.queryId)
-    .executeTakeFirst();
-  if (query === undefined) return;
-  await addToTimeline(tx, document.queryId, { source: document.source, kind: 'incomplete', message });
 }
 
 /** Records one outcome for many documents; an outcome by the current rules is kept. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Patient } from 'fhir/r4.js';
-import type { RecordSource } from '../../contract/primitives.ts';
+import type { RecordSource, SourceType } from '../../contract/primitives.ts';
 import { BlobNotFoundError, type BlobStore } from '../../shared/blobs/blob-store.ts';
 import { findPatient } from '../people/patients/patient-store.ts';
 import { agreesWithPerson } from '../people/patients/rules/patient-matching.ts';
@@ -9,7 +9,6 @@ import { isRefusedData } from '../platform/database/violations.ts';
 import { CCDA_BYTES_MAX, type CcdaConverter } from './ccda/ccda-converter.ts';
 import type { CcdaOutcome } from './ccda/ccda-thread.ts';
 import {
-  addDocumentToTimeline,
   deleteConverted,
   deleteMadeInError,
   insertConversion,
@@ -29,7 +28,17 @@ export interface ConvertDeps {
   store: Pick<Store, 'asAccount'>;
   blobs: BlobStore;
   converter: CcdaConverter;
+  /** Notes, in the query that delivered it, that a document is in the record only in part, or not at all. */
+  noteIncomplete: NoteIncomplete;
 }
+
+/** Adds a sentence without personal data to the timeline of a query, if that query still exists. */
+export type NoteIncomplete = (
+  tx: AccountTx,
+  queryId: string,
+  source: SourceType,
+  message: string,
+) => Promise<void>;
 
 /**
  * Finds the documents that must be converted before a merge: those that older rules converted, and new ones of the given
@@ -171,14 +180,17 @@ async function convertParts(
     const isOurs =
       outcome.kind !== 'converted' ||
       (person !== undefined && agreesWithPerson(person, outcome.patient as unknown as Patient));
-    const write = (tx: AccountTx) => writeOutcome(tx, patientId, part, isOurs ? outcome : ANOTHER, keptIds);
+    const write = (tx: AccountTx) =>
+      writeOutcome(deps, tx, patientId, part, isOurs ? outcome : ANOTHER, keptIds);
     try {
       await deps.store.asAccount(accountId, write);
       isAnyConverted ||= isOurs && (outcome.kind === 'converted' || outcome.kind === 'known');
     } catch (error) {
       if (!isRefusedData(error)) throw error;
       const refused = { kind: 'failed', reason: 'the database refused its content' } as const;
-      await deps.store.asAccount(accountId, (tx) => writeOutcome(tx, patientId, part, refused, keptIds));
+      await deps.store.asAccount(accountId, (tx) =>
+        writeOutcome(deps, tx, patientId, part, refused, keptIds),
+      );
     }
   }
   return isAnyConverted;
@@ -190,6 +202,7 @@ const ANOTHER: Outcome = { kind: 'skipped', reason: 'it names another person' };
 
 /** @param keptIds `Type/id` of the document's resources so far; those of this part are appended */
 async function writeOutcome(
+  deps: Pick<ConvertDeps, 'noteIncomplete'>,
   tx: AccountTx,
   patientId: string,
   part: UnconvertedDocument,
@@ -214,10 +227,10 @@ async function writeOutcome(
       await insertConversion(tx, patientId, part.id, { outcome: 'not-cda' });
       return;
     case 'not-xml':
-      return noteUnconverted(tx, patientId, part, { kind: 'skipped', reason: outcome.reason });
+      return noteUnconverted(deps, tx, patientId, part, { kind: 'skipped', reason: outcome.reason });
     case 'skipped':
     case 'failed':
-      return noteUnconverted(tx, patientId, part, outcome);
+      return noteUnconverted(deps, tx, patientId, part, outcome);
     case 'converted': {
       const resources = outcome.resources.map(asCollected);
       keptIds.push(...resources.map(({ resourceType, sourceId }) => `${resourceType}/${sourceId}`));
@@ -225,7 +238,7 @@ async function writeOutcome(
       await deleteConverted(tx, patientId, part, keptIds);
       const { source, sourceDocumentId: convertedFrom } = part;
       await upsertResources(tx, { patientId, source, documentId: part.id, convertedFrom }, resources);
-      return noteConverted(tx, patientId, part, resources.length, unconvertedParts(outcome));
+      return noteConverted(deps, tx, patientId, part, resources.length, unconvertedParts(outcome));
     }
   }
 }
@@ -285,6 +298,7 @@ function unconvertedParts({
 }
 
 async function noteConverted(
+  deps: Pick<ConvertDeps, 'noteIncomplete'>,
   tx: AccountTx,
   patientId: string,
   document: UnconvertedDocument,
@@ -297,10 +311,11 @@ async function noteConverted(
     reason,
   });
   if (isNew && reason !== undefined && reason !== document.formerReason)
-    await addDocumentToTimeline(tx, document, `A document was converted, but ${reason}`);
+    await noteInQuery(deps, tx, document, `A document was converted, but ${reason}`);
 }
 
 async function noteUnconverted(
+  deps: Pick<ConvertDeps, 'noteIncomplete'>,
   tx: AccountTx,
   patientId: string,
   document: UnconvertedDocument,
@@ -308,5 +323,14 @@ async function noteUnconverted(
 ): Promise<void> {
   const isNew = await insertConversion(tx, patientId, document.id, { outcome: kind, ...rest });
   if (isNew && rest.reason !== document.formerReason)
-    await addDocumentToTimeline(tx, document, `A document is kept but was not converted: ${rest.reason}`);
+    await noteInQuery(deps, tx, document, `A document is kept but was not converted: ${rest.reason}`);
+}
+
+async function noteInQuery(
+  { noteIncomplete }: Pick<ConvertDeps, 'noteIncomplete'>,
+  tx: AccountTx,
+  { queryId, source }: Pick<UnconvertedDocument, 'source' | 'queryId'>,
+  message: string,
+): Promise<void> {
+  if (queryId !== null && source !== 'message') await noteIncomplete(tx, queryId, source, message);
 }

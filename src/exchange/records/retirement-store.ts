@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import type { SourceStepInput } from '../../contract/network-query-steps.ts';
 import type { AccountTx } from '../platform/database/database.ts';
-import { isIn } from './rules/namespaces.ts';
 import { lockRecord } from './merge-store.ts';
+import { isIn } from './rules/namespaces.ts';
 import type { Identity, RetireReason } from './rules/retirement.ts';
 
 /** The share of an attempt whose answer is compared: that of one connection, or all of it. */

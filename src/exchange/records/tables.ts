@@ -143,3 +143,7 @@ interface PatientResourceTable {
   converted_from: string | null;
   collected_at: Instant;
 }
+
+declare module '../platform/database/schema.ts' {
+  interface Database extends RecordTables {}
+}

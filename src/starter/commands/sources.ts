@@ -1,6 +1,10 @@
 import { readConfig } from '../../config.ts';
 import { AdminError, type AdminResult, type AdminTarget } from '../../exchange/operations/admin/command.ts';
-import { listSourcesCommand, pauseSourceCommand, resumeSourceCommand } from '../../exchange/operations/admin/sources.ts';
+import {
+  listSourcesCommand,
+  pauseSourceCommand,
+  resumeSourceCommand,
+} from '../../exchange/operations/admin/sources.ts';
 import { createStore } from '../../exchange/platform/database/database.ts';
 import { UsageError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';

@@ -6,10 +6,11 @@ import { isNpi } from '../../../src/contract/npi.ts';
 import { SCOPES, type Scope } from '../../../src/contract/scope.ts';
 import { insertApiKey } from '../../../src/exchange/access/accounts/api-key-store.ts';
 import { generateApiKey, parseApiKey } from '../../../src/exchange/access/accounts/rules/api-key.ts';
-import { createBulkCreateService } from '../../../src/exchange/people/bulk-create/service.ts';
 import { createDocumentRenditions } from '../../../src/exchange/delivery/documents/renditions.ts';
-import { createNetworkQueryService } from '../../../src/exchange/queries/network-query/service.ts';
+import { createBulkCreateService } from '../../../src/exchange/people/bulk-create/service.ts';
 import type { AccountTx, Store } from '../../../src/exchange/platform/database/database.ts';
+import { createNetworkQueryService } from '../../../src/exchange/queries/network-query/service.ts';
+import { noteIncomplete } from '../../../src/exchange/queries/network-query/timeline-store.ts';
 import { createSweepControl } from '../../../src/exchange/queries/sweep/control.ts';
 import { createCcdaConverter } from '../../../src/exchange/records/ccda/ccda-converter.ts';
 import { createRecordKeeper } from '../../../src/exchange/records/record-keeper.ts';
@@ -55,7 +56,12 @@ export async function createWorld() {
     querySweeps: createSweepControl(real),
     messages,
     erasures: base.erasures,
-    records: createRecordKeeper({ store, blobs: base.blobs, converter: createCcdaConverter() }),
+    records: createRecordKeeper({
+      store,
+      blobs: base.blobs,
+      converter: createCcdaConverter(),
+      noteIncomplete,
+    }),
     documentRenditions,
     identityPartner,
   });

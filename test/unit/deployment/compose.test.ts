@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { VARIABLES } from '../../../src/config.ts';
 import { SEARCH_ATTRIBUTES } from '../../../src/contract/temporal.ts';
-import { DEMO_ACCOUNT_ID } from '../../../src/exchange/access/accounts/seed.ts';
+import { DEMO_ACCOUNT_ID } from '../../../src/exchange/operations/admin/seed.ts';
 import { BACKGROUND_QUEUES, INTERACTIVE_QUEUES, WORKER_QUEUES } from '../../../src/temporal/worker-queues.ts';
 import { type ComposeService, compose, entryOf, ours, ROOT, readText, services } from './compose-file.ts';
 

@@ -1,7 +1,10 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { describe, expect, test } from 'vitest';
 import { createFollowUpActivities } from '../../../src/activities/exchange/discharge-follow-up.ts';
-import { type FollowUpRounds, NoRoomError } from '../../../src/exchange/messaging/notifications/follow-up/rounds.ts';
+import {
+  type FollowUpRounds,
+  NoRoomError,
+} from '../../../src/exchange/messaging/notifications/follow-up/rounds.ts';
 
 const OF = { accountId: 'a', notificationId: 'n', round: 1 };
 const refusing = (error: Error) => {

@@ -20,7 +20,7 @@ describe('a webhook to a private address', () => {
   const send = (trustedOrigins: string[]) =>
     createWebhookSender({
       destinations: { allowLoopback: false, trustedOrigins },
-      links: { url: () => '' },
+      withLinks: (_accountId, { body }) => body,
       webhookKeys: createWebhookKeys(testKeyRing()),
     }).send('0191d2b4-0000-7000-8000-000000000001', {
       id: '0191d2b4-0000-7000-8000-000000000002',

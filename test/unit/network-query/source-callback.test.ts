@@ -2,9 +2,9 @@ import type { Client } from '@temporalio/client';
 import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
+import type { Store } from '../../../src/exchange/platform/database/database.ts';
 import { provenToken } from '../../../src/exchange/queries/network-query/callback-token.ts';
 import { createSourceCallbacks } from '../../../src/exchange/queries/network-query/source-callback.ts';
-import type { Store } from '../../../src/exchange/platform/database/database.ts';
 import { testKeyRing } from '../../support/test-keys.ts';
 
 const secretOf = (text: string): string => `whsec_${Buffer.from(text).toString('base64')}`;

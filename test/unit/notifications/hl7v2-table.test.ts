@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import mapped from '../../../src/exchange/messaging/notifications/hl7v2/clinical-messages.json' with { type: 'json' };
+import mapped from '../../../src/exchange/messaging/notifications/hl7v2/clinical-messages.json' with {
+  type: 'json',
+};
 import { parseHl7 } from '../../../src/exchange/messaging/notifications/hl7v2/message.ts';
 import { readHl7 } from '../../../src/exchange/messaging/notifications/hl7v2/read-hl7.ts';
 

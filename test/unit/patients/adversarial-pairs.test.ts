@@ -3,7 +3,10 @@ import { describe, expect, test } from 'vitest';
 import { comparePersons } from '../../../src/exchange/people/patients/rules/compare-persons.ts';
 import type { Demographics, Gender } from '../../../src/exchange/people/patients/rules/demographics.ts';
 import { gradeMatch } from '../../../src/exchange/people/patients/rules/match-score.ts';
-import { agreesWithPerson, describesPerson } from '../../../src/exchange/people/patients/rules/patient-matching.ts';
+import {
+  agreesWithPerson,
+  describesPerson,
+} from '../../../src/exchange/people/patients/rules/patient-matching.ts';
 import { traitsOf } from '../../../src/exchange/people/patients/rules/person-traits.ts';
 import {
   type AdversarialPair,

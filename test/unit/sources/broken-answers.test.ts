@@ -80,7 +80,9 @@ describe('a status', () => {
       headers: { 'retry-after': 'Fri, 21 Nov 2031 10:00:30 GMT' },
     };
     const clock = { now: () => Date.parse('2031-11-21T10:00:00Z') };
-    const { createFhirConnector } = await import('../../../src/exchange/sources/connectors/fhir-connector.ts');
+    const { createFhirConnector } = await import(
+      '../../../src/exchange/sources/connectors/fhir-connector.ts'
+    );
     const connector = createFhirConnector(
       { source: 'hie', baseUrl: source.baseUrl, auth: { kind: 'none' } },
       { clock },

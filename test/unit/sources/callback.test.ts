@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
-import { verifySourceCallback } from '../../../src/exchange/sources/connectors/callback.ts';
+import { verifySourceCallback } from '../../../src/exchange/platform/http/signed-callback.ts';
 
 const secret = `whsec_${Buffer.from('a callback secret for tests').toString('base64')}`;
 const other = `whsec_${Buffer.from('another secret').toString('base64')}`;

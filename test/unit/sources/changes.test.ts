@@ -1,5 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { ChangesNotHonoured, type ChangesQuestion } from '../../../src/exchange/sources/connectors/connector.ts';
+import {
+  ChangesNotHonoured,
+  type ChangesQuestion,
+} from '../../../src/exchange/sources/connectors/connector.ts';
 import {
   type Asked,
   ada,

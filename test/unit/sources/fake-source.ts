@@ -2,7 +2,10 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import type { SourcePage } from '../../../src/exchange/sources/connectors/connector.ts';
-import { type ConnectorDeps, createFhirConnector } from '../../../src/exchange/sources/connectors/fhir-connector.ts';
+import {
+  type ConnectorDeps,
+  createFhirConnector,
+} from '../../../src/exchange/sources/connectors/fhir-connector.ts';
 import type { SourceConfig } from '../../../src/exchange/sources/connectors/source-config.ts';
 
 import { ada } from '../../support/ada.ts';

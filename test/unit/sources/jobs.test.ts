@@ -1,7 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { type Begin, type JobHandle, StoredByAnotherBuild } from '../../../src/exchange/sources/connectors/connector.ts';
+import {
+  type Begin,
+  type JobHandle,
+  StoredByAnotherBuild,
+} from '../../../src/exchange/sources/connectors/connector.ts';
 import type { SourceConfig } from '../../../src/exchange/sources/connectors/source-config.ts';
 import {
   ada,

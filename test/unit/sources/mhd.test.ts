@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { checkSource } from '../../../src/exchange/sources/connectors/check-source.ts';
-import { resolveSourceConfig, type SourceConfig } from '../../../src/exchange/sources/connectors/source-config.ts';
+import {
+  resolveSourceConfig,
+  type SourceConfig,
+} from '../../../src/exchange/sources/connectors/source-config.ts';
 import {
   ada,
   adaAtSource,

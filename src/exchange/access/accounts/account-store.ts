@@ -1,15 +1,6 @@
 import { sql } from 'kysely';
+import type { Account, AccountSettings, Dialect } from '../../platform/account.ts';
 import { type SystemTx, takeAdminRole } from '../../platform/database/database.ts';
-import type { AccountSettings } from './tables.ts';
-
-export type Dialect = 'interface' | 'published';
-
-/** An account with its dialect and settings. */
-export interface Account {
-  id: string;
-  dialect: Dialect;
-  settings: AccountSettings;
-}
 
 export async function findAccount(tx: Pick<SystemTx, 'db'>, accountId: string): Promise<Account | undefined> {
   return tx.db

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Scope } from '../../../contract/scope.ts';
+import type { Account } from '../../platform/account.ts';
 import { type Store, type SystemTx, takeAdminRole } from '../../platform/database/database.ts';
-import type { Account } from './account-store.ts';
 
 /** An API key with its account. `keyId` identifies the key in the audit. */
 export interface ApiKeyOwner {

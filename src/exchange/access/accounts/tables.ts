@@ -1,30 +1,11 @@
 import type { Generated } from 'kysely';
-import type { SourceType } from '../../../contract/primitives.ts';
 import type { Scope } from '../../../contract/scope.ts';
+import type { AccountSettings } from '../../platform/account.ts';
 import type { DefaultJsonColumn, Instant } from '../../platform/database/columns.ts';
 
 export interface AccountTables {
   account: AccountTable;
   api_key: ApiKeyTable;
-}
-
-export interface AccountSettings {
-  sources?: Partial<Record<SourceType, { enabled: boolean }>>;
-  limits?: {
-    requestsPerMinute?: number;
-    networkQueriesPerMinute?: number;
-    pharmacyRealtimePerDay?: number;
-    consolidatedQueriesPerMinute?: number;
-    messagesPerMinute?: number;
-  };
-  /** Sources of the queries that follow a bulk create; default hie. */
-  bulk?: { sources?: SourceType[] };
-  /** When scheduled monitoring may start: hours of the day in an IANA time zone; default 1 to 5 in America/New_York. */
-  monitoring?: { timeZone?: string; fromHour?: number; toHour?: number };
-  /** Direct addresses of the account, in lower case, for inbound messages; XDR messages are addressed to facility OIDs. */
-  messages?: { directAddresses?: string[] };
-  /** Origins whose pages may embed the patient view; default none. */
-  embed?: { frameAncestors?: string[] };
 }
 
 interface AccountTable {
@@ -46,4 +27,8 @@ interface ApiKeyTable {
   expires_at: Date | null;
   revoked_at: Date | null;
   last_used_at: Date | null;
+}
+
+declare module '../../platform/database/schema.ts' {
+  interface Database extends AccountTables {}
 }

@@ -1,44 +1,24 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { decodeJwt, jwtVerify } from 'jose';
 import { LRUCache } from 'lru-cache';
-import { SCOPES, type Scope } from '../../../contract/scope.ts';
+import { SCOPES } from '../../../contract/scope.ts';
 import { BatchedLookUp } from '../../../lib/batched-look-up.ts';
-import { type Account, findAccount } from '../accounts/account-store.ts';
+import type { Store } from '../../platform/database/database.ts';
+import { ExchangeError } from '../../platform/errors.ts';
+import type { Caller } from '../../platform/http/caller.ts';
+import { findAccount } from '../accounts/account-store.ts';
 import { createKeyCheck, type KeyCheck } from '../accounts/key-check.ts';
 import { parseApiKey } from '../accounts/rules/api-key.ts';
-import { EMBED_AUDIENCE, type EmbedToken } from '../embed-tokens/embed-token.ts';
+import { EMBED_AUDIENCE } from '../embed-tokens/embed-token.ts';
 import { createEmbedTokenCheck } from '../embed-tokens/embed-token-check.ts';
 import { FHIR_AUDIENCE, verifyAccessToken } from '../fhir-clients/access-token.ts';
 import { findClientAccounts } from '../fhir-clients/client-store.ts';
-import type { Store } from '../../platform/database/database.ts';
-import { ExchangeError } from '../../platform/errors.ts';
-
-/** The authenticated caller of a request. */
-export interface Caller {
-  account: Account;
-  /** The caller's name in the audit (`AuditRecord.actor`). */
-  actor: string;
-  /** Id of the API key, or of the key that created the embed token; absent for our own orchestrator. */
-  keyId?: string;
-  scopes: readonly Scope[];
-  /** The embed token, if that is the credential: it permits a few operations only, whatever the scopes. */
-  embedToken?: EmbedToken;
-  /** The scopes of a registered client's token: it permits the FHIR API only. */
-  fhirScopes?: readonly string[];
-}
 
 /** The owner of a known key or token that has been revoked or has expired. */
 interface RejectedCaller {
   accountId: string;
   actor: string;
   why: 'revoked' | 'expired';
-}
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Set on every authenticated route. */
-    caller: Caller | null;
-  }
 }
 
 /** Audience of the tokens with which our own orchestrator acts for an account. */
@@ -71,12 +51,6 @@ export function addAuthentication(app: FastifyInstance, options: AuthOptions): v
     }
     request.caller = caller;
   });
-}
-
-/** The caller of an authenticated request. Throws if the route was registered without authentication. */
-export function callerOf(request: FastifyRequest): Caller {
-  if (request.caller === null) throw new Error('this route was registered without authentication');
-  return request.caller;
 }
 
 function createAuthenticator({ store, internalTokenKey, keys = createKeyCheck(store) }: AuthOptions) {

@@ -2,10 +2,10 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Endpoint } from '../../../contract/endpoint.ts';
 import { endpoints } from '../../../contract/endpoints.ts';
 import { type Scope, scopeOf } from '../../../contract/scope.ts';
-import { EMBED_OPERATIONS } from '../embed-tokens/embed-operations.ts';
 import { ForbiddenError } from '../../platform/errors.ts';
+import { callerOf } from '../../platform/http/caller.ts';
 import { isFhirUrl } from '../../platform/http/operation-outcome.ts';
-import { callerOf } from './authenticate.ts';
+import { EMBED_OPERATIONS } from '../embed-tokens/embed-operations.ts';
 
 /** Rejects a request with 403 if the scopes of the key do not permit the operation, or an embed token may not use it. */
 export function addScopeCheck(app: FastifyInstance): void {

@@ -1,7 +1,7 @@
 import { BatchedLookUp } from '../../../lib/batched-look-up.ts';
+import type { Store } from '../../platform/database/database.ts';
 import type { ApiKeyOwner } from '../accounts/api-key-store.ts';
 import type { KeyCheck } from '../accounts/key-check.ts';
-import type { Store } from '../../platform/database/database.ts';
 import { type EmbedToken, verifyEmbedToken } from './embed-token.ts';
 import { findRevokedEmbedTokens } from './token-store.ts';
 

@@ -69,3 +69,10 @@ async function claimsOf(
 }
 
 const isId = (value: unknown): value is string => typeof value === 'string' && /^[0-9a-f-]{36}$/.test(value);
+
+declare module '../../platform/http/caller.ts' {
+  interface Caller {
+    /** The embed token, if that is the credential: it permits a few operations only, whatever the scopes. */
+    embedToken?: EmbedToken;
+  }
+}

@@ -8,3 +8,7 @@ export interface EmbedTables {
     revoked_at: Instant;
   };
 }
+
+declare module '../../platform/database/schema.ts' {
+  interface Database extends EmbedTables {}
+}

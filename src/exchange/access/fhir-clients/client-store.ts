@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { JSONWebKeySet } from 'jose';
 import { type Selectable, sql } from 'kysely';
-import { type Account, findAccount } from '../accounts/account-store.ts';
+import type { Account } from '../../platform/account.ts';
 import { type SystemTx, takeAdminRole } from '../../platform/database/database.ts';
 import type { Database } from '../../platform/database/schema.ts';
+import { findAccount } from '../accounts/account-store.ts';
 
 export type StoredClient = Selectable<Database['fhir_client']>;
 

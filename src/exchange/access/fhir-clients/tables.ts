@@ -16,3 +16,7 @@ interface FhirClientTable {
   created_at: Instant;
   revoked_at: Date | null;
 }
+
+declare module '../../platform/database/schema.ts' {
+  interface Database extends FhirClientTables {}
+}

@@ -1,10 +1,4 @@
 import { sql } from 'kysely';
-import {
-  asServed,
-  readSomeServed,
-  type ServedResource,
-  servedProvenance,
-} from '../fhir-api/served-resources.ts';
 import { findPatient } from '../../people/patients/patient-store.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
 import { FHIR_PATH } from '../../platform/http/fhir-path.ts';
@@ -15,6 +9,12 @@ import { readConsolidated } from '../../records/read-consolidated.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
 import { withAddressesAt } from '../../records/rules/attachment-addresses.ts';
 import type { Json } from '../../records/rules/json.ts';
+import {
+  asServed,
+  readSomeServed,
+  type ServedResource,
+  servedProvenance,
+} from '../fhir-api/served-resources.ts';
 import type { ExportMember } from './export-store.ts';
 import type { FileKind } from './rules/export-request.ts';
 import type { ResourceFilter } from './rules/resource-filter.ts';

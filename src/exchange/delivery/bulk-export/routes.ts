@@ -3,16 +3,16 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { v7 as uuidv7 } from 'uuid';
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
 import { findCohort } from '../../people/cohorts/cohort-store.ts';
-import { SERVED_TYPES } from '../fhir-api/capability-statement.ts';
-import { acceptFhirBodies } from '../fhir-api/fhir-bodies.ts';
-import { checkSearch, pairsOf, prefers } from '../fhir-api/request-parameters.ts';
-import { permittedTypes } from '../fhir-api/scope-check.ts';
 import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
 import { ExchangeError, InvalidRequestError, NotFoundError } from '../../platform/errors.ts';
+import { callerOf } from '../../platform/http/caller.ts';
 import { FHIR_PATH } from '../../platform/http/fhir-path.ts';
-import { callerOf } from '../../access/authentication/authenticate.ts';
 import { leaveRequestShare } from '../../platform/http/plugins/request-share.ts';
+import { SERVED_TYPES } from '../../records/rules/resource-types.ts';
+import { acceptFhirBodies } from '../fhir-api/fhir-bodies.ts';
+import { checkSearch, pairsOf, prefers } from '../fhir-api/request-parameters.ts';
+import { permittedTypes } from '../fhir-api/scope-check.ts';
 import {
   containsDeletedPatient,
   countRunningExports,

@@ -46,3 +46,7 @@ interface BulkExportTable {
   ended_at: Date | null;
   files_deleted_at: Date | null;
 }
+
+declare module '../../platform/database/schema.ts' {
+  interface Database extends BulkExportTables {}
+}

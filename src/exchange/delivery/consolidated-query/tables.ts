@@ -28,3 +28,7 @@ interface ConsolidatedQueryTable {
   workflow_started_at: Date | null;
   result_deleted_at: Date | null;
 }
+
+declare module '../../platform/database/schema.ts' {
+  interface Database extends ConsolidatedTables {}
+}

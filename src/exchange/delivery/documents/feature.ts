@@ -1,10 +1,4 @@
-import {
-  type DepsOf,
-  type Feature,
-  type GatewayScopes,
-  NO_ACTIVITIES,
-  type OpenFeature,
-} from '../../platform/feature.ts';
+import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../../platform/feature.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { createDocumentRenditions, type DocumentRenditions } from './renditions.ts';
 import { addDocumentLinkRoute, addDocumentRoutes } from './routes.ts';
@@ -26,5 +20,4 @@ export const documentsFeature = {
     addDocumentRoutes(operations, deps);
     open((scope) => addDocumentLinkRoute(scope, deps));
   },
-  activities: NO_ACTIVITIES,
 } satisfies Feature;

@@ -40,3 +40,7 @@ interface DocumentTable {
   blob_ref: string;
   created_at: Instant;
 }
+
+declare module '../../platform/database/schema.ts' {
+  interface Database extends DocumentTables {}
+}

@@ -2,20 +2,20 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { createKeyCheck } from '../../access/accounts/key-check.ts';
-import { QUERY_ORDER } from '../../queries/network-query/query-store.ts';
-import type { NetworkQueryService } from '../../queries/network-query/service.ts';
+import { createEmbedTokenCheck } from '../../access/embed-tokens/embed-token-check.ts';
 import { findPatient } from '../../people/patients/patient-store.ts';
 import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
 import { NotFoundError } from '../../platform/errors.ts';
+import { callerOf } from '../../platform/http/caller.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
-import { callerOf } from '../../access/authentication/authenticate.ts';
 import { leaveRequestShare } from '../../platform/http/plugins/request-share.ts';
 import { Places } from '../../platform/limits/places.ts';
+import { QUERY_ORDER } from '../../queries/network-query/query-store.ts';
+import type { NetworkQueryService } from '../../queries/network-query/service.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
 import { openRecordReader } from '../../records/summary/record-reader.ts';
 import { summarise } from '../../records/summary/summarise.ts';
-import { createEmbedTokenCheck } from '../../access/embed-tokens/embed-token-check.ts';
 import { type PatientQueries, queryProgress } from './query-progress.ts';
 
 type DataDeps = Pick<GatewayPlatform, 'store' | 'internalTokenKey'> & {

@@ -1,13 +1,7 @@
-import {
-  type DepsOf,
-  type Feature,
-  type GatewayScopes,
-  NO_ACTIVITIES,
-  NOTHING_OPEN,
-} from '../../platform/feature.ts';
+import { addEmbedTokenRoutes } from '../../access/embed-tokens/token-routes.ts';
+import { type DepsOf, type Feature, type GatewayScopes, NOTHING_OPEN } from '../../platform/feature.ts';
 import { addEmbedDataRoutes } from './data-routes.ts';
 import { addEmbedPageRoutes } from './page-routes.ts';
-import { addEmbedTokenRoutes } from '../../access/embed-tokens/token-routes.ts';
 
 /** Embedding: embed tokens (E1), and the page that shows one patient inside a customer's application. */
 export const embedFeature = {
@@ -22,5 +16,4 @@ export const embedFeature = {
     authenticated((scope) => addEmbedDataRoutes(scope, deps));
     open((scope) => addEmbedPageRoutes(scope, deps));
   },
-  activities: NO_ACTIVITIES,
 } satisfies Feature;

@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
+import { NotFoundError } from '../../platform/errors.ts';
+import { callerOf } from '../../platform/http/caller.ts';
 import { findAttachment } from '../documents/document-store.ts';
 import { notWithdrawn, openBlob, sendDocument, servedTypeOf } from '../documents/send-document.ts';
-import { NotFoundError } from '../../platform/errors.ts';
-import { callerOf } from '../../access/authentication/authenticate.ts';
 import { FHIR_JSON } from './bundles.ts';
 import type { FhirDeps } from './deps.ts';
 import { requireScope } from './scope-check.ts';

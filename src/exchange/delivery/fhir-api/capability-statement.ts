@@ -1,12 +1,9 @@
 import { FHIR_PATH } from '../../platform/http/fhir-path.ts';
 import type { Json } from '../../records/rules/json.ts';
-import { CLINICAL_TYPES, SUPPORTING_TYPES } from '../../records/rules/resource-types.ts';
+import { SERVED_TYPES } from '../../records/rules/resource-types.ts';
 import { searchParametersOf } from '../../records/rules/search-parameters.ts';
 import { profilesOfType } from '../../records/rules/us-core/us-core.ts';
 import { includesOf } from './rules/included-references.ts';
-
-/** The types that can be read and searched. */
-export const SERVED_TYPES: readonly string[] = [...new Set([...CLINICAL_TYPES, ...SUPPORTING_TYPES])].sort();
 
 /** Raise it when the statement changes, so that clients notice. */
 const STATEMENT_DATE = '2026-11-22';

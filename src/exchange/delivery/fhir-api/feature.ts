@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { type Feature, type GatewayScopes, NO_ACTIVITIES, NOTHING_OPEN } from '../../platform/feature.ts';
+import { type Feature, type GatewayScopes, NOTHING_OPEN } from '../../platform/feature.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { FHIR_PATH } from '../../platform/http/fhir-path.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
@@ -28,7 +28,6 @@ export const fhirApiFeature = {
     open((scope) => addMetadataRoute(scope, deps.publicBaseUrl));
     authenticated((scope) => addFhirRoutes(scope, deps));
   },
-  activities: NO_ACTIVITIES,
 } satisfies Feature;
 
 /** Without a key: clients read it to learn how to authenticate. */

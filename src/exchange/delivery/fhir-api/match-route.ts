@@ -7,7 +7,7 @@ import { identityKeys } from '../../people/patients/rules/identity-keys.ts';
 import { gradeMatch, QUALITY_SCORES } from '../../people/patients/rules/match-score.ts';
 import { traitsOf, traitsOfPatient } from '../../people/patients/rules/person-traits.ts';
 import { InvalidRequestError } from '../../platform/errors.ts';
-import { callerOf } from '../../access/authentication/authenticate.ts';
+import { callerOf } from '../../platform/http/caller.ts';
 import type { Json } from '../../records/rules/json.ts';
 import { readDescription } from '../../sources/connectors/patient/patient-shape.ts';
 import { entryOf, FHIR_JSON, searchset } from './bundles.ts';

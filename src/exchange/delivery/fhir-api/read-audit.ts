@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { Store } from '../../platform/database/database.ts';
-import { callerOf } from '../../access/authentication/authenticate.ts';
+import { callerOf } from '../../platform/http/caller.ts';
 import { createReadAudit } from '../../platform/http/write.ts';
 
 export interface FhirReadAudit {

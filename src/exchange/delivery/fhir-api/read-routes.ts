@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { fhirJson } from '../../../lib/written-decimals.ts';
 import type { Store } from '../../platform/database/database.ts';
 import { ExchangeError, NotFoundError } from '../../platform/errors.ts';
-import { callerOf } from '../../access/authentication/authenticate.ts';
+import { callerOf } from '../../platform/http/caller.ts';
 import { completenessMeta } from '../../records/completeness.ts';
 import { readRecordCompleteness } from '../../records/completeness-store.ts';
 import type { ConsolidatedPlace } from '../../records/consolidated-place.ts';

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { typesOfScopes } from '../../access/fhir-clients/rules/fhir-scopes.ts';
 import { ForbiddenError } from '../../platform/errors.ts';
-import { callerOf } from '../../access/authentication/authenticate.ts';
+import { callerOf } from '../../platform/http/caller.ts';
 
 /** The types that the caller's token permits; undefined means all, as with an API key. */
 const typesOf = (request: FastifyRequest): ReadonlySet<string> | undefined =>

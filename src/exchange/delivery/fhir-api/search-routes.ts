@@ -3,11 +3,12 @@ import { fhirJson } from '../../../lib/written-decimals.ts';
 import { findPatient } from '../../people/patients/patient-store.ts';
 import type { Store } from '../../platform/database/database.ts';
 import { ExchangeError, InvalidRequestError, NotFoundError } from '../../platform/errors.ts';
-import { callerOf } from '../../access/authentication/authenticate.ts';
+import { callerOf } from '../../platform/http/caller.ts';
 import { completenessMeta, incompleteness } from '../../records/completeness.ts';
 import { readRecordCompleteness } from '../../records/completeness-store.ts';
 import { countConsolidated } from '../../records/read-consolidated.ts';
 import type { FoundPlace } from '../../records/record-search-store.ts';
+import { SERVED_TYPES } from '../../records/rules/resource-types.ts';
 import {
   type BundleLink,
   FHIR_JSON,
@@ -16,7 +17,6 @@ import {
   searchIssues,
   searchset,
 } from './bundles.ts';
-import { SERVED_TYPES } from './capability-statement.ts';
 import type { FhirDeps } from './deps.ts';
 import { countPatients, searchPatients } from './patient-search.ts';
 import { matchesSearch, readRecordedConsents, type SearchPlace, searchServed } from './recorded-consents.ts';

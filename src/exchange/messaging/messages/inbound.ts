@@ -9,8 +9,8 @@ import {
   transportOf,
 } from '../../../contract/messages.ts';
 import { splitNames } from '../../../contract/primitives.ts';
+import { extensionOf } from '../../../lib/file-extension.ts';
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
-import { extensionOf } from '../../delivery/documents/file-name.ts';
 import { findByIdentityKeys } from '../../people/patients/patient-store.ts';
 import { identityKeys } from '../../people/patients/rules/identity-keys.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';

@@ -8,7 +8,13 @@ import type {
 } from '../../../contract/messages.ts';
 import { externalIdOf } from '../../people/patients/patient-facts.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
-import { column, type ListOrder, type Page, type PageRequest, readPage } from '../../platform/database/page.ts';
+import {
+  column,
+  type ListOrder,
+  type Page,
+  type PageRequest,
+  readPage,
+} from '../../platform/database/page.ts';
 import type { Database } from '../../platform/database/schema.ts';
 import { workflowRows } from '../../platform/workflows/workflow-rows.ts';
 import { isTakenBack } from '../../records/taken-back.ts';

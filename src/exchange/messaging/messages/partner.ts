@@ -1,6 +1,12 @@
 import { z } from 'zod';
+import type { Config } from '../../../config.ts';
 import type { MESSAGE_END_REASONS } from '../../../contract/messages-workflow.ts';
-import { createPartnerHttp, type PartnerConfig, PartnerFailure } from '../../platform/partners/partner-http.ts';
+import { partnerConfig } from '../../platform/partners/partner-config.ts';
+import {
+  createPartnerHttp,
+  type PartnerConfig,
+  PartnerFailure,
+} from '../../platform/partners/partner-http.ts';
 import type { StoredMessage } from './message-store.ts';
 
 export interface SentAttachment {
@@ -36,6 +42,15 @@ const ANSWER_MS = 15_000;
 const BYTES_PER_MS = 128;
 export const sendTimeoutMs = (attachedBytes: number): number =>
   ANSWER_MS + Math.ceil(((attachedBytes / 3) * 4) / BYTES_PER_MS);
+
+/** Undefined if no transport partner is configured. Throws ConfigError if only one of the two variables is set. */
+export function openMessagePartner(
+  config: Config<'MESSAGE_PARTNER_BASE_URL' | 'MESSAGE_PARTNER_SECRET'>,
+): MessagePartner | undefined {
+  const { MESSAGE_PARTNER_BASE_URL: baseUrl, MESSAGE_PARTNER_SECRET: secret } = config;
+  const partner = partnerConfig('MESSAGE_PARTNER', baseUrl, secret);
+  return partner && createMessagePartner(partner);
+}
 
 export function createMessagePartner(config: PartnerConfig): MessagePartner {
   const http = createPartnerHttp('transport partner', config);

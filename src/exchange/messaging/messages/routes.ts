@@ -9,13 +9,13 @@ import {
 import { findPatient } from '../../people/patients/patient-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { ExchangeError, InvalidRequestError } from '../../platform/errors.ts';
+import type { Caller } from '../../platform/http/caller.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { ok, orNotFound } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
 import { openPage } from '../../platform/http/paging.ts';
-import type { Caller } from '../../access/authentication/authenticate.ts';
+import { refuseUnsigned, verifySourceCallback } from '../../platform/http/signed-callback.ts';
 import { countStart, type StartLimit } from '../../platform/limits/start-limit.ts';
-import { refuseUnsigned, verifySourceCallback } from '../../sources/connectors/callback.ts';
 import { handleMessageCallback } from './inbound.ts';
 import { boundLargeBodies } from './large-bodies.ts';
 import type { MessageLauncher } from './launcher.ts';
@@ -123,7 +123,9 @@ const BODY_BYTES_MAX = Math.ceil(MESSAGE_ATTACHMENT_BYTES_MAX / 3) * 4 + 1024 * 
  */
 export function addMessageCallbackRoute(
   app: FastifyInstance,
-  deps: Pick<GatewayPlatform, 'store' | 'blobs' | 'idHmacKey' | 'messageSecret'> & {
+  deps: Pick<GatewayPlatform, 'store' | 'blobs' | 'idHmacKey'> & {
+    /** Key with which the transport partner signs its callbacks. */
+    messageSecret?: string;
     messages?: Pick<MessageLauncher, 'launch' | 'receiptArrived'>;
   },
 ): void {

@@ -32,3 +32,7 @@ interface MessageTable {
   updated_at: Instant;
   workflow_started_at: Date | null;
 }
+
+declare module '../../platform/database/schema.ts' {
+  interface Database extends MessageTables {}
+}

@@ -1,13 +1,8 @@
-import { createFollowUpActivities } from '../../../activities/exchange/discharge-follow-up.ts';
-import { TASK_QUEUES } from '../../../contract/temporal.ts';
-import type { NetworkQueryService } from '../../queries/network-query/service.ts';
 import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../../platform/feature.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { createStartGuard } from '../../platform/recovery/start-guard.ts';
-import type { WorkerPlatform } from '../../worker-platform.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
 import { createFollowUps, type FollowUps } from './follow-up/follow-ups.ts';
-import { createFollowUpRounds } from './follow-up/rounds.ts';
 import { addInboundNotificationRoutes } from './inbound-routes.ts';
 import { createRecordings, type Recordings } from './recording/recordings.ts';
 import { messageRematching } from './rematch/rematching.ts';
@@ -39,9 +34,4 @@ export const notificationsFeature = {
     open((scope) => addNotificationLinkRoute(scope, deps));
     open((scope) => addInboundNotificationRoutes(scope, deps));
   },
-  activities: ({ store, networkQueries }: WorkerPlatform & { networkQueries: NetworkQueryService }) => ({
-    [TASK_QUEUES.exchange]: createFollowUpActivities({
-      rounds: createFollowUpRounds({ store, networkQueries }),
-    }),
-  }),
 } satisfies Feature;

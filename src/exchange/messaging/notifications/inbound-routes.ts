@@ -25,10 +25,12 @@ type SenderRequest = FastifyRequest<{ Params: { sender: string } }>;
  */
 export function addInboundNotificationRoutes(
   app: FastifyInstance,
-  deps: Pick<
-    GatewayPlatform,
-    'store' | 'blobs' | 'webhookDispatcher' | 'idHmacKey' | 'logger' | 'notificationSenders'
-  > & { followUps: Pick<FollowUps, 'launch' | 'wake'>; recordings: Pick<Recordings, 'launch'> },
+  deps: Pick<GatewayPlatform, 'store' | 'blobs' | 'webhookDispatcher' | 'idHmacKey' | 'logger'> & {
+    followUps: Pick<FollowUps, 'launch' | 'wake'>;
+    recordings: Pick<Recordings, 'launch'>;
+    /** Systems that may send notifications. Default: none. */
+    notificationSenders?: readonly NotificationSender[];
+  },
 ): void {
   const intake = createIntake(deps);
   const senders = new WeakMap<FastifyRequest, NotificationSender>();

@@ -1,8 +1,8 @@
 import type { NotificationType } from '../../../contract/notifications.ts';
-import { refusal } from '../../queries/network-query/prepare.ts';
 import { readExternalId } from '../../people/patients/patient-facts.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { insertEvent } from '../../platform/outbox/event-store.ts';
+import { refusal } from '../../queries/network-query/prepare.ts';
 import { isMonitored } from './candidate-store.ts';
 import { endFollowUps, openFollowUp, readQueryPermission } from './follow-up/follow-up-store.ts';
 import { insertNotification, updateNotifications } from './notification-store.ts';

@@ -124,3 +124,7 @@ interface DischargeFollowUpTable {
   ended_at: Date | null;
   workflow_started_at: Date | null;
 }
+
+declare module '../../platform/database/schema.ts' {
+  interface Database extends NotificationTables {}
+}

@@ -1,14 +1,8 @@
-import {
-  createEarlierWebhookActivities,
-  createWebhookActivities,
-} from '../../../activities/exchange/webhook-delivery.ts';
-import { TASK_QUEUES } from '../../../contract/temporal.ts';
 import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../../platform/feature.ts';
-import { webhookKeySealing } from './seal-keys.ts';
 import type { Platform } from '../../platform/platform.ts';
-import type { WorkerPlatform } from '../../worker-platform.ts';
 import { createDestinationPing, type DestinationPing } from './ping.ts';
 import { addWebhookRoutes } from './routes.ts';
+import { webhookKeySealing } from './seal-keys.ts';
 import { addSettingsRoutes } from './settings-routes.ts';
 
 /** Webhook destinations: settings, further destinations, and resending. Events and their delivery are in `platform/outbox`. */
@@ -36,8 +30,4 @@ export const webhooksFeature = {
     addSettingsRoutes(operations, deps);
     addWebhookRoutes(operations, deps);
   },
-  activities: ({ store, delivery, webhookDispatcher }: WorkerPlatform) => ({
-    [TASK_QUEUES.exchange]: createEarlierWebhookActivities({ store, webhookDispatcher }),
-    [TASK_QUEUES.webhooks]: createWebhookActivities({ store, delivery }),
-  }),
 } satisfies Feature;

@@ -1,7 +1,13 @@
 import { findAccount } from '../../access/accounts/account-store.ts';
 import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
 import type { AuditHeads } from '../../platform/audit/heads.ts';
-import { HEAD_RENEWED, LOSS_ACCEPTED, type Loss, writeLoss, writeRenewal } from '../../platform/audit/losses.ts';
+import {
+  HEAD_RENEWED,
+  LOSS_ACCEPTED,
+  type Loss,
+  writeLoss,
+  writeRenewal,
+} from '../../platform/audit/losses.ts';
 import { sealEntries, writeHead } from '../../platform/audit/sealer.ts';
 import { type ChainFault, type VerifyDeps, verifyChain } from '../../platform/audit/verify.ts';
 

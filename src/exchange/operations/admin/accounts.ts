@@ -1,13 +1,12 @@
 import { v7 as uuidv7 } from 'uuid';
 import { SOURCE_TYPES, type SourceType } from '../../../contract/primitives.ts';
 import {
-  type Dialect,
   insertAccount,
   listAccounts,
   lockAccount,
   updateAccount,
 } from '../../access/accounts/account-store.ts';
-import type { AccountSettings } from '../../access/accounts/tables.ts';
+import type { AccountSettings, Dialect } from '../../platform/account.ts';
 import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
 import { type SystemTx, withinAccount } from '../../platform/database/database.ts';
 import { ADMIN_ACTOR, AdminError, type AdminResult, type AdminTarget, shortTime } from './command.ts';

@@ -1,12 +1,12 @@
 import { open } from 'node:fs/promises';
 import { listAccounts } from '../../access/accounts/account-store.ts';
-import { acceptLoss } from './accept-loss.ts';
 import { rowsOfTime } from '../../platform/audit/chain-store.ts';
 import { toAuditEvent } from '../../platform/audit/fhir-event.ts';
 import type { AuditHeads } from '../../platform/audit/heads.ts';
 import type { AcceptedLoss, Loss, RenewedHead } from '../../platform/audit/losses.ts';
 import { type ChainFault, type ChainReport, verifyChain } from '../../platform/audit/verify.ts';
 import type { Store } from '../../platform/database/database.ts';
+import { acceptLoss } from './accept-loss.ts';
 import { requireAccount } from './accounts.ts';
 import { AdminError, type AdminResult, type AdminTarget, shortTime } from './command.ts';
 import { parseTime } from './parse-time.ts';

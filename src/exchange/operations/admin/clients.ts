@@ -1,9 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import { createLocalJWKSet, type JSONWebKeySet } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
-import { SERVED_TYPES } from '../../delivery/fhir-api/capability-statement.ts';
-import { findClient, insertClient, listClients, revokeClient } from '../../access/fhir-clients/client-store.ts';
+import {
+  findClient,
+  insertClient,
+  listClients,
+  revokeClient,
+} from '../../access/fhir-clients/client-store.ts';
 import { parseFhirScope } from '../../access/fhir-clients/rules/fhir-scopes.ts';
+import { SERVED_TYPES } from '../../records/rules/resource-types.ts';
 import { auditAdmin, requireAccount } from './accounts.ts';
 import { AdminError, type AdminResult, type AdminTarget, shortTime } from './command.ts';
 

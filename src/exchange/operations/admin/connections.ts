@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { KeyRing } from '../../../lib/key-ring.ts';
 import { findPatient } from '../../people/patients/patient-store.ts';
 import { type SystemTx, withinAccount } from '../../platform/database/database.ts';
+import { namespaceOf } from '../../records/rules/namespaces.ts';
 import {
   countParts,
   deleteConnection,
@@ -13,12 +14,11 @@ import {
 } from '../../sources/connections/connection-store.ts';
 import { configOf, openCredentials, sealCredentials } from '../../sources/connections/settings.ts';
 import { createAssertionSigner, ensureSigningKeys } from '../../sources/connections/signing-keys.ts';
-import { readConnections } from '../../sources/health/connection-store.ts';
-import type { ConnectionState } from '../../sources/health/rules/breaker.ts';
 import { checkSource, registerSource } from '../../sources/connectors/check-source.ts';
 import { SourceFailure } from '../../sources/connectors/connector.ts';
-import { namespaceOf } from '../../records/rules/namespaces.ts';
 import { resolveSourceConfig } from '../../sources/connectors/source-config.ts';
+import { readConnections } from '../../sources/health/connection-store.ts';
+import type { ConnectionState } from '../../sources/health/rules/breaker.ts';
 import { auditAdmin, requireAccount } from './accounts.ts';
 import { AdminError, type AdminResult, type AdminTarget } from './command.ts';
 import {

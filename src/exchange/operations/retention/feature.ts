@@ -1,4 +1,4 @@
-import { type Feature, NO_ACTIVITIES, NO_ROUTES, type OpenFeature } from '../../platform/feature.ts';
+import { type Feature, NO_ROUTES, type OpenFeature } from '../../platform/feature.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { RETENTION_KINDS } from './kinds/all-kinds.ts';
 import { retentionSweep } from './sweep.ts';
@@ -11,5 +11,4 @@ export const retentionFeature = {
     drain: async () => undefined,
   }),
   routes: NO_ROUTES,
-  activities: NO_ACTIVITIES,
 } satisfies Feature;

@@ -14,3 +14,7 @@ interface RetentionRuleTable {
   /** Number of items removed since the rule exists. */
   removed: Generated<number>;
 }
+
+declare module '../../platform/database/schema.ts' {
+  interface Database extends RetentionTables {}
+}

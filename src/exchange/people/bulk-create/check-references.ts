@@ -1,9 +1,9 @@
 import type { RowError } from '../../../shared/bulk-csv/row.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
+import { OvertakenError } from '../../platform/database/retry.ts';
 import { findCohorts, holdCohorts, type NamedCohort } from '../cohorts/cohort-store.ts';
 import { findFacilityIds } from '../facilities/facility-store.ts';
 import { isSame } from '../patients/rules/same-value.ts';
-import type { AccountTx } from '../../platform/database/database.ts';
-import { OvertakenError } from '../../platform/database/retry.ts';
 import type { PreparedRow } from './prepare-chunk.ts';
 
 export interface References {

@@ -1,9 +1,5 @@
-import { createBulkActivities } from '../../../activities/exchange/bulk-create.ts';
-import { TASK_QUEUES } from '../../../contract/temporal.ts';
 import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../../platform/feature.ts';
 import type { Platform } from '../../platform/platform.ts';
-import type { WorkerPlatform } from '../../worker-platform.ts';
-import { createBulkEngine } from './engine.ts';
 import { bulkCreateRecoveries, uploadRetention } from './recovery.ts';
 import { addBulkResultRoute } from './result-routes.ts';
 import { addBulkCreateRoutes } from './routes.ts';
@@ -31,11 +27,4 @@ export const bulkCreateFeature = {
     authenticated((scope) => addBulkUploadRoute(scope, deps));
     open((scope) => addBulkResultRoute(scope, deps));
   },
-  activities: ({ store, blobs, idHmacKey, startGuard }: WorkerPlatform) => ({
-    [TASK_QUEUES.exchange]: createBulkActivities({
-      store,
-      engine: createBulkEngine({ store, blobs, hmacKey: idHmacKey }),
-      startGuard,
-    }),
-  }),
 } satisfies Feature;

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
-import type { StoredPatient } from '../patients/patient-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { OvertakenError } from '../../platform/database/retry.ts';
+import type { StoredPatient } from '../patients/patient-store.ts';
 import { checkReferences } from './check-references.ts';
 import type { OpenChunk } from './chunk-store.ts';
 import {

@@ -1,6 +1,4 @@
 import { sql } from 'kysely';
-import { type StoredPatient, toPatient } from '../patients/patient-store.ts';
-import type { PatientContent } from '../patients/rules/patient-content.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import {
   booleanArray,
@@ -11,6 +9,8 @@ import {
   uuidArray,
 } from '../../platform/database/pg-arrays.ts';
 import { OvertakenError } from '../../platform/database/retry.ts';
+import { type StoredPatient, toPatient } from '../patients/patient-store.ts';
+import type { PatientContent } from '../patients/rules/patient-content.ts';
 
 /*
  * Saves the patients of a whole chunk, one statement for each step. The locks and their order are those of

@@ -3,7 +3,13 @@ import type { BulkCounts } from '../../../contract/bulk-create.ts';
 import type { BULK_CREATE_SORT } from '../../../contract/bulk-create-endpoints.ts';
 import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { column, type ListOrder, type Page, type PageRequest, readPage } from '../../platform/database/page.ts';
+import {
+  column,
+  type ListOrder,
+  type Page,
+  type PageRequest,
+  readPage,
+} from '../../platform/database/page.ts';
 import type { Database } from '../../platform/database/schema.ts';
 import type { BulkRequestState } from './tables.ts';
 

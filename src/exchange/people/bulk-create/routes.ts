@@ -1,14 +1,13 @@
 import { validate as isUuid, v7 as uuidv7 } from 'uuid';
 import type { QuerySweepProgress } from '../../../contract/bulk-create-workflow.ts';
-import { facilityExists, listFacilities } from '../facilities/facility-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { InvalidRequestError, NotFoundError } from '../../platform/errors.ts';
+import type { Caller } from '../../platform/http/caller.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { ok } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
 import { openPage } from '../../platform/http/paging.ts';
-import type { Caller } from '../../access/authentication/authenticate.ts';
-import { readSweepCounts } from '../../queries/sweep/sweep-store.ts';
+import { facilityExists, listFacilities } from '../facilities/facility-store.ts';
 import {
   BULK_REQUEST_ORDER,
   type BulkRequestView,
@@ -23,11 +22,15 @@ import { UPLOAD_LIFETIME_MS } from './service.ts';
 
 type BulkCreateDeps = Pick<GatewayPlatform, 'links' | 'publicBaseUrl' | 'linkSigningKey'> & {
   bulkCreates: BulkCreateService;
+  /** The post-import queries, which report into the status of their bulk create. */
+  querySweeps: {
+    readCounts(tx: AccountTx, requestId: string): Promise<QuerySweepProgress | undefined>;
+  };
 };
 
 /** E5 and the operations around it; the upload itself is in upload-route.ts. */
 export function addBulkCreateRoutes(operations: Operations, deps: BulkCreateDeps): void {
-  const { bulkCreates, links } = deps;
+  const { bulkCreates, querySweeps, links } = deps;
 
   operations.write('startBulkCreate', async (tx, { query }) => {
     const facilityId = await facilityOf(tx, query.facilityId);
@@ -50,7 +53,7 @@ export function addBulkCreateRoutes(operations: Operations, deps: BulkCreateDeps
   operations.read('getBulkCreate', async (tx, { params }) => {
     const request = await readBulkRequest(tx, params.requestId);
     if (request === undefined) throw new NotFoundError('Bulk create');
-    return ok(statusAnswer(request, tx.accountId, await readSweepCounts(tx, request.requestId)));
+    return ok(statusAnswer(request, tx.accountId, await querySweeps.readCounts(tx, request.requestId)));
   });
 
   operations.read('listBulkCreates', async (tx, { query }) => {

@@ -83,3 +83,7 @@ interface BulkTrialKeyTable {
   person_id: string;
   first_row: number | null;
 }
+
+declare module '../../platform/database/schema.ts' {
+  interface Database extends BulkTables {}
+}

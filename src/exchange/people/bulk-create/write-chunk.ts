@@ -1,5 +1,5 @@
-import { isSameContent } from '../patients/rules/patient-content.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
+import { isSameContent } from '../patients/rules/patient-content.ts';
 import { type BulkJob, claimsOf, type JudgedChunk, type MatchedRow } from './judge-chunk.ts';
 import {
   addAllMemberships,

@@ -1,4 +1,4 @@
-import { type DepsOf, type Feature, type GatewayScopes, NO_ACTIVITIES } from '../../platform/feature.ts';
+import type { DepsOf, Feature, GatewayScopes } from '../../platform/feature.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { sizeSummation } from './cohort-sizes.ts';
 import { addCohortPatientRoutes } from './member-routes.ts';
@@ -18,5 +18,4 @@ export const cohortsFeature = {
     addCohortRoutes(operations, deps);
     addCohortPatientRoutes(operations, deps);
   },
-  activities: NO_ACTIVITIES,
 } satisfies Feature;

@@ -1,13 +1,13 @@
 import type { CohortPatientsBody } from '../../../contract/cohorts.ts';
-import { assignToCohorts } from '../patients/consent.ts';
-import { findPatient, lockPatient } from '../patients/patient-store.ts';
-import { serializePatient } from '../patients/serializers.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { type FieldError, InvalidRequestError, NotFoundError } from '../../platform/errors.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { ok, orNotFound } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
 import { openPage } from '../../platform/http/paging.ts';
+import { assignToCohorts } from '../patients/consent.ts';
+import { findPatient, lockPatient } from '../patients/patient-store.ts';
+import { serializePatient } from '../patients/serializers.ts';
 import { readAgain, requireCohort } from './change-cohort.ts';
 import { lockConsent } from './cohort-locks.ts';
 import { findCohort, listCohorts, type StoredCohort } from './cohort-store.ts';

@@ -1,10 +1,16 @@
 import { sql } from 'kysely';
 import type { COHORT_PATIENT_SORT } from '../../../contract/cohorts.ts';
-import { findPatients, type StoredPatient } from '../patients/patient-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { column, type ListOrder, type Page, type PageRequest, readPage } from '../../platform/database/page.ts';
+import {
+  column,
+  type ListOrder,
+  type Page,
+  type PageRequest,
+  readPage,
+} from '../../platform/database/page.ts';
 import { OvertakenError } from '../../platform/database/retry.ts';
 import { violates } from '../../platform/database/violations.ts';
+import { findPatients, type StoredPatient } from '../patients/patient-store.ts';
 
 export const COHORT_PATIENT_ORDER: ListOrder<(typeof COHORT_PATIENT_SORT)[number]> = {
   columns: {

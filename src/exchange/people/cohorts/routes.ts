@@ -1,9 +1,9 @@
 import { v7 as uuidv7 } from 'uuid';
-import type { CohortSchedules } from '../monitoring/cohort-schedules.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { checkETag, eTagHeader } from '../../platform/http/etag.ts';
 import { created, noContent, ok, orNotFound } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
+import type { CohortSchedules } from '../monitoring/cohort-schedules.ts';
 import { changeCohort, deleteEmptyCohort, nameTaken } from './change-cohort.ts';
 import { findCohort, insertCohort, listCohorts } from './cohort-store.ts';
 import { serializeCohort } from './serializers.ts';

@@ -21,3 +21,7 @@ interface CohortTable {
   patients_counted: Generated<number>;
   created_at: Instant;
 }
+
+declare module '../../platform/database/schema.ts' {
+  interface Database extends CohortTables {}
+}

@@ -1,8 +1,8 @@
-import { findPatient } from '../patients/patient-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { ConflictError, InvalidRequestError } from '../../platform/errors.ts';
 import { created, ok, orNotFound } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
+import { findPatient } from '../patients/patient-store.ts';
 import { endConsent, findConsent, insertConsent, listConsents } from './consent-store.ts';
 import { decisionOf, statedOf } from './rules/fhir-consent.ts';
 import { serializeConsent } from './serializers.ts';

@@ -24,3 +24,7 @@ interface ConsentTable {
   ended_at: Date | null;
   ended_by: string | null;
 }
+
+declare module '../../platform/database/schema.ts' {
+  interface Database extends ConsentTables {}
+}

@@ -1,7 +1,7 @@
 import { type Selectable, sql } from 'kysely';
-import type { Address } from '../patients/rules/demographics.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import type { Database } from '../../platform/database/schema.ts';
+import type { Address } from '../patients/rules/demographics.ts';
 
 /** A facility where patients receive care. */
 export interface StoredFacility {

@@ -1,9 +1,8 @@
-import { type Feature, type GatewayScopes, NO_ACTIVITIES, NOTHING_OPEN } from '../../platform/feature.ts';
+import { type Feature, type GatewayScopes, NOTHING_OPEN } from '../../platform/feature.ts';
 import { addFacilityRoutes } from './routes.ts';
 
 /** Facilities: E11 and their administration. */
 export const facilitiesFeature = {
   open: NOTHING_OPEN,
   routes: ({ operations }: GatewayScopes) => addFacilityRoutes(operations),
-  activities: NO_ACTIVITIES,
 } satisfies Feature;

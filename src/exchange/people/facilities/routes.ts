@@ -1,9 +1,9 @@
 import type { FacilityResponse } from '../../../contract/facilities.ts';
-import { findPatient } from '../patients/patient-store.ts';
-import { setPatientFacilities } from '../patients/save-patient.ts';
 import { checkETag, eTagHeader, eTagOf } from '../../platform/http/etag.ts';
 import { created, noContent, ok, orNotFound } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
+import { findPatient } from '../patients/patient-store.ts';
+import { setPatientFacilities } from '../patients/save-patient.ts';
 import { createFacility, deleteUnusedFacility, replaceFacility } from './change-facility.ts';
 import { findFacility, listFacilities, type StoredFacility } from './facility-store.ts';
 

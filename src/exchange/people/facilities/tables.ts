@@ -1,6 +1,6 @@
 import type { Generated } from 'kysely';
-import type { Address } from '../patients/rules/demographics.ts';
 import type { Instant, JsonColumn } from '../../platform/database/columns.ts';
+import type { Address } from '../patients/rules/demographics.ts';
 
 export interface FacilityTables {
   facility: FacilityTable;
@@ -17,4 +17,8 @@ interface FacilityTable {
   address: JsonColumn<Address>;
   version: Generated<number>;
   created_at: Instant;
+}
+
+declare module '../../platform/database/schema.ts' {
+  interface Database extends FacilityTables {}
 }

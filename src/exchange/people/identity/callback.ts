@@ -1,10 +1,10 @@
 import { v7 as uuidv7 } from 'uuid';
 import { z } from 'zod';
 import { IDENTITY_VERIFIED_EVENT_TYPE, type IdentityVerifiedEvent } from '../../../contract/identity.ts';
-import { findPatient } from '../patients/patient-store.ts';
-import { agreesWithPerson } from '../patients/rules/patient-matching.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
 import { insertEvent } from '../../platform/outbox/event-store.ts';
+import { findPatient } from '../patients/patient-store.ts';
+import { agreesWithPerson } from '../patients/rules/patient-matching.ts';
 import { AAL2_SESSION_MS, aal2SessionHash, aal2SessionId } from './aal2-session.ts';
 import {
   accountOfVerification,

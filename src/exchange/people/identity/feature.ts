@@ -1,10 +1,4 @@
-import {
-  type DepsOf,
-  type Feature,
-  type GatewayScopes,
-  NO_ACTIVITIES,
-  NOTHING_OPEN,
-} from '../../platform/feature.ts';
+import { type DepsOf, type Feature, type GatewayScopes, NOTHING_OPEN } from '../../platform/feature.ts';
 import { addIdentityCallbackRoute, addIdentityReturnRoutes, addIdentityRoutes } from './routes.ts';
 
 /** Identity sessions and AAL2 challenges for Individual Access Services (purpose `ias`). */
@@ -20,5 +14,4 @@ export const identityFeature = {
     open((scope) => addIdentityCallbackRoute(scope, deps));
     open((scope) => addIdentityReturnRoutes(scope, deps));
   },
-  activities: NO_ACTIVITIES,
 } satisfies Feature;

@@ -1,6 +1,12 @@
 import { z } from 'zod';
+import type { Config } from '../../../config.ts';
+import { partnerConfig } from '../../platform/partners/partner-config.ts';
+import {
+  createPartnerHttp,
+  type PartnerConfig,
+  PartnerFailure,
+} from '../../platform/partners/partner-http.ts';
 import type { Demographics } from '../patients/rules/demographics.ts';
-import { createPartnerHttp, type PartnerConfig, PartnerFailure } from '../../platform/partners/partner-http.ts';
 
 interface Opening {
   /** Our id of the session or challenge; the partner's callback names it. */
@@ -22,6 +28,15 @@ export interface IdentityPartner {
 
 const sessionSchema = z.object({ url: z.url({ protocol: /^https?$/ }) });
 const challengeSchema = sessionSchema.extend({ method: z.string().min(1).max(50) });
+
+/** Undefined if no identity partner is configured. Throws ConfigError if only one of the two variables is set. */
+export function openIdentityPartner(
+  config: Config<'IDENTITY_PARTNER_BASE_URL' | 'IDENTITY_PARTNER_SECRET'>,
+): IdentityPartner | undefined {
+  const { IDENTITY_PARTNER_BASE_URL: baseUrl, IDENTITY_PARTNER_SECRET: secret } = config;
+  const partner = partnerConfig('IDENTITY_PARTNER', baseUrl, secret);
+  return partner && createIdentityPartner(partner);
+}
 
 export function createIdentityPartner(config: PartnerConfig): IdentityPartner {
   const http = createPartnerHttp('identity partner', config);

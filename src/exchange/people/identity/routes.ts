@@ -3,17 +3,20 @@ import { sendNotice } from '../../../lib/pages/notice-page.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { ok, orNotFound } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
+import { refuseUnsigned, verifySourceCallback } from '../../platform/http/signed-callback.ts';
 import { addSignedLinkRoute, auditLink } from '../../platform/links/signed-link-route.ts';
-import { refuseUnsigned, verifySourceCallback } from '../../sources/connectors/callback.ts';
 import { aal2SessionId } from './aal2-session.ts';
 import { handleIdentityCallback } from './callback.ts';
 import { findChallenge, findIdentityOfSession, findProofedIdentity, findSession } from './identity-store.ts';
 import { redirectWith } from './redirect-url.ts';
 import type { VerificationState } from './tables.ts';
-import { createVerifications } from './verifications.ts';
+import { createVerifications, type VerificationDeps } from './verifications.ts';
 
 /** Identity sessions and AAL2 challenges (docs/interface.md, "Individual access (IAS)"). */
-export function addIdentityRoutes(operations: Operations, deps: GatewayPlatform): void {
+export function addIdentityRoutes(
+  operations: Operations,
+  deps: GatewayPlatform & Pick<VerificationDeps, 'identityPartner'>,
+): void {
   const verifications = createVerifications(deps);
   const now = (): Date => deps.clock?.() ?? new Date();
 
@@ -80,7 +83,10 @@ const BODY_BYTES_MAX = 64 * 1024;
  */
 export function addIdentityCallbackRoute(
   app: FastifyInstance,
-  deps: Pick<GatewayPlatform, 'store' | 'webhookDispatcher' | 'linkSigningKey' | 'identitySecret' | 'clock'>,
+  deps: Pick<GatewayPlatform, 'store' | 'webhookDispatcher' | 'linkSigningKey' | 'clock'> & {
+    /** Key with which the identity partner signs its callbacks. */
+    identitySecret?: string;
+  },
 ): void {
   refuseUnsigned(app);
   app.removeAllContentTypeParsers();

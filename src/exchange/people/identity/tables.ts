@@ -44,3 +44,7 @@ interface Aal2ChallengeTable {
   session_hash: Buffer | null;
   session_expires_at: Date | null;
 }
+
+declare module '../../platform/database/schema.ts' {
+  interface Database extends IdentityTables {}
+}

@@ -1,10 +1,10 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { Metadata } from '../../../contract/network-query.ts';
-import { findPatient } from '../patients/patient-store.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
 import { ExchangeError, NotFoundError, UnavailableError } from '../../platform/errors.ts';
 import type { LinkMaker } from '../../platform/links/signed-link.ts';
 import { PartnerFailure } from '../../platform/partners/partner-http.ts';
+import { findPatient } from '../patients/patient-store.ts';
 import {
   deleteChallenge,
   deleteSession,
@@ -24,7 +24,7 @@ const RETURN_GRACE_MS = 3_600_000;
 
 export interface VerificationDeps {
   store: Store;
-  /** Undefined when no identity partner is configured. */
+  /** Verifies identities for individual access; without it, identity operations return 503. */
   identityPartner?: IdentityPartner;
   links: LinkMaker;
   publicBaseUrl: string;

@@ -1,4 +1,4 @@
-import { type Feature, NO_ACTIVITIES, NO_ROUTES, type OpenFeature } from '../../platform/feature.ts';
+import { type Feature, NO_ROUTES, type OpenFeature } from '../../platform/feature.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { type CohortSchedules, createCohortSchedules } from './cohort-schedules.ts';
 
@@ -13,5 +13,4 @@ export const monitoringFeature = {
     };
   },
   routes: NO_ROUTES,
-  activities: NO_ACTIVITIES,
 } satisfies Feature;

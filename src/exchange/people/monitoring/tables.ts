@@ -36,3 +36,7 @@ interface CohortScheduleTable {
   checked_at: Date | null;
   held_until: Date | null;
 }
+
+declare module '../../platform/database/schema.ts' {
+  interface Database extends MonitoringTables {}
+}

@@ -1,6 +1,6 @@
-import { addMemberships, holdCohorts } from '../cohorts/cohort-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { InvalidRequestError, NotFoundError } from '../../platform/errors.ts';
+import { addMemberships, holdCohorts } from '../cohorts/cohort-store.ts';
 import type { StoredPatient } from './patient-store.ts';
 
 /**

@@ -1,7 +1,13 @@
 import { sql } from 'kysely';
 import type { PATIENT_SORT } from '../../../contract/patients-endpoints.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { column, type ListOrder, type Page, type PageRequest, readPage } from '../../platform/database/page.ts';
+import {
+  column,
+  type ListOrder,
+  type Page,
+  type PageRequest,
+  readPage,
+} from '../../platform/database/page.ts';
 import { type StoredPatient, toPatient } from './patient-store.ts';
 
 export const PATIENT_ORDER: ListOrder<(typeof PATIENT_SORT)[number]> = {

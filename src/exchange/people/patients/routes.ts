@@ -1,25 +1,36 @@
-import type { NetworkQueryService } from '../../queries/network-query/service.ts';
-import { startQuery } from '../../queries/network-query/start-query.ts';
+import type { NetworkQueryRequest, NetworkQueryStatus } from '../../../contract/network-query.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
+import type { Caller } from '../../platform/http/caller.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { checkETag, eTagHeader } from '../../platform/http/etag.ts';
-import { created, noContent, ok, orNotFound } from '../../platform/http/operation.ts';
+import { created, ok, orNotFound } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
 import { openPage } from '../../platform/http/paging.ts';
 import { compareNow } from '../possible-duplicates/comparing.ts';
 import { namedDuplicates } from '../possible-duplicates/serializers.ts';
 import { assignToCohorts } from './consent.ts';
-import { deletePatient } from './delete-patient.ts';
-import type { Erasures } from './erasures.ts';
 import { listPatients, PATIENT_ORDER } from './patient-list.ts';
 import { findNewestByExternalId, findPatient, type StoredPatient } from './patient-store.ts';
 import { changeStatus, createOrMatchPatient, findMatch, replacePatient } from './save-patient.ts';
 import { serializePatient } from './serializers.ts';
 
+/** Starts the query that E4 may ask for. */
+interface QueryStarter {
+  startQuery(
+    tx: AccountTx,
+    input: {
+      caller: Caller;
+      patient: StoredPatient;
+      request: NetworkQueryRequest;
+      purposeOfUse: 'treatment';
+    },
+  ): Promise<{ answer: NetworkQueryStatus; launch: () => void }>;
+}
+
 export function addPatientRoutes(
   operations: Operations,
   deps: Pick<GatewayPlatform, 'idHmacKey' | 'publicBaseUrl' | 'linkSigningKey'> & {
-    networkQueries: NetworkQueryService;
-    erasures: Pick<Erasures, 'start'>;
+    networkQueries: QueryStarter;
   },
 ): void {
   operations.write('createPatient', async (tx, { query, body, caller }) => {
@@ -28,7 +39,7 @@ export function addPatientRoutes(
     await assignToCohorts(tx, patient, body.cohorts ?? [], 'cohorts');
     const started =
       body.networkQuery &&
-      (await startQuery(tx, deps, {
+      (await deps.networkQueries.startQuery(tx, {
         caller,
         patient,
         request: body.networkQuery,
@@ -64,13 +75,6 @@ export function addPatientRoutes(
       headers: eTagHeader(patient),
       patientId: patient.id,
     });
-  });
-
-  operations.write('deletePatient', async (tx, { params, headers, body }) => {
-    const patientId = await deletePatient(tx, params.id, (known) =>
-      checkETag('The patient', known, headers['if-match'], body.eTag),
-    );
-    return noContent({ patientId, afterCommit: () => deps.erasures.start() });
   });
 
   operations.read('listPatients', async (tx, { query, caller }) => {

@@ -1,10 +1,10 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { PatientDemographics } from '../../../contract/patients.ts';
-import { removeFromTreatmentCohorts } from '../cohorts/cohort-store.ts';
-import { facilityExists, findFacilityIds } from '../facilities/facility-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { OvertakenError } from '../../platform/database/retry.ts';
 import { ConflictError, InvalidRequestError, NotFoundError } from '../../platform/errors.ts';
+import { removeFromTreatmentCohorts } from '../cohorts/cohort-store.ts';
+import { facilityExists, findFacilityIds } from '../facilities/facility-store.ts';
 import {
   claimKeys,
   findByIdentityKeys,

@@ -1,6 +1,6 @@
 import type { NetworkQueryStatus } from '../../../contract/network-query.ts';
 import type { PatientResponse } from '../../../contract/patients.ts';
-import type { Dialect } from '../../access/accounts/account-store.ts';
+import type { Dialect } from '../../platform/account.ts';
 import { eTagOf } from '../../platform/http/etag.ts';
 import type { StoredPatient } from './patient-store.ts';
 

@@ -38,3 +38,7 @@ interface PatientTable {
   created_at: Instant;
   updated_at: Instant;
 }
+
+declare module '../../platform/database/schema.ts' {
+  interface Database extends PatientTables {}
+}

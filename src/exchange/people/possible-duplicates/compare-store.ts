@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
-import type { Demographics } from '../patients/rules/demographics.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
 import { textArray, uuidArray } from '../../platform/database/pg-arrays.ts';
+import type { Demographics } from '../patients/rules/demographics.ts';
 
 /** Bounds what thousands of people cost who share a made-up birth date, such as 1900-01-01. */
 const CANDIDATES_MAX = 100;

@@ -1,4 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
+import type { AccountTx, Store } from '../../platform/database/database.ts';
+import type { Recovery } from '../../platform/recovery/recovery.ts';
 import { comparePersons } from '../patients/rules/compare-persons.ts';
 import {
   agreeingTraits,
@@ -8,8 +10,6 @@ import {
 } from '../patients/rules/match-score.ts';
 import { identifiersOf, traitsOf } from '../patients/rules/person-traits.ts';
 import { mistypedDates } from '../patients/rules/typing-errors.ts';
-import type { AccountTx, Store } from '../../platform/database/database.ts';
-import type { Recovery } from '../../platform/recovery/recovery.ts';
 import {
   type ComparedPatient,
   deleteNotes,

@@ -1,7 +1,13 @@
 import { type Selectable, sql } from 'kysely';
 import type { POSSIBLE_DUPLICATE_SORT } from '../../../contract/possible-duplicates.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { column, type ListOrder, type Page, type PageRequest, readPage } from '../../platform/database/page.ts';
+import {
+  column,
+  type ListOrder,
+  type Page,
+  type PageRequest,
+  readPage,
+} from '../../platform/database/page.ts';
 import type { Database } from '../../platform/database/schema.ts';
 
 export type StoredDuplicate = Selectable<Database['possible_duplicate']>;

@@ -1,10 +1,4 @@
-import {
-  type DepsOf,
-  type Feature,
-  type GatewayScopes,
-  NO_ACTIVITIES,
-  type OpenFeature,
-} from '../../platform/feature.ts';
+import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../../platform/feature.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { patientComparing } from './comparing.ts';
 import { addPossibleDuplicateRoutes } from './routes.ts';
@@ -18,5 +12,4 @@ export const possibleDuplicatesFeature = {
   }),
   routes: ({ operations }: GatewayScopes, deps: DepsOf<typeof addPossibleDuplicateRoutes>) =>
     addPossibleDuplicateRoutes(operations, deps),
-  activities: NO_ACTIVITIES,
 } satisfies Feature;

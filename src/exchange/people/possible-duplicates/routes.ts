@@ -1,10 +1,10 @@
-import { findPatient } from '../patients/patient-store.ts';
-import { serializePatient } from '../patients/serializers.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { ok, orNotFound } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
 import { openPage } from '../../platform/http/paging.ts';
+import { findPatient } from '../patients/patient-store.ts';
+import { serializePatient } from '../patients/serializers.ts';
 import { DUPLICATE_ORDER, decideDuplicate, findDuplicate, listDuplicates } from './duplicate-store.ts';
 import { serializeDuplicate } from './serializers.ts';
 

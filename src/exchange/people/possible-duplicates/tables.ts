@@ -21,3 +21,7 @@ interface PossibleDuplicateTable {
   found_at: Instant;
   decided_at: Date | null;
 }
+
+declare module '../../platform/database/schema.ts' {
+  interface Database extends PossibleDuplicateTables {}
+}

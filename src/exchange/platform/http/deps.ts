@@ -1,8 +1,5 @@
 import type { Logger } from '../../../lib/logger.ts';
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
-import type { IdentityPartner } from '../../people/identity/partner.ts';
-import type { NotificationSender } from '../../messaging/notifications/senders.ts';
-import type { QueueReport } from '../../operations/ops/report.ts';
 import type { Store } from '../database/database.ts';
 import type { LinkMaker } from '../links/signed-link.ts';
 import type { DestinationRules } from '../outbox/destination-guard.ts';
@@ -41,16 +38,6 @@ export interface GatewayPlatform {
    * request is refused for that reason.
    */
   watchPressure?: (report: (isUnderPressure: boolean) => void) => () => void;
-  /** Reads what waits in the task queues, for the metrics. Default: these metrics have no values. */
-  readQueues?: () => Promise<QueueReport[]>;
-  /** Systems that may send notifications. Default: none. */
-  notificationSenders?: readonly NotificationSender[];
-  /** Verifies identities for individual access; without it, identity operations return 503. */
-  identityPartner?: IdentityPartner;
-  /** Key with which the identity partner signs its callbacks. */
-  identitySecret?: string;
-  /** Key with which the transport partner for messages signs its callbacks. */
-  messageSecret?: string;
   /** Clock for tests of expiry; default: the system clock. */
   clock?: () => Date;
   /** Resolves if the Temporal server responds. */

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { type PublicSourceState, publicSourceStates } from '../../sources/health/report.ts';
+import type { SystemTx } from '../database/database.ts';
 import type { GatewayPlatform } from './deps.ts';
 
 const PROBE_TIMEOUT_MS = 2_000;
@@ -12,12 +12,12 @@ const PROBE_TIMEOUT_MS = 2_000;
 export function addHealthRoutes(
   app: FastifyInstance,
   deps: Pick<GatewayPlatform, 'store' | 'pingTemporal'>,
+  /** Reads the state of the sources, to be shown to everyone. */
+  readSources: (tx: SystemTx) => Promise<object[]>,
 ): void {
   app.get('/health', { schema: { hide: true }, config: { operation: 'health' } }, () => ({ status: 'ok' }));
   app.get('/ready', { schema: { hide: true }, config: { operation: 'ready' } }, async (_request, reply) => {
-    const sources: Promise<PublicSourceState[] | undefined> = deps.store
-      .asSystem(publicSourceStates)
-      .catch(() => undefined);
+    const sources = deps.store.asSystem(readSources).catch(() => undefined);
     const [database, temporal, isReported] = await Promise.all([
       responds(deps.store.ping()),
       responds(deps.pingTemporal()),

@@ -3,7 +3,7 @@ import type { Endpoint } from '../../../contract/endpoint.ts';
 import type { endpoints } from '../../../contract/endpoints.ts';
 import type { AccountTx } from '../database/database.ts';
 import { NotFoundError } from '../errors.ts';
-import type { Caller } from '../../access/authentication/authenticate.ts';
+import type { Caller } from './caller.ts';
 
 export type Endpoints = typeof endpoints;
 export type OperationName = keyof Endpoints;

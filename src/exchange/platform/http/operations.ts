@@ -12,6 +12,7 @@ import { errorBodySchema } from '../../../contract/errors.ts';
 import { type Scope, scopeOf } from '../../../contract/scope.ts';
 import type { AccountTx } from '../database/database.ts';
 import { isAuditedRead } from './audited-reads.ts';
+import { callerOf } from './caller.ts';
 import { ERROR_TITLES } from './errors.ts';
 import type {
   ActionHandler,
@@ -20,7 +21,6 @@ import type {
   OperationRequest,
   TransactionHandler,
 } from './operation.ts';
-import { callerOf } from '../../access/authentication/authenticate.ts';
 import { createReadAudit, runAction, runAuditedRead, runWrite, type WriteDeps } from './write.ts';
 
 declare module 'fastify' {

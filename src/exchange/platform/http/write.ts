@@ -6,6 +6,7 @@ import type { AccountTx, Store } from '../database/database.ts';
 import { retryOvertaken } from '../database/retry.ts';
 import { ExchangeError } from '../errors.ts';
 import { patientNamedBy, targetNamedBy } from './audited-reads.ts';
+import { callerOf } from './caller.ts';
 import {
   claimIdempotencyKey,
   findStoredResponse,
@@ -14,7 +15,6 @@ import {
   storeResponse,
 } from './idempotency-store.ts';
 import type { AnyResponse } from './operation.ts';
-import { callerOf } from '../../access/authentication/authenticate.ts';
 import type { ResponseSeal } from './response-seal.ts';
 
 export interface WriteDeps extends IdempotencyDeps {

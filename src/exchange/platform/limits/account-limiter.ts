@@ -1,4 +1,4 @@
-import type { Account } from '../../access/accounts/account-store.ts';
+import type { Account } from '../account.ts';
 import type { Store } from '../database/database.ts';
 import { countUse } from './limit-store.ts';
 

@@ -4,11 +4,9 @@ import { request } from 'undici';
 import { v7 as uuidv7 } from 'uuid';
 import { retryAfterMs } from '../../../lib/retry-after.ts';
 import { currentSpan, type SpanStart, traced, traceHeaders } from '../../../lib/tracing/spans.ts';
-import type { LinkMaker } from '../links/signed-link.ts';
 import type { OpenEvent } from './claim-store.ts';
 import { type DestinationRules, destinationProblem, guardedDispatchers } from './destination-guard.ts';
 import type { EventCauses } from './event-causes.ts';
-import { linkedBody } from './event-links.ts';
 import type { WebhookKeys } from './webhook-key.ts';
 
 export type SendResult =
@@ -33,7 +31,8 @@ const RESPONSE_BYTES_MAX = 1_000_000;
 export function createWebhookSender(deps: {
   /** Where webhooks may be sent. Checked at each attempt, because a host name may resolve differently by then. */
   destinations: DestinationRules;
-  links: LinkMaker;
+  /** Returns the body to send: the stored body with new, expiring links. */
+  withLinks(accountId: string, event: OpenEvent): Record<string, unknown>;
   webhookKeys: Pick<WebhookKeys, 'open'>;
   /** The traces of messages that this process has announced. */
   causes?: Pick<EventCauses, 'of'>;
@@ -64,7 +63,7 @@ export function createWebhookSender(deps: {
     async send(accountId, event) {
       const problem = destinationProblem(event.url, deps.destinations);
       if (problem !== undefined) return { kind: 'failed', note: `the destination ${problem}` };
-      const body = JSON.stringify(linkedBody(deps.links, accountId, event));
+      const body = JSON.stringify(deps.withLinks(accountId, event));
       return traced(spanOf(accountId, event, deps.causes), async (span) => {
         try {
           const response = await post(event, body, responseTimeoutMs);

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { refuseUnsigned } from '../../sources/connectors/callback.ts';
+import { refuseUnsigned } from '../../platform/http/signed-callback.ts';
 import type { SourceCallbacks } from './source-callback.ts';
 
 /** A callback is only a hint; a larger body is refused. */

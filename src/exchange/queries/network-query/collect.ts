@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
+import { extensionOf } from '../../../lib/file-extension.ts';
 import { type BlobRef, type BlobStore, BlobStoreUnavailableError } from '../../../shared/blobs/blob-store.ts';
-import { extensionOf } from '../../delivery/documents/file-name.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
 import { isConnectionFault } from '../../platform/http/errors.ts';
 import { insertOutcomes } from '../../records/conversion-store.ts';

@@ -7,8 +7,8 @@ import {
   PHARMACY_REALTIME_PER_DAY,
   sweepLimit,
 } from '../../../contract/query-limits.ts';
-import type { AccountSettings } from '../../access/accounts/tables.ts';
 import { deniedSources } from '../../people/consents/consent-store.ts';
+import type { AccountSettings } from '../../platform/account.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { OvertakenError } from '../../platform/database/retry.ts';
 import { countUse, type LimitUse, readUse } from '../../platform/limits/limit-store.ts';

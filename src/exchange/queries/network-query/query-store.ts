@@ -4,7 +4,13 @@ import type { NETWORK_QUERY_SORT } from '../../../contract/network-query-endpoin
 import { SOURCE_TYPES, type SourceType } from '../../../contract/source-types.ts';
 import { externalIdOf } from '../../people/patients/patient-facts.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { column, type ListOrder, type Page, type PageRequest, readPage } from '../../platform/database/page.ts';
+import {
+  column,
+  type ListOrder,
+  type Page,
+  type PageRequest,
+  readPage,
+} from '../../platform/database/page.ts';
 import type { Database } from '../../platform/database/schema.ts';
 import { overallStatus } from './rules/query-status.ts';
 import type { AttemptState, QueryState } from './tables.ts';

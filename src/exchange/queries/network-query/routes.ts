@@ -2,15 +2,14 @@ import { isBackground } from '../../../contract/query-limits.ts';
 import { requireAal2Session } from '../../people/identity/aal2-session.ts';
 import { findPatient } from '../../people/patients/patient-store.ts';
 import { NotFoundError } from '../../platform/errors.ts';
+import type { Caller } from '../../platform/http/caller.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { ok, orNotFound } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
 import { openPage } from '../../platform/http/paging.ts';
-import type { Caller } from '../../access/authentication/authenticate.ts';
 import { QUERY_ORDER, type QueryView } from './query-store.ts';
 import { serializeQueryStatus } from './serializers.ts';
 import type { NetworkQueryService } from './service.ts';
-import { startQuery } from './start-query.ts';
 
 /** E2, E3 and the operations around them; see docs/interface.md. */
 export function addNetworkQueryRoutes(
@@ -39,7 +38,7 @@ export function addNetworkQueryRoutes(
     const patient = await findPatient(tx, patientId);
     if (patient === undefined) throw new NotFoundError('Patient');
     const background = isBackground(headers.priority);
-    const started = await startQuery(tx, deps, {
+    const started = await deps.networkQueries.startQuery(tx, {
       caller,
       patient,
       request: body,

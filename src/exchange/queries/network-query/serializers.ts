@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { NetworkQueryStatus, sourceStatusSchema } from '../../../contract/network-query.ts';
-import type { Dialect } from '../../access/accounts/account-store.ts';
+import type { Dialect } from '../../platform/account.ts';
 import type { AttemptView, QueryView } from './query-store.ts';
 import { lastAttempts } from './rules/query-status.ts';
 

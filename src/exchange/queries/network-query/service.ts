@@ -5,18 +5,17 @@ import type { AccountTx, Store } from '../../platform/database/database.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
 import { createQueryControl, type QueryControl } from './control.ts';
 import { createLauncher, type Launcher } from './launcher.ts';
-import { type PreparedQuery, type PrepareInput, prepareQuery } from './prepare.ts';
+import { prepareQuery } from './prepare.ts';
 import { listQueries, type QueryFilter, type QueryView, readQuery } from './query-store.ts';
+import { type QueryStart, type StartedQuery, type StartInput, startQuery } from './start-query.ts';
 import { readTimeline } from './timeline-store.ts';
 
 export type { PreparedQuery } from './prepare.ts';
 
 /** The network query operations of the gateway. */
-export interface NetworkQueryService extends QueryControl {
-  /** Writes a query in the caller's transaction; pass the result to `launchQuery` after the commit. */
-  prepareQuery(tx: AccountTx, input: PrepareInput): Promise<PreparedQuery>;
-  /** Starts a prepared query's workflow in the background. */
-  launchQuery(accountId: string, prepared: Pick<PreparedQuery, 'requestId' | 'run'>): void;
+export interface NetworkQueryService extends QueryControl, QueryStart {
+  /** Writes the query of a request (E2, E4) in the caller's transaction. */
+  startQuery(tx: AccountTx, input: StartInput): Promise<StartedQuery>;
   readQuery(tx: AccountTx, requestId: string): Promise<QueryView | undefined>;
   listQueries(
     tx: AccountTx,
@@ -38,12 +37,16 @@ export function createNetworkQueryService(deps: {
   commandTimeoutMs?: number;
 }): NetworkQueryService & { launcher: Launcher } {
   const launcher = createLauncher(deps);
-  return {
-    launcher,
+  const begin: QueryStart = {
     prepareQuery: (tx, input) => prepareQuery(tx, input, deps.callbackKey),
     launchQuery(accountId, prepared) {
       if (prepared.run !== undefined) launcher.launch(accountId, prepared.requestId, prepared.run);
     },
+  };
+  return {
+    launcher,
+    ...begin,
+    startQuery: (tx, input) => startQuery(tx, begin, input),
     readQuery,
     listQueries,
     readTimeline,

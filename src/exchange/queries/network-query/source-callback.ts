@@ -5,8 +5,8 @@ import { networkQueryWorkflowId } from '../../../contract/temporal.ts';
 import type { KeyRing } from '../../../lib/key-ring.ts';
 import type { Logger } from '../../../lib/logger.ts';
 import type { Store } from '../../platform/database/database.ts';
+import { verifySourceCallback } from '../../platform/http/signed-callback.ts';
 import { callbackSecretsOf } from '../../sources/connections/callback-secrets.ts';
-import { verifySourceCallback } from '../../sources/connectors/callback.ts';
 import { type CalledAttempt, findAttemptByCallback, recordCallback } from './callback-store.ts';
 import { callbackHash, isCallbackToken, tokenOfProven } from './callback-token.ts';
 

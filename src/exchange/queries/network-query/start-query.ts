@@ -1,9 +1,34 @@
 import type { NetworkQueryRequest, NetworkQueryStatus } from '../../../contract/network-query.ts';
 import type { StoredPatient } from '../../people/patients/patient-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import type { Caller } from '../../access/authentication/authenticate.ts';
+import type { Caller } from '../../platform/http/caller.ts';
+import type { PreparedQuery, PrepareInput } from './prepare.ts';
 import { serializeStartedQuery } from './serializers.ts';
-import type { NetworkQueryService } from './service.ts';
+
+/** The two steps of a start: within the caller's transaction, and after its commit. */
+export interface QueryStart {
+  /** Writes a query in the caller's transaction; pass the result to `launchQuery` after the commit. */
+  prepareQuery(tx: AccountTx, input: PrepareInput): Promise<PreparedQuery>;
+  /** Starts a prepared query's workflow in the background. */
+  launchQuery(accountId: string, prepared: Pick<PreparedQuery, 'requestId' | 'run'>): void;
+}
+
+export interface StartInput {
+  caller: Caller;
+  patient: StoredPatient;
+  request: NetworkQueryRequest;
+  purposeOfUse: 'treatment' | 'ias';
+  /** With purpose `ias`: the challenge with the active AAL2 session. */
+  aal2ChallengeId?: string;
+  /** True for a request with the header `priority: u=5` to `u=7` (RFC 9218): it yields to interactive queries. */
+  background?: boolean;
+}
+
+export interface StartedQuery {
+  answer: NetworkQueryStatus;
+  headers: Record<string, string>;
+  launch: () => void;
+}
 
 /**
  * Writes a query in the caller's transaction (E2, E4). Call `launch` after the commit. `headers` hold `Retry-After` when a
@@ -11,18 +36,9 @@ import type { NetworkQueryService } from './service.ts';
  */
 export async function startQuery(
   tx: AccountTx,
-  { networkQueries }: { networkQueries: NetworkQueryService },
-  input: {
-    caller: Caller;
-    patient: StoredPatient;
-    request: NetworkQueryRequest;
-    purposeOfUse: 'treatment' | 'ias';
-    /** With purpose `ias`: the challenge with the active AAL2 session. */
-    aal2ChallengeId?: string;
-    /** True for a request with the header `priority: u=5` to `u=7` (RFC 9218): it yields to interactive queries. */
-    background?: boolean;
-  },
-): Promise<{ answer: NetworkQueryStatus; headers: Record<string, string>; launch: () => void }> {
+  networkQueries: QueryStart,
+  input: StartInput,
+): Promise<StartedQuery> {
   const { account } = input.caller;
   const { patient, request, purposeOfUse, aal2ChallengeId, background = false } = input;
   const prepared = await networkQueries.prepareQuery(tx, {

@@ -166,3 +166,7 @@ interface NetworkQueryTimelineTable {
   /** Null in entries of versions that did not have it. */
   is_gap: boolean | null;
 }
+
+declare module '../../platform/database/schema.ts' {
+  interface Database extends NetworkQueryTables {}
+}

@@ -1,6 +1,7 @@
 import type { TimelineEntry } from '../../../contract/network-query.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
+import type { NoteIncomplete } from '../../records/convert-documents.ts';
 
 /** What happened in a query, for people to read; see docs/interface.md, E3. */
 export interface NewTimelineEntry {
@@ -39,6 +40,16 @@ export async function addToTimeline(
     .onConflict((conflict) => conflict.doNothing())
     .execute();
 }
+
+/** Says in the timeline of a query, if it still exists, that something it delivered is not in the record. */
+export const noteIncomplete: NoteIncomplete = async (tx, queryId, source, message) => {
+  const query = await tx.db
+    .selectFrom('network_query')
+    .select('id')
+    .where('id', '=', queryId)
+    .executeTakeFirst();
+  if (query !== undefined) await addToTimeline(tx, queryId, { source, kind: 'incomplete', message });
+};
 
 /** Adds an entry, or replaces the message of the entry with its key, so that a long wait stays one entry. */
 export async function replaceInTimeline(

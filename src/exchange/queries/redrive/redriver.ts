@@ -1,15 +1,15 @@
 import type { RedrivePage, RedriveProgress } from '../../../contract/query-redrive-workflow.ts';
 import { findAccount } from '../../access/accounts/account-store.ts';
+import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
+import type { AccountTx, Store } from '../../platform/database/database.ts';
+import { retryOvertaken } from '../../platform/database/retry.ts';
+import { ConflictError, NotFoundError, UnavailableError } from '../../platform/errors.ts';
 import type { QueryControl } from '../network-query/control.ts';
 import type { Launcher } from '../network-query/launcher.ts';
 import { readSweepRoom, takeSweepRoom } from '../network-query/prepare.ts';
 import { lockQuery } from '../network-query/query-store.ts';
 import { checkRetryable, openRetryRun } from '../network-query/retry-run.ts';
 import { latestRun } from '../network-query/run-store.ts';
-import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
-import type { AccountTx, Store } from '../../platform/database/database.ts';
-import { retryOvertaken } from '../../platform/database/retry.ts';
-import { ConflictError, NotFoundError, UnavailableError } from '../../platform/errors.ts';
 import {
   countOpenRetries,
   endRedrive,

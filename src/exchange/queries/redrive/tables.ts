@@ -26,3 +26,7 @@ interface QueryRedriveTable {
   workflow_seen_at: Date | null;
   ended_at: Date | null;
 }
+
+declare module '../../platform/database/schema.ts' {
+  interface Database extends QueryRedriveTables {}
+}

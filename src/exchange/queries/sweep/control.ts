@@ -4,7 +4,7 @@ import {
   type QuerySweepProgress,
 } from '../../../contract/bulk-create-workflow.ts';
 import { querySweepWorkflowId } from '../../../contract/temporal.ts';
-import type { Store } from '../../platform/database/database.ts';
+import type { AccountTx, Store } from '../../platform/database/database.ts';
 import { ConflictError, NotFoundError } from '../../platform/errors.ts';
 import { commandWorkflow, endStuckWorkflow, unavailable } from '../../platform/workflows/workflow-command.ts';
 import { launchSweep } from './launcher.ts';
@@ -18,6 +18,8 @@ export interface SweepControl {
   resumeSweep(accountId: string, requestId: string): Promise<QuerySweepProgress>;
   /** Starts no further queries, for good; queries that run continue. */
   cancelSweep(accountId: string, requestId: string): Promise<QuerySweepProgress>;
+  /** Progress of the post-import queries; undefined before they have begun, and for a dry run. */
+  readCounts(tx: AccountTx, requestId: string): Promise<QuerySweepProgress | undefined>;
 }
 
 export function createSweepControl(deps: {
@@ -65,6 +67,7 @@ export function createSweepControl(deps: {
   }
 
   return {
+    readCounts: readSweepCounts,
     pauseSweep: (accountId, requestId) => steer(accountId, requestId, MESSAGES.pause, 'paused'),
     resumeSweep: (accountId, requestId) => steer(accountId, requestId, MESSAGES.resume, 'running'),
     cancelSweep: (accountId, requestId) => steer(accountId, requestId, MESSAGES.cancel, 'cancelled'),

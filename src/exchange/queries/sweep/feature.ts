@@ -1,9 +1,5 @@
-import { createSweepActivities } from '../../../activities/exchange/query-sweep.ts';
-import { TASK_QUEUES } from '../../../contract/temporal.ts';
-import type { Launcher } from '../network-query/launcher.ts';
 import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../../platform/feature.ts';
 import type { Platform } from '../../platform/platform.ts';
-import type { WorkerPlatform } from '../../worker-platform.ts';
 import { createSweepControl, type SweepControl } from './control.ts';
 import { sweepRecovery } from './launcher.ts';
 import { addQuerySweepRoutes } from './routes.ts';
@@ -19,11 +15,4 @@ export const querySweepFeature = {
   },
   routes: ({ operations }: GatewayScopes, deps: DepsOf<typeof addQuerySweepRoutes>) =>
     addQuerySweepRoutes(operations, deps),
-  activities: ({
-    store,
-    callbackKey,
-    networkQueries,
-  }: WorkerPlatform & { networkQueries: { launcher: Launcher } }) => ({
-    [TASK_QUEUES.exchange]: createSweepActivities({ store, launcher: networkQueries.launcher, callbackKey }),
-  }),
 } satisfies Feature;

@@ -1,5 +1,5 @@
 import type { SourceType } from '../../../contract/primitives.ts';
-import type { AccountSettings } from '../../access/accounts/tables.ts';
+import type { AccountSettings } from '../../platform/account.ts';
 import { refusal } from '../network-query/prepare.ts';
 import type { SweptPatient } from './page-store.ts';
 

@@ -19,3 +19,7 @@ interface BulkSweepTable {
   seen_at: Instant;
   ended_at: Date | null;
 }
+
+declare module '../../platform/database/schema.ts' {
+  interface Database extends QuerySweepTables {}
+}

@@ -1,6 +1,6 @@
-import { isOfMessage } from './namespaces.ts';
 import { derivedUuid } from './ids.ts';
 import { canonical, type Json } from './json.ts';
+import { isOfMessage } from './namespaces.ts';
 import { sourceSystem } from './rewrite-references.ts';
 
 export interface ProvenanceOrigin {

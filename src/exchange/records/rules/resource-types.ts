@@ -10,3 +10,6 @@ export const MEDICATION_TYPES: ReadonlySet<string> = new Set(table.medications);
 
 /** A resource of the type is meaningless unless it has at least one of these elements. */
 export const MINIMUM: Readonly<Record<string, readonly string[]>> = table.minimum;
+
+/** The types that the FHIR API serves: each can be read and searched. */
+export const SERVED_TYPES: readonly string[] = [...new Set([...CLINICAL_TYPES, ...SUPPORTING_TYPES])].sort();

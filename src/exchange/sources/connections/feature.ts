@@ -1,10 +1,4 @@
-import {
-  type DepsOf,
-  type Feature,
-  type GatewayScopes,
-  NO_ACTIVITIES,
-  NOTHING_OPEN,
-} from '../../platform/feature.ts';
+import { type DepsOf, type Feature, type GatewayScopes, NOTHING_OPEN } from '../../platform/feature.ts';
 import { addJwksRoute } from './routes.ts';
 
 /** Connections to sources: their keys, tokens and settings. */
@@ -12,5 +6,4 @@ export const sourceConnectionsFeature = {
   open: NOTHING_OPEN,
   routes: ({ open }: GatewayScopes, deps: DepsOf<typeof addJwksRoute>) =>
     open((scope) => addJwksRoute(scope, deps)),
-  activities: NO_ACTIVITIES,
 } satisfies Feature;

@@ -47,3 +47,7 @@ interface SourceTokenTable {
   requested_until: Date | null;
   missing_scopes: string[] | null;
 }
+
+declare module '../../platform/database/schema.ts' {
+  interface Database extends SourceConnectionTables {}
+}

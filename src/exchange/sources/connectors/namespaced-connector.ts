@@ -1,7 +1,7 @@
 import type { FhirResource } from 'fhir/r4.js';
+import { isIn } from '../../records/rules/namespaces.ts';
 import type { ChangesQuestion, SourceConnector, SourcePage } from './connector.ts';
 import { isRecord } from './http/failures.ts';
-import { isIn } from '../../records/rules/namespaces.ts';
 
 /**
  * A connector whose ids all begin with a namespace. Two servers of one kind may use the same ids for different resources;

@@ -19,3 +19,7 @@ export interface ChangeCheckTables {
     checked_at: Generated<Date>;
   };
 }
+
+declare module '../../platform/database/schema.ts' {
+  interface Database extends ChangeCheckTables, SourceBudgetTables {}
+}

@@ -1,4 +1,4 @@
-import { type Feature, NO_ACTIVITIES, NO_ROUTES, type OpenFeature } from '../../platform/feature.ts';
+import { type Feature, NO_ROUTES, type OpenFeature } from '../../platform/feature.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { createSourceHealth, type SourceHealth } from './source-health.ts';
 
@@ -10,5 +10,4 @@ export const sourceHealthFeature = {
     drain: async () => undefined,
   }),
   routes: NO_ROUTES,
-  activities: NO_ACTIVITIES,
 } satisfies Feature;

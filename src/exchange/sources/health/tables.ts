@@ -15,3 +15,7 @@ interface SourceConnectionTable {
   paused_by: string | null;
   pause_reason: string | null;
 }
+
+declare module '../../platform/database/schema.ts' {
+  interface Database extends SourceHealthTables {}
+}

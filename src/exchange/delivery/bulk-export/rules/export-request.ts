@@ -1,11 +1,11 @@
+import { rangeOf } from '../../../records/rules/date-ranges.ts';
+import { isJson, objectsOf, textOf } from '../../../records/rules/json.ts';
 import {
   parseSearch,
   type SearchFault,
   type SearchPair,
   valuesOf,
 } from '../../fhir-api/rules/search-request.ts';
-import { rangeOf } from '../../../records/rules/date-ranges.ts';
-import { isJson, objectsOf, textOf } from '../../../records/rules/json.ts';
 
 export type FileKind = 'output' | 'deleted' | 'error';
 

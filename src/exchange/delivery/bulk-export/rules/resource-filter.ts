@@ -1,8 +1,8 @@
-import { parseSearch } from '../../fhir-api/rules/search-request.ts';
 import { rangeOf } from '../../../records/rules/date-ranges.ts';
 import type { Json } from '../../../records/rules/json.ts';
 import { matchesAll, matchesDate } from '../../../records/rules/search-clauses.ts';
 import { searchEntries } from '../../../records/rules/search-index.ts';
+import { parseSearch } from '../../fhir-api/rules/search-request.ts';
 import { pairsOfQuery, type TypeFilters } from './export-request.ts';
 
 /** Which resources an export contains. */

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { AccountSettings } from '../../../access/accounts/tables.ts';
+import type { AccountSettings } from '../../../platform/account.ts';
 import type { AccountTx } from '../../../platform/database/database.ts';
 import { workflowRows } from '../../../platform/workflows/workflow-rows.ts';
 

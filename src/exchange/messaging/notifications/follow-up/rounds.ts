@@ -1,9 +1,9 @@
 import type { FollowUpStep } from '../../../../contract/discharge-follow-up-workflow.ts';
 import { countOf } from '../../../../lib/counted.ts';
 import { deniedSources } from '../../../people/consents/consent-store.ts';
+import type { AccountTx, Store } from '../../../platform/database/database.ts';
 import { type PreparedQuery, refusal } from '../../../queries/network-query/prepare.ts';
 import type { NetworkQueryService } from '../../../queries/network-query/service.ts';
-import type { AccountTx, Store } from '../../../platform/database/database.ts';
 import {
   endFollowUps,
   lockFollowUp,

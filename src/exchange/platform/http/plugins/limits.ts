@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Store } from '../../database/database.ts';
 import { ExchangeError } from '../../errors.ts';
 import { AccountLimiter, type LimitState } from '../../limits/account-limiter.ts';
-import { callerOf } from '../../../access/authentication/authenticate.ts';
+import { callerOf } from '../caller.ts';
 
 /** Enforces the account's limit of requests per minute (429), and reports it in the RateLimit headers of every response. */
 export function addRequestLimit(app: FastifyInstance, store: Store): void {

@@ -1,5 +1,9 @@
 import type { Address, ContactPoint, HumanName, Identifier, Parameters, Patient } from 'fhir/r4.js';
-import type { Demographics, Gender, PersonalIdentifier } from '../../../people/patients/rules/demographics.ts';
+import type {
+  Demographics,
+  Gender,
+  PersonalIdentifier,
+} from '../../../people/patients/rules/demographics.ts';
 
 const GENDER: Record<Gender, NonNullable<Patient['gender']>> = {
   M: 'male',

@@ -1,4 +1,4 @@
-import type { Instant } from '../../platform/database/columns.ts';
+import type { Instant } from '../database/columns.ts';
 
 export interface ErasureTables {
   erasure: ErasureTable;

@@ -1,10 +1,10 @@
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 import type { Logger } from '../../../lib/logger.ts';
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
-import type { Store } from '../../platform/database/database.ts';
-import { readPauses } from '../../platform/recovery/pause-store.ts';
-import { healEach, type Recovery, type TakenUp } from '../../platform/recovery/recovery.ts';
-import { createBackground } from '../../platform/workflows/start-workflow.ts';
+import type { Store } from '../database/database.ts';
+import { readPauses } from '../recovery/pause-store.ts';
+import { healEach, type Recovery, type TakenUp } from '../recovery/recovery.ts';
+import { createBackground } from '../workflows/start-workflow.ts';
 import { deleteErasures, type Erasure, pendingErasures, postponeErasure } from './erasure-store.ts';
 
 /** Erases blobs and stops workflows after their rows were deleted. */

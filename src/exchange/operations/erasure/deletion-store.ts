@@ -1,5 +1,5 @@
+import { type StoredPatient, toPatient } from '../../people/patients/patient-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { type StoredPatient, toPatient } from './patient-store.ts';
 
 /** Locks a patient until the transaction ends, so that no row that refers to it can be written concurrently. */
 export async function lockPatientAlone(tx: AccountTx, id: string): Promise<StoredPatient | undefined> {

@@ -1,11 +1,11 @@
 import { v5 as uuidv5, v7 as uuidv7 } from 'uuid';
+import { insertAccount } from '../../access/accounts/account-store.ts';
+import { insertApiKey } from '../../access/accounts/api-key-store.ts';
+import { parseApiKey } from '../../access/accounts/rules/api-key.ts';
+import { findDestination, setDestination } from '../../messaging/webhooks/settings-store.ts';
 import { insertFacility } from '../../people/facilities/facility-store.ts';
 import type { Store } from '../../platform/database/database.ts';
 import { generateWebhookKey, type WebhookKeys } from '../../platform/outbox/webhook-key.ts';
-import { findDestination, setDestination } from '../../messaging/webhooks/settings-store.ts';
-import { insertAccount } from './account-store.ts';
-import { insertApiKey } from './api-key-store.ts';
-import { parseApiKey } from './rules/api-key.ts';
 
 export interface SeededAccount {
   accountId: string;

@@ -10,8 +10,11 @@ import {
   jwtVerify,
 } from 'jose';
 import { LRUCache } from 'lru-cache';
-import { findAccount } from '../accounts/account-store.ts';
-import { SERVED_TYPES } from '../../delivery/fhir-api/capability-statement.ts';
+import { findAccount } from '../../access/accounts/account-store.ts';
+import { ACCESS_TOKEN_SECONDS, signAccessToken } from '../../access/fhir-clients/access-token.ts';
+import { findClient, type StoredClient, useAssertion } from '../../access/fhir-clients/client-store.ts';
+import { createKeyFetch, KeysError } from '../../access/fhir-clients/fetch-keys.ts';
+import { grantedScopes, parseFhirScope } from '../../access/fhir-clients/rules/fhir-scopes.ts';
 import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
 import { type Store, withinAccount } from '../../platform/database/database.ts';
 import { type DestinationDeps, destinationRules, type GatewayPlatform } from '../../platform/http/deps.ts';
@@ -21,10 +24,7 @@ import { refuseBeyond } from '../../platform/http/plugins/limits.ts';
 import { countRequest } from '../../platform/http/plugins/request-share.ts';
 import { AccountLimiter } from '../../platform/limits/account-limiter.ts';
 import type { DestinationRules } from '../../platform/outbox/destination-guard.ts';
-import { ACCESS_TOKEN_SECONDS, signAccessToken } from './access-token.ts';
-import { findClient, type StoredClient, useAssertion } from './client-store.ts';
-import { createKeyFetch, KeysError } from './fetch-keys.ts';
-import { grantedScopes, parseFhirScope } from './rules/fhir-scopes.ts';
+import { SERVED_TYPES } from '../../records/rules/resource-types.ts';
 
 const TOKEN_PATH = `${FHIR_PATH}/auth/token`;
 const BODY_BYTES_MAX = 16 * 1024;

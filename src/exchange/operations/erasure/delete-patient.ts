@@ -4,14 +4,14 @@ import {
   messageTransmissionWorkflowId,
   networkQueryWorkflowId,
 } from '../../../contract/temporal.ts';
-import { lockConsent } from '../cohorts/cohort-locks.ts';
-import { keepJobsOfPatient } from '../../queries/network-query/abandoned-job-store.ts';
+import { lockConsent } from '../../people/cohorts/cohort-locks.ts';
+import { isOnLegalHold } from '../../people/patients/legal-hold-store.ts';
+import type { StoredPatient } from '../../people/patients/patient-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
+import { recordWorkflowsToStop } from '../../platform/erasure/erasure-store.ts';
 import { ConflictError, NotFoundError } from '../../platform/errors.ts';
+import { keepJobsOfPatient } from '../../queries/network-query/abandoned-job-store.ts';
 import { deletePatientRows, findOpenWork, lockPatientAlone } from './deletion-store.ts';
-import { recordWorkflowsToStop } from './erasure-store.ts';
-import { isOnLegalHold } from './legal-hold-store.ts';
-import type { StoredPatient } from './patient-store.ts';
 
 /**
  * Deletes a patient and all data about the patient, except the audit. Blobs and running workflows are recorded in the same

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
+import type { AccountTx, SystemTx } from '../database/database.ts';
 
 /** A blob to erase or a workflow to stop, because its rows have been deleted. */
 export interface Erasure {

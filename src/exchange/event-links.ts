@@ -1,14 +1,14 @@
-import { BULK_CREATE_EVENT_TYPE, type BulkCreateEvent } from '../../../contract/bulk-create.ts';
-import { CONSOLIDATED_DATA_EVENT_TYPE } from '../../../contract/consolidated-query.ts';
-import { DOCUMENT_URLS_EVENT_TYPE } from '../../../contract/documents.ts';
-import { NETWORK_QUERY_EVENT_TYPES } from '../../../contract/events.ts';
-import { NOTIFICATION_TYPES } from '../../../contract/notifications.ts';
-import { bulkResultUrl } from '../../people/bulk-create/result-link.ts';
-import { withConsolidatedResult } from '../../delivery/consolidated-query/event-link.ts';
-import { withDocumentUrls } from '../../delivery/documents/document-link.ts';
-import { notificationUrl } from '../../messaging/notifications/notification-link.ts';
-import { consolidatedDataUrl, type LinkMaker } from '../links/signed-link.ts';
-import type { OpenEvent } from './claim-store.ts';
+import { BULK_CREATE_EVENT_TYPE, type BulkCreateEvent } from '../contract/bulk-create.ts';
+import { CONSOLIDATED_DATA_EVENT_TYPE } from '../contract/consolidated-query.ts';
+import { DOCUMENT_URLS_EVENT_TYPE } from '../contract/documents.ts';
+import { NETWORK_QUERY_EVENT_TYPES } from '../contract/events.ts';
+import { NOTIFICATION_TYPES } from '../contract/notifications.ts';
+import { withConsolidatedResult } from './delivery/consolidated-query/event-link.ts';
+import { withDocumentUrls } from './delivery/documents/document-link.ts';
+import { notificationUrl } from './messaging/notifications/notification-link.ts';
+import { bulkResultUrl } from './people/bulk-create/result-link.ts';
+import { consolidatedDataUrl, type LinkMaker } from './platform/links/signed-link.ts';
+import type { OpenEvent } from './platform/outbox/claim-store.ts';
 
 /** The parts of an event that a link rule uses. */
 export type LinkedEvent = Pick<OpenEvent, 'patientId' | 'body'>;

@@ -1,0 +1,81 @@
+import { SOURCE_TYPES, type SourceType } from '../../contract/primitives.ts';
+import { TASK_QUEUES } from '../../contract/temporal.ts';
+import { createExportRunner } from '../../exchange/delivery/bulk-export/run-export.ts';
+import { createConsolidatedBuilder } from '../../exchange/delivery/consolidated-query/build.ts';
+import type { Services } from '../../exchange/features.ts';
+import type { MessagePartner } from '../../exchange/messaging/messages/partner.ts';
+import { createTransmission } from '../../exchange/messaging/messages/transmission.ts';
+import { createFollowUpRounds } from '../../exchange/messaging/notifications/follow-up/rounds.ts';
+import { createBulkEngine } from '../../exchange/people/bulk-create/engine.ts';
+import type { Platform } from '../../exchange/platform/platform.ts';
+import type { StartGuard } from '../../exchange/platform/recovery/start-guard.ts';
+import { createRedriver } from '../../exchange/queries/redrive/redriver.ts';
+import type { SourceConnections } from '../../exchange/sources/connections/connections.ts';
+import type { SourceConnector } from '../../exchange/sources/connectors/connector.ts';
+import type { WorkerQueue } from '../../temporal/worker-queues.ts';
+import { createBulkActivities } from './bulk-create.ts';
+import { createBulkExportActivities } from './bulk-export.ts';
+import { createConsolidatedActivities } from './consolidated-query.ts';
+import { createFollowUpActivities } from './discharge-follow-up.ts';
+import { createMessageActivities } from './messages.ts';
+import { createRecordActivities } from './network-query-record.ts';
+import { createSourceActivities } from './network-query-source.ts';
+import { createRedriveActivities } from './query-redrive.ts';
+import { createSweepActivities } from './query-sweep.ts';
+import type { ReconcileActivities } from './reconcile.ts';
+import { createEarlierWebhookActivities, createWebhookActivities } from './webhook-delivery.ts';
+
+/** What the activities of the exchange work with: the platform, all features' services, and what only workers have. */
+export interface ExchangeWorkerDeps extends Platform, Services {
+  /** Serve the accounts that have no connections of their own. */
+  connectors: Record<SourceType, SourceConnector>;
+  connections: SourceConnections;
+  /** Gives up work that repeatedly ends its process. */
+  startGuard: StartGuard;
+  /** Transports messages; without one, sending fails. */
+  messagePartner?: MessagePartner;
+  reconcile: ReconcileActivities;
+}
+
+/** All activities of the exchange, by the task queue on which workflows schedule them. */
+export function exchangeActivities(deps: ExchangeWorkerDeps): Partial<Record<WorkerQueue, object>> {
+  const { store, blobs, startGuard, callbackKey, networkQueries } = deps;
+  const { launcher } = networkQueries;
+  const engine = createBulkEngine({ store, blobs, hmacKey: deps.idHmacKey });
+  const transmission = createTransmission({ ...deps, partner: deps.messagePartner });
+  const redriver = createRedriver({ store, queries: networkQueries, launcher, callbackKey });
+  const rounds = createFollowUpRounds({ store, networkQueries });
+  const exports = createBulkExportActivities({ runner: createExportRunner(deps), startGuard });
+  const { failExport, ...exportBuilds } = exports;
+  const consolidated = createConsolidatedActivities({ builder: createConsolidatedBuilder(deps), startGuard });
+  const { failTransmission, ...transmissionCalls } = createMessageActivities({ transmission });
+  const ofSources = createSourceActivities({ ...deps, callbackBaseUrl: callbackBaseUrl(deps) });
+  return {
+    [TASK_QUEUES.exchange]: {
+      ...createBulkActivities({ store, engine, startGuard }),
+      ...createRecordActivities(deps),
+      ...createSweepActivities({ store, launcher, callbackKey }),
+      ...createRedriveActivities({ redriver }),
+      ...createFollowUpActivities({ rounds }),
+      failTransmission,
+      failExport,
+      ...deps.reconcile,
+      // Earlier versions scheduled these on this queue.
+      ...transmissionCalls,
+      ...consolidated,
+      ...createEarlierWebhookActivities(deps),
+    },
+    [TASK_QUEUES.builds]: { ...exportBuilds, ...consolidated },
+    [TASK_QUEUES.partners]: transmissionCalls,
+    [TASK_QUEUES.webhooks]: createWebhookActivities(deps),
+    ...Object.fromEntries(SOURCE_TYPES.map((source) => [TASK_QUEUES.source(source), ofSources])),
+  };
+}
+
+/** A connection of an account has its own secret, or announces no callbacks. */
+const callbackBaseUrl =
+  ({ callbackSecrets, publicBaseUrl }: Platform) =>
+  (source: SourceType, connectionId?: string): string | undefined =>
+    connectionId === undefined && callbackSecrets[source] === undefined
+      ? undefined
+      : `${publicBaseUrl}/sources/callback`;
