@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { circleIn } from './import-circles.ts';
+import { circleIn, type Imports } from './import-circles.ts';
 import { refusal } from './import-rules.ts';
 
 const SRC = fileURLToPath(new URL('../src/', import.meta.url));
@@ -21,8 +21,11 @@ export function refusedImports(folder = SRC): string[] {
 }
 
 /** The files of `src` that import each other in a circle, in order; empty if there is none. */
-export function importCircle(folder = SRC): string[] {
-  const imports = new Map(
+export const importCircle = (folder = SRC): string[] => circleIn(importsOf(folder)) ?? [];
+
+/** File by file of `src`, the files that it imports, for types too. */
+export const importsOf = (folder = SRC): Imports =>
+  new Map(
     filesIn(folder).map((file) => [
       file,
       specifiersIn(folder, file)
@@ -30,8 +33,6 @@ export function importCircle(folder = SRC): string[] {
         .map((specifier) => resolved(file, specifier)),
     ]),
   );
-  return circleIn(imports) ?? [];
-}
 
 const filesIn = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));

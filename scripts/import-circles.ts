@@ -25,3 +25,26 @@ function withoutEnds(imports: Imports): Imports {
     for (const [file] of ends) left.delete(file);
   }
 }
+
+/** All groups that import each other in circles, so that each member is reached from every other one of its group. */
+export function circlesAmong(imports: Imports): string[][] {
+  const reached = new Map([...imports.keys()].map((from) => [from, reachedFrom(imports, from)]));
+  const groups: string[][] = [];
+  for (const [from, targets] of reached) {
+    if (groups.some((group) => group.includes(from))) continue;
+    const group = [from, ...[...targets].filter((to) => to !== from && reached.get(to)?.has(from))];
+    if (group.length > 1) groups.push(group);
+  }
+  return groups;
+}
+
+function reachedFrom(imports: Imports, from: string): Set<string> {
+  const reached = new Set<string>();
+  const left = [...(imports.get(from) ?? [])];
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    if (reached.has(next)) continue;
+    reached.add(next);
+    left.push(...(imports.get(next) ?? []));
+  }
+  return reached;
+}

@@ -1,25 +1,93 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { VARIABLES } from '../src/config.ts';
+import { importsOf } from './check-imports.ts';
+import { circlesAmong, type Imports } from './import-circles.ts';
+import { foundTableUse, upwardUse } from './table-use.ts';
 
 /**
- * Counts the folders that mention a field: `npm run structure`, or `npm run structure -- externalId`. By decision 0068, a
- * field of one feature should be in at most four. The starter, the simulator and the embedded stack are not counted.
+ * Measures what grows unnoticed, and fails above a limit: `npm run structure`, also part of `npm run check`. Lower a limit
+ * when its figure has fallen; raise one only with a reason in the commit. `npm run structure -- externalId` also lists the
+ * folders that mention a field.
  */
-const ROOMS = ['contract', 'exchange', 'workflows', 'activities', 'orchestrator', 'shared'];
-const FIELDS = ['intendedRecipientNpi', 'conversionType', 'dryRun'];
 const SRC = fileURLToPath(new URL('../src/', import.meta.url));
+const LINES_OF_A_FILE_MAX = 400;
+const SMALL_FILE_LINES = 30;
+/** A field of one feature is in at most four of these folders (decision 0068). */
+const FIELD_ROOTS = ['contract/', 'exchange/', 'workflows/', 'activities/', 'orchestrator/', 'shared/'];
+const FIELDS = ['intendedRecipientNpi', 'conversionType', 'dryRun'];
 
-const files = ROOMS.flatMap((room) =>
-  readdirSync(join(SRC, room), { recursive: true, encoding: 'utf8' })
-    .filter((file) => /\.(?:ts|js)$/.test(file))
-    .map((file) => join(room, file)),
+const files = new Map(
+  readdirSync(SRC, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => [file, readFileSync(join(SRC, file), 'utf8')]),
 );
+const lengths = [...files.values()].map((text) => text.split('\n').length - 1);
+const use = foundTableUse();
+const roomsInCircles = circlesAmong(roomImports()).flat();
 
-const named = process.argv.slice(2);
-for (const field of named.length > 0 ? named : FIELDS) {
+const FIGURES: readonly [what: string, figure: number, limit: number][] = [
+  ['TypeScript files in src', files.size, 1_240],
+  ['lines of TypeScript in src', sum(lengths), 100_500],
+  [
+    `files of more than ${LINES_OF_A_FILE_MAX} lines`,
+    lengths.filter((n) => n > LINES_OF_A_FILE_MAX).length,
+    0,
+  ],
+  [`files of fewer than ${SMALL_FILE_LINES} lines`, lengths.filter((n) => n < SMALL_FILE_LINES).length, 235],
+  ['rooms of the exchange that import each other in a circle', roomsInCircles.length, 0],
+  ['tables named by the SQL of other rooms', sum(Object.values(use).map(countTables)), 97],
+  ['tables named by the SQL of lower districts', upwardUse(use).length, 8],
+  ['environment variables', Object.keys(VARIABLES).length, 148],
+  ['runtime dependencies', Object.keys(packageJson().dependencies).length, 44],
+  ...FIELDS.map((field): [string, number, number] => [
+    `folders that mention ${field}`,
+    foldersOf(field).length,
+    field === 'dryRun' ? 6 : 4,
+  ]),
+];
+
+for (const [what, figure, limit] of FIGURES)
+  console.log(`${figure > limit ? 'TOO MANY ' : ''}${what}: ${figure} (limit ${limit})`);
+if (roomsInCircles.length > 0) console.log(`in a circle: ${roomsInCircles.join(', ')}`);
+for (const field of process.argv.slice(2)) console.log(`${field}: ${foldersOf(field).join(', ')}`);
+if (FIGURES.some(([, figure, limit]) => figure > limit)) process.exitCode = 1;
+
+/** The rooms of the exchange, and the rooms that each imports. A file directly in a district counts as a room. */
+function roomImports(): Imports {
+  const rooms = new Map<string, string[]>();
+  for (const [file, imported] of importsOf()) {
+    const room = roomOf(file);
+    if (room === undefined) continue;
+    const others = imported.map(roomOf).filter((other) => other !== undefined && other !== room);
+    rooms.set(room, [...new Set([...(rooms.get(room) ?? []), ...(others as string[])])]);
+  }
+  return rooms;
+}
+
+function roomOf(file: string): string | undefined {
+  const [root, district, room] = file.split('/');
+  if (root !== 'exchange' || room === undefined) return undefined;
+  return `${district}/${room}`;
+}
+
+function foldersOf(field: string): string[] {
   const word = new RegExp(`\\b${field}\\b`);
-  const holders = files.filter((file) => word.test(readFileSync(join(SRC, file), 'utf8')));
-  const folders = [...new Set(holders.map((file) => dirname(file)))].sort();
-  console.log(`${field}: ${holders.length} files in ${folders.length} folders: ${folders.join(', ')}`);
+  const holders = [...files].filter(
+    ([file, text]) => FIELD_ROOTS.some((root) => file.startsWith(root)) && word.test(text),
+  );
+  return [...new Set(holders.map(([file]) => dirname(file)))].sort();
+}
+
+function countTables(owners: Record<string, string[]>): number {
+  return sum(Object.values(owners).map((tables) => tables.length));
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}
+
+function packageJson(): { dependencies: object } {
+  return JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 }

@@ -15,10 +15,10 @@ export const ccdaCommand = new Command('ccda')
   .option('--pairs-only', 'leave out the foreign documents', false)
   .action(
     async (options: { folder: string; converter?: string; differences: boolean; pairsOnly: boolean }) => {
-      const path = options.converter ?? '../../src/exchange/records/ccda/convert.ts';
+      const path = options.converter ?? '../../src/exchange/records/conversion/ccda/convert.ts';
       const { convertCcda } = (await import(
         path
-      )) as typeof import('../../src/exchange/records/ccda/convert.ts');
+      )) as typeof import('../../src/exchange/records/conversion/ccda/convert.ts');
       const convert = (bytes: Uint8Array) => convertCcda(bytes, { unit: 'bench', patientId: 'p' });
       const pairs = scorePairs(options.folder, convert, options.differences);
       const entries = options.pairsOnly

@@ -8,7 +8,7 @@ import { addAuthentication } from '../../src/exchange/access/authentication/auth
 import { addScopeCheck } from '../../src/exchange/access/authentication/scope-check.ts';
 import type { GatewayDeps } from '../../src/exchange/features.ts';
 import { addFacilityRoutes } from '../../src/exchange/people/facilities/routes.ts';
-import { addPatientRoutes } from '../../src/exchange/people/patients/routes.ts';
+import { addPatientRoutes } from '../../src/exchange/people/registration/routes.ts';
 import type { Store } from '../../src/exchange/platform/database/database.ts';
 import { createOperations } from '../../src/exchange/platform/http/operations.ts';
 import { addErrorResponses } from '../../src/exchange/platform/http/plugins/error-responses.ts';

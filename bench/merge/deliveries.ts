@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import type { Bundle, FhirResource } from 'fhir/r4.js';
-import type { CollectedResource } from '../../src/exchange/records/delivery-store.ts';
+import type { CollectedResource } from '../../src/exchange/records/deliveries/delivery-store.ts';
 import { createSourceData } from '../../src/simulator/data/source-data.ts';
 import { idAtSource } from '../../src/simulator/data/source-ids.ts';
 import type { SourceName } from '../../src/simulator/protocol.ts';

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { ConsolidatedResource } from '../../src/exchange/records/read-consolidated.ts';
+import type { ConsolidatedResource } from '../../src/exchange/records/reading/read-consolidated.ts';
 import { clinicalTime } from '../../src/exchange/records/rules/dates.ts';
 import type { Json } from '../../src/exchange/records/rules/json.ts';
 import { fittedTables } from '../../src/exchange/records/summary/fitted-tables.ts';

@@ -1,5 +1,5 @@
 import PDFDocument from 'pdfkit';
-import type { ConsolidatedResource } from '../../src/exchange/records/read-consolidated.ts';
+import type { ConsolidatedResource } from '../../src/exchange/records/reading/read-consolidated.ts';
 import { clinicalTime } from '../../src/exchange/records/rules/dates.ts';
 import type { Json } from '../../src/exchange/records/rules/json.ts';
 import type { SummaryPart } from '../../src/exchange/records/summary/parts.ts';

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
 import { claimKeys } from '../../src/exchange/people/patients/patient-store.ts';
 import { identityKeys } from '../../src/exchange/people/patients/rules/identity-keys.ts';
-import type { ConsolidatedResource } from '../../src/exchange/records/read-consolidated.ts';
+import type { ConsolidatedResource } from '../../src/exchange/records/reading/read-consolidated.ts';
 import { delivery, personOf, samples } from '../support/deliveries.ts';
 import {
   createFhirDoor,

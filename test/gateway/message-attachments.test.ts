@@ -17,7 +17,7 @@ import {
   STARTS_MAX,
 } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
-import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
+import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
 import { createRecordKeeper, type RecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import { createSourceHealth } from '../../src/exchange/sources/health/source-health.ts';
 import { freePort } from '../../src/lib/free-port.ts';

@@ -15,7 +15,7 @@ import type { AccountSettings } from '../../src/exchange/platform/account.ts';
 import { countUse } from '../../src/exchange/platform/limits/limit-store.ts';
 import { completeAttempt } from '../../src/exchange/queries/network-query/endings.ts';
 import { prepareQuery, readSweepRoom } from '../../src/exchange/queries/network-query/prepare.ts';
-import { insertDocuments, upsertResources } from '../../src/exchange/records/delivery-store.ts';
+import { insertDocuments, upsertResources } from '../../src/exchange/records/deliveries/delivery-store.ts';
 import {
   CALLBACK_KEY,
   createQueryEnvironment,

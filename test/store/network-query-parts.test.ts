@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SOURCE_STEERING } from '../../src/contract/network-query-workflow.ts';
 import { SOURCE_TYPES } from '../../src/contract/source-types.ts';
 import { partDeadlineMs } from '../../src/exchange/queries/network-query/rules/part-outcome.ts';
-import { completenessMeta } from '../../src/exchange/records/completeness.ts';
-import { readRecordCompleteness } from '../../src/exchange/records/completeness-store.ts';
+import { completenessMeta } from '../../src/exchange/records/reading/completeness.ts';
+import { readRecordCompleteness } from '../../src/exchange/records/reading/completeness-store.ts';
 import type { SourceConnections } from '../../src/exchange/sources/connections/connections.ts';
 import {
   type MissingResources,

@@ -17,8 +17,8 @@ import {
   failAttempt,
   failOpenAttempts,
 } from '../../src/exchange/queries/network-query/endings.ts';
-import { readRecordCompleteness } from '../../src/exchange/records/completeness-store.ts';
-import { upsertResources } from '../../src/exchange/records/delivery-store.ts';
+import { upsertResources } from '../../src/exchange/records/deliveries/delivery-store.ts';
+import { readRecordCompleteness } from '../../src/exchange/records/reading/completeness-store.ts';
 import type { RecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import {
   type SourceConnector,

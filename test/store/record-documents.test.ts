@@ -1,10 +1,13 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
-import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
-import { completenessLines, completenessMeta } from '../../src/exchange/records/completeness.ts';
-import { readRecordCompleteness } from '../../src/exchange/records/completeness-store.ts';
-import { type ConsolidatedFilter, readConsolidated } from '../../src/exchange/records/read-consolidated.ts';
+import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
+import { completenessLines, completenessMeta } from '../../src/exchange/records/reading/completeness.ts';
+import { readRecordCompleteness } from '../../src/exchange/records/reading/completeness-store.ts';
+import {
+  type ConsolidatedFilter,
+  readConsolidated,
+} from '../../src/exchange/records/reading/read-consolidated.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import type { Attachment } from '../../src/exchange/sources/connectors/connector.ts';
 import { BlobNotFoundError, type BlobStore } from '../../src/shared/blobs/blob-store.ts';

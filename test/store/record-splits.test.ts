@@ -3,8 +3,8 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RecordOrigins } from '../../src/contract/record-origins.ts';
 import type { AccountTx } from '../../src/exchange/platform/database/database.ts';
-import { resourceOrigins } from '../../src/exchange/records/resource-origins.ts';
-import { joinDelivery, splitDelivery } from '../../src/exchange/records/splits.ts';
+import { resourceOrigins } from '../../src/exchange/records/merge/resource-origins.ts';
+import { joinDelivery, splitDelivery } from '../../src/exchange/records/merge/splits.ts';
 import { deliveriesOf, patientIdsOf, personOf, samples } from '../support/deliveries.ts';
 import { createRecordEnvironment, type RecordEnvironment } from '../support/record-environment.ts';
 

@@ -5,14 +5,14 @@ import type { SourceType } from '../../src/contract/primitives.ts';
 import type { AccountTx } from '../../src/exchange/platform/database/database.ts';
 import { insertQuery } from '../../src/exchange/queries/network-query/query-store.ts';
 import { addToTimeline } from '../../src/exchange/queries/network-query/timeline-store.ts';
-import { incompleteness } from '../../src/exchange/records/completeness.ts';
+import { insertConversion } from '../../src/exchange/records/conversion/conversion-store.ts';
+import { insertDocuments } from '../../src/exchange/records/deliveries/delivery-store.ts';
+import { incompleteness } from '../../src/exchange/records/reading/completeness.ts';
 import {
   readRecordCompleteness,
   type SourceCompleteness,
-} from '../../src/exchange/records/completeness-store.ts';
-import { consolidatedBundle } from '../../src/exchange/records/consolidated-bundle.ts';
-import { insertConversion } from '../../src/exchange/records/conversion-store.ts';
-import { insertDocuments } from '../../src/exchange/records/delivery-store.ts';
+} from '../../src/exchange/records/reading/completeness-store.ts';
+import { consolidatedBundle } from '../../src/exchange/records/reading/consolidated-bundle.ts';
 import { personOf, samples } from '../support/deliveries.ts';
 import { fhirIssues } from '../support/fhir-issues.ts';
 import { createRecordEnvironment, type RecordEnvironment } from '../support/record-environment.ts';

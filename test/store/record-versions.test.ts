@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { resourceOrigins } from '../../src/exchange/records/resource-origins.ts';
+import { resourceOrigins } from '../../src/exchange/records/merge/resource-origins.ts';
 import { provenanceOf } from '../../src/exchange/records/rules/provenance.ts';
 import { withStatedOn } from '../../src/exchange/records/rules/stated-on.ts';
 import { entryOf } from '../../src/exchange/records/summary/entry.ts';

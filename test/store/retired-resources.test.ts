@@ -4,8 +4,8 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { listDocuments } from '../../src/exchange/delivery/documents/document-store.ts';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
-import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
-import { readConsolidated } from '../../src/exchange/records/read-consolidated.ts';
+import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
+import { readConsolidated } from '../../src/exchange/records/reading/read-consolidated.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import {
   type Fate,

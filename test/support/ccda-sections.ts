@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { convertCcda } from '../../src/exchange/records/ccda/convert.ts';
+import { convertCcda } from '../../src/exchange/records/conversion/ccda/convert.ts';
 import { fhirIssues } from './fhir-issues.ts';
 
 const HEADER = `<?xml version="1.0"?><ClinicalDocument xmlns="urn:hl7-org:v3" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">

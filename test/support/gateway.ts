@@ -28,7 +28,7 @@ import { listQueries, readQuery } from '../../src/exchange/queries/network-query
 import { startQuery } from '../../src/exchange/queries/network-query/start-query.ts';
 import { noteIncomplete, readTimeline } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { readSweepCounts } from '../../src/exchange/queries/sweep/sweep-store.ts';
-import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
+import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import type { BlobStore } from '../../src/shared/blobs/blob-store.ts';
 import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';

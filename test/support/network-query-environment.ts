@@ -20,7 +20,7 @@ import { createStartGuard } from '../../src/exchange/platform/recovery/start-gua
 import { prepareQuery } from '../../src/exchange/queries/network-query/prepare.ts';
 import { readQuery } from '../../src/exchange/queries/network-query/query-store.ts';
 import { noteIncomplete, readTimeline } from '../../src/exchange/queries/network-query/timeline-store.ts';
-import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
+import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
 import { createRecordKeeper, type RecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import type { SourceConnections } from '../../src/exchange/sources/connections/connections.ts';
 import type { SourceConnector } from '../../src/exchange/sources/connectors/connector.ts';

@@ -8,18 +8,18 @@ import { insertAccount } from '../../src/exchange/access/accounts/account-store.
 import { insertPatient } from '../../src/exchange/people/patients/patient-store.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
-import { createCcdaConverter } from '../../src/exchange/records/ccda/ccda-converter.ts';
-import type { ConsolidatedPlace } from '../../src/exchange/records/consolidated-place.ts';
-import { insertDocuments, upsertResources } from '../../src/exchange/records/delivery-store.ts';
+import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
+import { insertDocuments, upsertResources } from '../../src/exchange/records/deliveries/delivery-store.ts';
+import { insertSourcePatientIds } from '../../src/exchange/records/deliveries/source-patient-store.ts';
+import type { ConsolidatedPlace } from '../../src/exchange/records/reading/consolidated-place.ts';
 import {
   type ConsolidatedFilter,
   type ConsolidatedResource,
   readConsolidated,
-} from '../../src/exchange/records/read-consolidated.ts';
+} from '../../src/exchange/records/reading/read-consolidated.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import { revisionOf } from '../../src/exchange/records/rules/delivery-facts.ts';
 import type { Person } from '../../src/exchange/records/rules/fold-patient.ts';
-import { insertSourcePatientIds } from '../../src/exchange/records/source-patient-store.ts';
 import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';
 import type { Delivered } from './merge-deliveries.ts';
 import { createTestDatabase } from './postgres.ts';

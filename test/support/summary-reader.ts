@@ -1,8 +1,8 @@
-import type { RecordCompleteness } from '../../src/exchange/records/completeness-store.ts';
+import type { RecordCompleteness } from '../../src/exchange/records/reading/completeness-store.ts';
 import type {
   ConsolidatedFilter,
   ConsolidatedResource,
-} from '../../src/exchange/records/read-consolidated.ts';
+} from '../../src/exchange/records/reading/read-consolidated.ts';
 import { clinicalTime } from '../../src/exchange/records/rules/dates.ts';
 import type { Json } from '../../src/exchange/records/rules/json.ts';
 import type { SummaryPart } from '../../src/exchange/records/summary/parts.ts';

@@ -1,6 +1,6 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import { MERGE_FAILED, OUR_OUTAGE_TYPES, SOURCE_FAILURE_TYPES } from '../../contract/network-query-steps.ts';
-import { isConnectionFault } from '../../exchange/platform/http/errors.ts';
+import { isConnectionFault } from '../../exchange/platform/database/connection-fault.ts';
 import { AttemptSuperseded, MergeFailed } from '../../exchange/queries/network-query/collect.ts';
 import type { NextTry } from '../../exchange/queries/network-query/failed-calls.ts';
 import { QueryGone } from '../../exchange/queries/network-query/open-attempt.ts';

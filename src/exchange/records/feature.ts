@@ -1,7 +1,7 @@
 import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../platform/feature.ts';
 import type { Platform } from '../platform/platform.ts';
-import { createCcdaConverter } from './ccda/ccda-converter.ts';
-import type { ConvertDeps } from './convert-documents.ts';
+import { createCcdaConverter } from './conversion/ccda/ccda-converter.ts';
+import type { ConvertDeps } from './conversion/convert-documents.ts';
 import { addLinkRoutes } from './link-routes.ts';
 import { createRecordKeeper, type RecordKeeper } from './record-keeper.ts';
 

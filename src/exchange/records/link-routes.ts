@@ -3,8 +3,8 @@ import type { FastifyInstance } from 'fastify';
 import { findPatient } from '../people/patients/patient-store.ts';
 import { NotFoundError } from '../platform/errors.ts';
 import type { GatewayPlatform } from '../platform/http/deps.ts';
-import { addSignedLinkRoute, auditLink } from '../platform/links/signed-link-route.ts';
-import { consolidatedBundle } from './consolidated-bundle.ts';
+import { addSignedLinkRoute, auditLink } from '../platform/http/signed-link-route.ts';
+import { consolidatedBundle } from './reading/consolidated-bundle.ts';
 import type { RecordKeeper } from './record-keeper.ts';
 
 /** The route behind `consolidatedDataUrl` of webhooks: the signed link authorizes the request. */

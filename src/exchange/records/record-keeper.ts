@@ -1,8 +1,8 @@
 import type { RecordSource } from '../../contract/primitives.ts';
 import type { AccountTx } from '../platform/database/database.ts';
-import { type ConvertDeps, convertDocuments, documentsToConvert } from './convert-documents.ts';
-import { MERGE_RULES, mergeBatch } from './merge-batch.ts';
-import { lockRecord, type PendingDelivery, pendingDeliveries, stillPending } from './merge-store.ts';
+import { type ConvertDeps, convertDocuments, documentsToConvert } from './conversion/convert-documents.ts';
+import { MERGE_RULES, mergeBatch } from './merge/merge-batch.ts';
+import { lockRecord, type PendingDelivery, pendingDeliveries, stillPending } from './merge/merge-store.ts';
 
 /** Keeps patients' consolidated records up to date. */
 export interface RecordKeeper {

@@ -5,6 +5,7 @@ import type { ExclusionReason } from './rules/delivery-facts.ts';
 import type { RetireReason } from './rules/retirement.ts';
 
 export interface RecordTables {
+  document: DocumentTable;
   patient_resource: PatientResourceTable;
   patient_at_source: PatientAtSourceTable;
   record_origin: RecordOriginTable;
@@ -142,6 +143,29 @@ interface PatientResourceTable {
   /** The source's id of the C-CDA document that it was converted from. */
   converted_from: string | null;
   collected_at: Instant;
+}
+
+interface DocumentTable {
+  id: string;
+  account_id: string;
+  /** Null for a message that could not be assigned to a patient. */
+  patient_id: string | null;
+  /** The query that delivered it; null if it came with a message or a notification. */
+  query_id: string | null;
+  message_id: ColumnType<string | null, string | null | undefined, never>;
+  /** The encounter, fill or result that a notification delivered it with. */
+  subject_id: ColumnType<string | null, string | null | undefined, never>;
+  /** Files of a subject with the same number were delivered together. */
+  delivery: ColumnType<number | null, number | null | undefined, never>;
+  source: RecordSource;
+  kind: 'page' | 'attachment';
+  source_document_id: string | null;
+  file_name: string;
+  content_type: string;
+  size_bytes: number;
+  sha256: Buffer;
+  blob_ref: string;
+  created_at: Instant;
 }
 
 declare module '../platform/database/schema.ts' {

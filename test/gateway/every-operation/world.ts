@@ -12,7 +12,7 @@ import type { AccountTx, Store } from '../../../src/exchange/platform/database/d
 import { createNetworkQueryService } from '../../../src/exchange/queries/network-query/service.ts';
 import { noteIncomplete } from '../../../src/exchange/queries/network-query/timeline-store.ts';
 import { createSweepControl } from '../../../src/exchange/queries/sweep/control.ts';
-import { createCcdaConverter } from '../../../src/exchange/records/ccda/ccda-converter.ts';
+import { createCcdaConverter } from '../../../src/exchange/records/conversion/ccda/ccda-converter.ts';
 import { createRecordKeeper } from '../../../src/exchange/records/record-keeper.ts';
 import { createTestGateway, newPerson, TEST_LINK_KEY, type TestAccount } from '../../support/gateway.ts';
 

@@ -8,7 +8,7 @@ import { parseHl7 } from '../../../src/exchange/messaging/notifications/hl7v2/me
 import { readHl7, reportedInHl7 } from '../../../src/exchange/messaging/notifications/hl7v2/read-hl7.ts';
 import { UnreadableMessageError } from '../../../src/exchange/messaging/notifications/inbound.ts';
 import { deliveryOf } from '../../../src/exchange/messaging/notifications/recording/delivery.ts';
-import { convertCcda } from '../../../src/exchange/records/ccda/convert.ts';
+import { convertCcda } from '../../../src/exchange/records/conversion/ccda/convert.ts';
 import { renderHtml } from '../../../src/exchange/records/summary/render-html.ts';
 import { summarise } from '../../../src/exchange/records/summary/summarise.ts';
 import { bundleOf } from '../../../src/exchange/sources/connectors/collect/bundle.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { convertCcda } from '../../../src/exchange/records/ccda/convert.ts';
+import { convertCcda } from '../../../src/exchange/records/conversion/ccda/convert.ts';
 import { absencesIn } from '../../../src/exchange/records/rules/absence.ts';
 import { fhirIssues } from '../../support/fhir-issues.ts';
 

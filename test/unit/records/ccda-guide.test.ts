@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { convertCcda } from '../../../src/exchange/records/ccda/convert.ts';
-import templates from '../../../src/exchange/records/ccda/templates.json' with { type: 'json' };
-import { TRANSFORMS } from '../../../src/exchange/records/ccda/transforms.ts';
+import { convertCcda } from '../../../src/exchange/records/conversion/ccda/convert.ts';
+import templates from '../../../src/exchange/records/conversion/ccda/templates.json' with { type: 'json' };
+import { TRANSFORMS } from '../../../src/exchange/records/conversion/ccda/transforms.ts';
 import { ccdaOf, convertedSections, LOINC, SNOMED, section, TEMPLATE } from '../../support/ccda-sections.ts';
 
 const RXNORM = 'codeSystem="2.16.840.1.113883.6.88"';

@@ -5,9 +5,9 @@ import {
   type CdaElement,
   readElements,
   select,
-} from '../../../src/exchange/records/ccda/element.ts';
-import { narrativeParts, words } from '../../../src/exchange/records/ccda/narrative.ts';
-import { isUcum } from '../../../src/exchange/records/ccda/ucum.ts';
+} from '../../../src/exchange/records/conversion/ccda/element.ts';
+import { narrativeParts, words } from '../../../src/exchange/records/conversion/ccda/narrative.ts';
+import { isUcum } from '../../../src/exchange/records/conversion/ccda/ucum.ts';
 
 const name = fc.constantFrom('a', 'b', 'id', 'entry', 'constructor', '__proto__');
 const text = fc.string({ maxLength: 6 }).map((words) => words.replaceAll(/[^ -~]/g, ' '));

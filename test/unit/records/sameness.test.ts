@@ -1,6 +1,6 @@
 import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
-import { convertCcda } from '../../../src/exchange/records/ccda/convert.ts';
+import { convertCcda } from '../../../src/exchange/records/conversion/ccda/convert.ts';
 import { valueIn } from '../../../src/exchange/records/rules/codes.ts';
 import { canonicalJson } from '../../../src/exchange/records/rules/json.ts';
 import { digitsOf, measureOf } from '../../../src/exchange/records/rules/measures.ts';

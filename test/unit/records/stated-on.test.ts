@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { convertCcda } from '../../../src/exchange/records/ccda/convert.ts';
+import { convertCcda } from '../../../src/exchange/records/conversion/ccda/convert.ts';
 import { statedOn } from '../../../src/exchange/records/rules/stated-on.ts';
 import { loadCcda } from '../../../src/simulator/samples.ts';
 import { samples } from '../../support/deliveries.ts';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { CONVERSION_RULES } from '../../../src/exchange/records/ccda/ccda-converter.ts';
-import { convertCcda } from '../../../src/exchange/records/ccda/convert.ts';
-import { MERGE_RULES } from '../../../src/exchange/records/merge-batch.ts';
+import { CONVERSION_RULES } from '../../../src/exchange/records/conversion/ccda/ccda-converter.ts';
+import { convertCcda } from '../../../src/exchange/records/conversion/ccda/convert.ts';
+import { MERGE_RULES } from '../../../src/exchange/records/merge/merge-batch.ts';
 import { deliveryFacts } from '../../../src/exchange/records/rules/delivery-facts.ts';
 import { groupByKeys } from '../../../src/exchange/records/rules/grouping.ts';
 import { loadCcda } from '../../../src/simulator/samples.ts';

@@ -1,7 +1,7 @@
 import type { ConsolidatedEnd } from '../../../contract/consolidated-query-workflow.ts';
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
 import type { Store } from '../../platform/database/database.ts';
-import { consolidatedBundle } from '../../records/consolidated-bundle.ts';
+import { consolidatedBundle } from '../../records/reading/consolidated-bundle.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
 import { fittedTables } from '../../records/summary/fitted-tables.ts';
 import { openRecordReader } from '../../records/summary/record-reader.ts';

@@ -8,14 +8,14 @@ import type { Caller } from '../../platform/http/caller.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { ok, orNotFound } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
+import { addSignedLinkRoute, auditLink } from '../../platform/http/signed-link-route.ts';
 import { countStart, type StartLimit } from '../../platform/limits/start-limit.ts';
-import { addSignedLinkRoute, auditLink } from '../../platform/links/signed-link-route.ts';
-import { countConformance } from '../../records/conformance.ts';
-import { consolidatedBundle } from '../../records/consolidated-bundle.ts';
-import { type ConsolidatedFilter, countConsolidated } from '../../records/read-consolidated.ts';
+import { resourceOrigins } from '../../records/merge/resource-origins.ts';
+import { joinDelivery, splitDelivery } from '../../records/merge/splits.ts';
+import { countConformance } from '../../records/reading/conformance.ts';
+import { consolidatedBundle } from '../../records/reading/consolidated-bundle.ts';
+import { type ConsolidatedFilter, countConsolidated } from '../../records/reading/read-consolidated.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
-import { resourceOrigins } from '../../records/resource-origins.ts';
-import { joinDelivery, splitDelivery } from '../../records/splits.ts';
 import type { ConsolidatedLauncher } from './launcher.ts';
 import {
   latestStatus,

@@ -1,5 +1,5 @@
-import { type CdaElement, childOf, childrenOf, select } from '../../records/ccda/element.ts';
-import { dayText, momentText, periodText } from '../../records/summary/words.ts';
+import { type CdaElement, childOf, childrenOf, select } from '../../records/conversion/ccda/element.ts';
+import { dayText, momentText, periodText } from '../../records/rules/words.ts';
 import { readNarrative } from './read-narrative.ts';
 import type { Block, HeaderField, ReadableDocument, Section } from './readable-document.ts';
 

@@ -1,4 +1,4 @@
-import { type CdaElement, elementsIn } from '../../records/ccda/element.ts';
+import { type CdaElement, elementsIn } from '../../records/conversion/ccda/element.ts';
 import type { Block, DocumentCell, Run } from './readable-document.ts';
 import { readableText } from './readable-text.ts';
 

@@ -1,4 +1,4 @@
-import { momentText } from '../../records/summary/words.ts';
+import { momentText } from '../../records/rules/words.ts';
 import names from './code-system-names.json' with { type: 'json' };
 
 const CODE_SYSTEMS: Readonly<Record<string, string>> = names;

@@ -13,7 +13,7 @@ import { contentDisposition } from '../../platform/http/content-disposition.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { ok, orNotFound } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
-import { addSignedLinkRoute, auditLink } from '../../platform/links/signed-link-route.ts';
+import { addSignedLinkRoute, auditLink } from '../../platform/http/signed-link-route.ts';
 import { insertEvent } from '../../platform/outbox/event-store.ts';
 import { isJson, type Json, objectsOf, textOf } from '../../records/rules/json.ts';
 import { descriptionOf, selectDocuments } from './describe-document.ts';

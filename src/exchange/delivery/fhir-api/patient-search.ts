@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { expressionOf } from '../../people/patients/patient-list.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { changedWhen } from '../../records/record-search-store.ts';
+import { changedWhen } from '../../records/reading/record-search-store.ts';
 import type { DateCondition } from '../../records/rules/search-clauses.ts';
 import type { PatientCriteria } from './rules/patient-criteria.ts';
 

@@ -2,7 +2,7 @@ import type { FhirResource } from 'fhir/r4.js';
 import { findConsentsById, listConsents, type StoredConsent } from '../../people/consents/consent-store.ts';
 import { serializeConsent } from '../../people/consents/serializers.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import type { FoundPlace } from '../../records/record-search-store.ts';
+import type { FoundPlace } from '../../records/reading/record-search-store.ts';
 import { rangeOf } from '../../records/rules/date-ranges.ts';
 import { canonical, type Json } from '../../records/rules/json.ts';
 import { matchesAll, matchesDate } from '../../records/rules/search-clauses.ts';

@@ -1,5 +1,5 @@
 import type { AccountTx } from '../../platform/database/database.ts';
-import { type FoundPlace, findResources, searchLeading } from '../../records/record-search-store.ts';
+import { type FoundPlace, findResources, searchLeading } from '../../records/reading/record-search-store.ts';
 import { isJson, type Json, objectsOf, textOf } from '../../records/rules/json.ts';
 import { parseLocalReference, referencesIn } from '../../records/rules/references.ts';
 import { matchesAll } from '../../records/rules/search-clauses.ts';

@@ -4,10 +4,10 @@ import { findPatient } from '../../people/patients/patient-store.ts';
 import type { Store } from '../../platform/database/database.ts';
 import { ExchangeError, InvalidRequestError, NotFoundError } from '../../platform/errors.ts';
 import { callerOf } from '../../platform/http/caller.ts';
-import { completenessMeta, incompleteness } from '../../records/completeness.ts';
-import { readRecordCompleteness } from '../../records/completeness-store.ts';
-import { countConsolidated } from '../../records/read-consolidated.ts';
-import type { FoundPlace } from '../../records/record-search-store.ts';
+import { completenessMeta, incompleteness } from '../../records/reading/completeness.ts';
+import { readRecordCompleteness } from '../../records/reading/completeness-store.ts';
+import { countConsolidated } from '../../records/reading/read-consolidated.ts';
+import type { FoundPlace } from '../../records/reading/record-search-store.ts';
 import { SERVED_TYPES } from '../../records/rules/resource-types.ts';
 import {
   type BundleLink,

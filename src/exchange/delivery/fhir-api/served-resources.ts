@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { type ConsolidatedResource, readResources } from '../../records/read-consolidated.ts';
-import { readChangeTimes } from '../../records/record-search-store.ts';
+import { type ConsolidatedResource, readResources } from '../../records/reading/read-consolidated.ts';
+import { readChangeTimes } from '../../records/reading/record-search-store.ts';
 import { canonical, isJson, type Json } from '../../records/rules/json.ts';
 import { provenanceOf } from '../../records/rules/provenance.ts';
 import { inUsCore } from '../../records/rules/us-core/us-core.ts';

@@ -14,8 +14,12 @@ import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
 import { findByIdentityKeys } from '../../people/patients/patient-store.ts';
 import { identityKeys } from '../../people/patients/rules/identity-keys.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
-import { insertDocuments, type NewDocument, upsertResources } from '../../records/delivery-store.ts';
-import { insertSourcePatientIds } from '../../records/source-patient-store.ts';
+import {
+  insertDocuments,
+  type NewDocument,
+  upsertResources,
+} from '../../records/deliveries/delivery-store.ts';
+import { insertSourcePatientIds } from '../../records/deliveries/source-patient-store.ts';
 import { type ReceivedAttachment, readAttachments } from './attachments.ts';
 import {
   accountOfMessage,

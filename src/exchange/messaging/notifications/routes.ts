@@ -6,7 +6,7 @@ import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { ok, orNotFound } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
 import { openPage } from '../../platform/http/paging.ts';
-import { addSignedLinkRoute, auditLink } from '../../platform/links/signed-link-route.ts';
+import { addSignedLinkRoute, auditLink } from '../../platform/http/signed-link-route.ts';
 import { endFollowUps } from './follow-up/follow-up-store.ts';
 import type { FollowUps } from './follow-up/follow-ups.ts';
 import { notificationUrl } from './notification-link.ts';

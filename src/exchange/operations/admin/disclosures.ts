@@ -3,7 +3,7 @@ import { endpoints } from '../../../contract/endpoints.ts';
 import { listApiKeys } from '../../access/accounts/api-key-store.ts';
 import { listClients } from '../../access/fhir-clients/client-store.ts';
 import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
-import { type Disclosure, readDisclosures } from '../../platform/audit/disclosure-store.ts';
+import { type Disclosure, readDisclosures } from '../audit/disclosure-store.ts';
 import { requireAccount } from './accounts.ts';
 import { ADMIN_ACTOR, AdminError, type AdminResult, type AdminTarget } from './command.ts';
 import { parseTime } from './parse-time.ts';

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { NotFoundError } from '../../platform/errors.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
-import { addSignedLinkRoute, auditLink } from '../../platform/links/signed-link-route.ts';
+import { addSignedLinkRoute, auditLink } from '../../platform/http/signed-link-route.ts';
 import { readBulkRequest } from './request-store.ts';
 
 const OPERATION = 'readBulkResult';

@@ -1,11 +1,9 @@
-import type { FacilityResponse } from '../../../contract/facilities.ts';
-import { checkETag, eTagHeader, eTagOf } from '../../platform/http/etag.ts';
+import { checkETag, eTagHeader } from '../../platform/http/etag.ts';
 import { created, noContent, ok, orNotFound } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
-import { findPatient } from '../patients/patient-store.ts';
-import { setPatientFacilities } from '../patients/save-patient.ts';
 import { createFacility, deleteUnusedFacility, replaceFacility } from './change-facility.ts';
-import { findFacility, listFacilities, type StoredFacility } from './facility-store.ts';
+import { findFacility, listFacilities } from './facility-store.ts';
+import { serializeFacility } from './serializers.ts';
 
 export function addFacilityRoutes(operations: Operations): void {
   operations.read('listFacilities', async (tx) => {
@@ -36,23 +34,4 @@ export function addFacilityRoutes(operations: Operations): void {
     );
     return noContent({ targetId: params.id.toLowerCase() });
   });
-
-  operations.read('getPatientFacilities', async (tx, { params }) => {
-    const { facilityIds } = orNotFound('Patient', await findPatient(tx, params.id));
-    const facilities = await listFacilities(tx, { ids: facilityIds });
-    return ok({ facilities: facilities.map(serializeFacility) });
-  });
-
-  operations.write('setPatientFacilities', async (tx, { params, headers, body }) => {
-    const patient = await setPatientFacilities(tx, params.id, body.facilityIds, (known) =>
-      checkETag('The patient', known, headers['if-match'], body.eTag),
-    );
-    const facilities = await listFacilities(tx, { ids: patient.facilityIds });
-    return ok({ facilities: facilities.map(serializeFacility) }, { patientId: patient.id });
-  });
-}
-
-function serializeFacility(facility: StoredFacility): FacilityResponse {
-  const { version: _version, tin, ...rest } = facility;
-  return { ...rest, tin: tin ?? undefined, eTag: eTagOf(facility) };
 }

@@ -4,7 +4,7 @@ import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { ok, orNotFound } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
 import { refuseUnsigned, verifySourceCallback } from '../../platform/http/signed-callback.ts';
-import { addSignedLinkRoute, auditLink } from '../../platform/links/signed-link-route.ts';
+import { addSignedLinkRoute, auditLink } from '../../platform/http/signed-link-route.ts';
 import { aal2SessionId } from './aal2-session.ts';
 import { handleIdentityCallback } from './callback.ts';
 import { findChallenge, findIdentityOfSession, findProofedIdentity, findSession } from './identity-store.ts';

@@ -32,3 +32,7 @@ interface AuditHeadTable {
   mac: Buffer;
   sealed_at: Instant;
 }
+
+declare module '../database/schema.ts' {
+  interface Database extends AuditTables {}
+}

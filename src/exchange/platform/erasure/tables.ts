@@ -11,3 +11,7 @@ interface ErasureTable {
   account_id: string | null;
   noted_at: Instant;
 }
+
+declare module '../database/schema.ts' {
+  interface Database extends ErasureTables {}
+}

@@ -1,6 +1,7 @@
 import type { FastifyError } from 'fastify';
 import { ERROR_NAMES, type ErrorBody, type ErrorStatus } from '../../../contract/errors.ts';
 import { BlobStoreUnavailableError } from '../../../shared/blobs/blob-store.ts';
+import { isConnectionFault } from '../database/connection-fault.ts';
 import { ExchangeError } from '../errors.ts';
 
 export const PROBLEM_JSON = 'application/problem+json; charset=utf-8';
@@ -110,20 +111,3 @@ function codeOf(thrown: unknown): string | undefined {
   const code = (thrown as Partial<FastifyError> | null | undefined)?.code;
   return typeof code === 'string' ? code : undefined;
 }
-
-/**
- * Whether the database cannot be used now. PostgreSQL classes 08 and 57P (connection), 53 (it is full, or takes no more
- * connections), 25006 (a standby after a failover), 25P03 (this process stood still within a transaction); error codes of sockets.
- * A connection that broke within a transaction refuses its roll back by message only.
- */
-export function isConnectionFault(thrown: unknown): boolean {
-  const code = codeOf(thrown) ?? '';
-  if (/^(08|53|57P0|25P03|25006)/.test(code) || SOCKET_FAULTS.test(code)) return true;
-  return thrown instanceof Error && CONNECTION_FAULTS.test(thrown.message);
-}
-
-const SOCKET_FAULTS =
-  /^(ECONNREFUSED|ECONNRESET|ECONNABORTED|EPIPE|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)$/;
-/** What pg and its pool say of a connection that cannot be made, or that broke before. */
-const CONNECTION_FAULTS =
-  /^(Connection terminated|Connection ended|timeout exceeded when trying to connect|Client has encountered a connection error|Client was closed)/;

@@ -16,3 +16,7 @@ interface IdempotencyKeyTable {
   patient_id: string | null;
   created_at: Instant;
 }
+
+declare module '../database/schema.ts' {
+  interface Database extends IdempotencyTables {}
+}

@@ -67,3 +67,7 @@ interface EventAttemptTable {
   http_status: number | null;
   outcome: string;
 }
+
+declare module '../database/schema.ts' {
+  interface Database extends WebhookTables {}
+}

@@ -1,4 +1,4 @@
-import { isConnectionFault } from '../http/errors.ts';
+import { isConnectionFault } from '../database/connection-fault.ts';
 
 const FIRST_MS = 60_000;
 const LONGEST_MS = 15 * 60_000;

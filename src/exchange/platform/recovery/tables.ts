@@ -21,3 +21,7 @@ export interface ActivityStartTables {
     started_at: Instant;
   };
 }
+
+declare module '../database/schema.ts' {
+  interface Database extends ActivityStartTables, ReconcileStateTables {}
+}

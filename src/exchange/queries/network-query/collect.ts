@@ -2,22 +2,22 @@ import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { extensionOf } from '../../../lib/file-extension.ts';
 import { type BlobRef, type BlobStore, BlobStoreUnavailableError } from '../../../shared/blobs/blob-store.ts';
+import { isConnectionFault } from '../../platform/database/connection-fault.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
-import { isConnectionFault } from '../../platform/http/errors.ts';
-import { insertOutcomes } from '../../records/conversion-store.ts';
-import { isPlainText } from '../../records/convert-documents.ts';
+import { insertOutcomes } from '../../records/conversion/conversion-store.ts';
+import { isPlainText } from '../../records/conversion/convert-documents.ts';
 import {
   type CollectedResource,
   insertDocuments,
   type NewDocument,
   upsertResources,
-} from '../../records/delivery-store.ts';
-import { lockRecord } from '../../records/merge-store.ts';
+} from '../../records/deliveries/delivery-store.ts';
+import { insertSourcePatientIds } from '../../records/deliveries/source-patient-store.ts';
+import { lockRecord } from '../../records/merge/merge-store.ts';
+import { recordPageResources } from '../../records/merge/retirement-store.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
-import { recordPageResources } from '../../records/retirement-store.ts';
 import { revisionOf } from '../../records/rules/delivery-facts.ts';
 import type { Json } from '../../records/rules/json.ts';
-import { insertSourcePatientIds } from '../../records/source-patient-store.ts';
 import { SourceFailure, type SourcePage } from '../../sources/connectors/connector.ts';
 import { type AttemptWork, type PartStep, readStatus, savePage } from './attempt-store.ts';
 import { forgetLastCollection, rememberCollection } from './collection-store.ts';

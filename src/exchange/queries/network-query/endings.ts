@@ -6,7 +6,7 @@ import { minuteOf } from '../../../lib/utc-time.ts';
 import { readExternalId } from '../../people/patients/patient-facts.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { insertEvent } from '../../platform/outbox/event-store.ts';
-import { deletePageResources } from '../../records/retirement-store.ts';
+import { deletePageResources } from '../../records/merge/retirement-store.ts';
 import { keepJobsOfAttempt } from './abandoned-job-store.ts';
 import { endAttempt } from './attempt-store.ts';
 import { readCollection } from './collection-store.ts';

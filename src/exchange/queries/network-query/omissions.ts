@@ -1,7 +1,7 @@
 import type { SourceStepInput } from '../../../contract/network-query-steps.ts';
 import { countOf } from '../../../lib/counted.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { countExcluded } from '../../records/record-store.ts';
+import { countExcluded } from '../../records/reading/record-store.ts';
 import type { ExclusionReason } from '../../records/rules/delivery-facts.ts';
 import type { SourcePage } from '../../sources/connectors/connector.ts';
 import type { PartStep } from './attempt-store.ts';

@@ -3,10 +3,15 @@ import type { SourceStepInput } from '../../../contract/network-query-steps.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { countOf } from '../../../lib/counted.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
-import { type CompleteResult, countRetired, findMissing, retire } from '../../records/retirement-store.ts';
+import { readSourcePatientIds } from '../../records/deliveries/source-patient-store.ts';
+import {
+  type CompleteResult,
+  countRetired,
+  findMissing,
+  retire,
+} from '../../records/merge/retirement-store.ts';
 import { isIn } from '../../records/rules/namespaces.ts';
 import { type Identity, isTakenBack, type RetireReason } from '../../records/rules/retirement.ts';
-import { readSourcePatientIds } from '../../records/source-patient-store.ts';
 import type { Fate, SourceConnector, SourcePage } from '../../sources/connectors/connector.ts';
 import type { PartStep } from './attempt-store.ts';
 import { addToTimeline } from './timeline-store.ts';

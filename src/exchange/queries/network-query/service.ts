@@ -10,8 +10,6 @@ import { listQueries, type QueryFilter, type QueryView, readQuery } from './quer
 import { type QueryStart, type StartedQuery, type StartInput, startQuery } from './start-query.ts';
 import { readTimeline } from './timeline-store.ts';
 
-export type { PreparedQuery } from './prepare.ts';
-
 /** The network query operations of the gateway. */
 export interface NetworkQueryService extends QueryControl, QueryStart {
   /** Writes the query of a request (E2, E4) in the caller's transaction. */

@@ -1,7 +1,7 @@
 import type { TimelineEntry } from '../../../contract/network-query.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import type { NoteIncomplete } from '../../records/convert-documents.ts';
+import type { NoteIncomplete } from '../../records/conversion/convert-documents.ts';
 
 /** What happened in a query, for people to read; see docs/interface.md, E3. */
 export interface NewTimelineEntry {

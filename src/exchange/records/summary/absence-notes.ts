@@ -1,9 +1,9 @@
 import { type AbsenceStatement, absencesIn } from '../rules/absence.ts';
+import { dayText, firstDay } from '../rules/words.ts';
 import { entryOf, type SummaryEntry } from './entry.ts';
 import type { SummaryNote } from './parts.ts';
 import type { RecordReader } from './record-reader.ts';
 import type { SectionRule } from './section.ts';
-import { dayText, firstDay } from './words.ts';
 
 /** Types that can state the absence of other types' resources. */
 export const STATING_TYPES = ['Composition', 'List'];

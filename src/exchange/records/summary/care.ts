@@ -1,8 +1,5 @@
 import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
-import { categoryOf, isEmpty } from './observation-kind.ts';
-import { flagOf, observationName, valueIn } from './observation-value.ts';
-import words from './reader-words.json' with { type: 'json' };
-import { reasonsOf, resourceTable, type SectionRule } from './section.ts';
+import words from '../rules/reader-words.json' with { type: 'json' };
 import {
   codesOf,
   conceptText,
@@ -13,7 +10,10 @@ import {
   referenceText,
   statusText,
   unique,
-} from './words.ts';
+} from '../rules/words.ts';
+import { categoryOf, isEmpty } from './observation-kind.ts';
+import { flagOf, observationName, valueIn } from './observation-value.ts';
+import { reasonsOf, resourceTable, type SectionRule } from './section.ts';
 
 export const procedures: SectionRule = {
   id: 'procedures',

@@ -1,6 +1,6 @@
 import { type Json, objectsOf } from '../rules/json.ts';
+import { codesOf, conceptText, firstDay, statusText, unique } from '../rules/words.ts';
 import type { SummaryEntry } from './entry.ts';
-import { codesOf, conceptText, firstDay, statusText, unique } from './words.ts';
 
 const OVER = ['inactive', 'remission', 'resolved'];
 const NOT_TRUE = ['refuted', 'entered-in-error'];

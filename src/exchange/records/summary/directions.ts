@@ -1,6 +1,5 @@
 import { comparableText, isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
-import { rangeText, ratioText } from './observation-value.ts';
-import words from './reader-words.json' with { type: 'json' };
+import words from '../rules/reader-words.json' with { type: 'json' };
 import {
   amountText,
   conceptText,
@@ -9,7 +8,8 @@ import {
   plainName,
   quantityText,
   unique,
-} from './words.ts';
+} from '../rules/words.ts';
+import { rangeText, ratioText } from './observation-value.ts';
 
 /**
  * How codes are said. `routes`: the NCI Thesaurus (the FDA's list) and v3 RouteOfAdministration, which sources send without a name;

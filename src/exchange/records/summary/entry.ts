@@ -1,8 +1,8 @@
-import type { ConsolidatedResource, Origin } from '../read-consolidated.ts';
+import type { ConsolidatedResource, Origin } from '../reading/read-consolidated.ts';
 import { type Json, objectsOf } from '../rules/json.ts';
+import { conceptText, dayText, sourceName, statusText, unique } from '../rules/words.ts';
 import { directions } from './directions.ts';
 import { valueIn } from './observation-value.ts';
-import { conceptText, dayText, sourceName, statusText, unique } from './words.ts';
 
 /** A consolidated resource as the sections use it. */
 export interface SummaryEntry {

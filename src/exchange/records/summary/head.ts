@@ -1,9 +1,9 @@
-import { incompleteness } from '../completeness.ts';
-import type { RecordCompleteness } from '../completeness-store.ts';
-import type { ConsolidatedFilter } from '../read-consolidated.ts';
+import { incompleteness } from '../reading/completeness.ts';
+import type { RecordCompleteness } from '../reading/completeness-store.ts';
+import type { ConsolidatedFilter } from '../reading/read-consolidated.ts';
 import { type Json, objectsOf, textOf } from '../rules/json.ts';
+import { dayText, momentText, NO_NAME, nameText, statusText, unique } from '../rules/words.ts';
 import type { SummaryHead } from './parts.ts';
-import { dayText, momentText, NO_NAME, nameText, statusText, unique } from './words.ts';
 
 /** The head of a summary: the patient, which part of the record is shown, and how to read it. */
 export function headOf(

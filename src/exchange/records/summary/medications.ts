@@ -1,4 +1,14 @@
 import { type Json, objectsOf, textOf } from '../rules/json.ts';
+import {
+  amountText,
+  conceptText,
+  conceptTexts,
+  firstDay,
+  periodText,
+  referenceText,
+  statusText,
+  unique,
+} from '../rules/words.ts';
 import { directions, doseText, routeText } from './directions.ts';
 import type { SummaryEntry } from './entry.ts';
 import { row } from './parts.ts';
@@ -11,16 +21,6 @@ import {
   type SectionRule,
   type TableRule,
 } from './section.ts';
-import {
-  amountText,
-  conceptText,
-  conceptTexts,
-  firstDay,
-  periodText,
-  referenceText,
-  statusText,
-  unique,
-} from './words.ts';
 
 const CURRENT = ['active', 'on-hold', 'intended', 'draft', 'unknown'];
 

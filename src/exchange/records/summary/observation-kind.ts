@@ -1,5 +1,5 @@
 import { type Json, objectsOf } from '../rules/json.ts';
-import { codesOf } from './words.ts';
+import { codesOf } from '../rules/words.ts';
 
 /** Columns of the flow sheet: LOINC codes of their values, and the unit given in the column title. */
 export const VITAL_SIGNS: readonly { title: string; codes: readonly string[]; unit: string }[] = [

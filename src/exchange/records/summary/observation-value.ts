@@ -1,6 +1,5 @@
 import { comparableText, isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
-import { NOTHING } from './parts.ts';
-import words from './reader-words.json' with { type: 'json' };
+import words from '../rules/reader-words.json' with { type: 'json' };
 import {
   amountText,
   codesOf,
@@ -12,7 +11,8 @@ import {
   statusText,
   unique,
   unitText,
-} from './words.ts';
+} from '../rules/words.ts';
+import { NOTHING } from './parts.ts';
 
 /** Value and unit of an Observation or one of its components; the unit is '' if there is none. */
 export function valueIn(of: Json): { value: string; unit: string } | undefined {

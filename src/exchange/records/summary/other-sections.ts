@@ -1,6 +1,5 @@
 import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
-import words from './reader-words.json' with { type: 'json' };
-import { resourceTable, type SectionRule } from './section.ts';
+import words from '../rules/reader-words.json' with { type: 'json' };
 import {
   conceptText,
   conceptTexts,
@@ -11,7 +10,8 @@ import {
   referenceText,
   statusText,
   unique,
-} from './words.ts';
+} from '../rules/words.ts';
+import { resourceTable, type SectionRule } from './section.ts';
 
 export const documents: SectionRule = {
   id: 'documents',

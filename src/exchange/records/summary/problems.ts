@@ -1,9 +1,9 @@
 import { type Json, objectsOf } from '../rules/json.ts';
+import { conceptText, conceptTexts, firstDay, statusText, unique } from '../rules/words.ts';
 import { isActive, isOfEncounter, onset, stateOf } from './condition.ts';
 import { row } from './parts.ts';
 import { type Denial, ORIGIN, type SectionRule } from './section.ts';
 import { isSocial } from './social-findings.ts';
-import { conceptText, conceptTexts, firstDay, statusText, unique } from './words.ts';
 
 const hasProblem: Denial = (entry) =>
   entry.content.resourceType === 'Condition' && isActive(entry) && !isSocial(entry.content);

@@ -1,9 +1,13 @@
 import type { Store } from '../../platform/database/database.ts';
-import type { RecordCompleteness } from '../completeness-store.ts';
-import { readRecordCompleteness } from '../completeness-store.ts';
-import type { ConsolidatedPlace } from '../consolidated-place.ts';
-import type { ConsolidatedResource } from '../read-consolidated.ts';
-import { type ConsolidatedFilter, countConsolidated, readConsolidated } from '../read-consolidated.ts';
+import type { RecordCompleteness } from '../reading/completeness-store.ts';
+import { readRecordCompleteness } from '../reading/completeness-store.ts';
+import type { ConsolidatedPlace } from '../reading/consolidated-place.ts';
+import type { ConsolidatedResource } from '../reading/read-consolidated.ts';
+import {
+  type ConsolidatedFilter,
+  countConsolidated,
+  readConsolidated,
+} from '../reading/read-consolidated.ts';
 
 /** Access to a record for the summary, which reads it once for each table, page by page. */
 export interface RecordReader {

@@ -1,10 +1,10 @@
 import { type Json, objectsOf, textOf } from '../rules/json.ts';
+import { conceptText, momentText } from '../rules/words.ts';
 import type { SummaryEntry } from './entry.ts';
 import { categoryOf, isEmpty } from './observation-kind.ts';
 import { flagOf, observationName, referenceRanges, valueIn } from './observation-value.ts';
 import { NOTHING, row, type SummaryRow } from './parts.ts';
 import { type Lookup, ORIGIN, type SectionRule } from './section.ts';
-import { conceptText, momentText } from './words.ts';
 
 const time = ({ effectiveDateTime, effectivePeriod, effectiveInstant, issued }: Json): unknown =>
   effectiveDateTime ?? (effectivePeriod as Json | undefined)?.start ?? effectiveInstant ?? issued;

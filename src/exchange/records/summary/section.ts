@@ -1,8 +1,8 @@
 import type { AbsenceStatement, AbsenceTopic } from '../rules/absence.ts';
 import { isJson, type Json, objectsOf } from '../rules/json.ts';
+import { conceptText, referenceText, unique } from '../rules/words.ts';
 import type { SummaryEntry } from './entry.ts';
 import { type Column, row, type SummaryCell, type SummaryRow } from './parts.ts';
-import { conceptText, referenceText, unique } from './words.ts';
 
 /** Data of other resources that rows need. */
 export interface Lookup {

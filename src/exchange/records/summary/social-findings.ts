@@ -1,9 +1,9 @@
 import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
+import { codesOf, conceptText, firstDay } from '../rules/words.ts';
 import { isActive, onset, stateOf } from './condition.ts';
 import type { SummaryEntry } from './entry.ts';
 import { row } from './parts.ts';
 import { ORIGIN, type SectionRule } from './section.ts';
-import { codesOf, conceptText, firstDay } from './words.ts';
 
 /** Condition categories for social findings. */
 const SOCIAL_CATEGORIES = ['sdoh', 'social-history'];

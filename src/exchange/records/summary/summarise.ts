@@ -1,6 +1,7 @@
-import type { ConsolidatedFilter, ConsolidatedResource } from '../read-consolidated.ts';
+import type { ConsolidatedFilter, ConsolidatedResource } from '../reading/read-consolidated.ts';
 import { absencesIn } from '../rules/absence.ts';
 import { type Json, objectsOf, textOf } from '../rules/json.ts';
+import { conceptText } from '../rules/words.ts';
 import { absenceNotes } from './absence-notes.ts';
 import { encounters, otherObservations, procedures, reports } from './care.ts';
 import { chartsOf } from './charts/chart.ts';
@@ -17,7 +18,6 @@ import { results } from './results.ts';
 import { idOf, type Lookup, type SectionRule, type TableRule } from './section.ts';
 import { socialFindings } from './social-findings.ts';
 import { vitalSigns } from './vital-signs.ts';
-import { conceptText } from './words.ts';
 
 const SECTIONS: readonly SectionRule[] = [
   problems,

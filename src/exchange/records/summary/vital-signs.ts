@@ -1,10 +1,10 @@
 import { type Json, objectsOf } from '../rules/json.ts';
+import { codesOf, momentText, unique } from '../rules/words.ts';
 import type { SummaryEntry } from './entry.ts';
 import { BLOOD_PRESSURE, categoryOf, isEmpty, VITAL_SIGNS } from './observation-kind.ts';
 import { flagOf, observationName, valueIn } from './observation-value.ts';
 import { NOTHING, row, type SummaryCell, type SummaryRow } from './parts.ts';
 import type { SectionRule } from './section.ts';
-import { codesOf, momentText, unique } from './words.ts';
 
 /** The measurements of one time: a line of the flow sheet. */
 class Line {

@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import type { consolidatedEndpoints } from '../../../../src/contract/consolidated-query-endpoints.ts';
-import { insertDocuments, upsertResources } from '../../../../src/exchange/records/delivery-store.ts';
-import { mergeBatch } from '../../../../src/exchange/records/merge-batch.ts';
-import { insertSourcePatientIds } from '../../../../src/exchange/records/source-patient-store.ts';
-import { resourceOf } from '../../../../src/exchange/records/split-store.ts';
+import {
+  insertDocuments,
+  upsertResources,
+} from '../../../../src/exchange/records/deliveries/delivery-store.ts';
+import { insertSourcePatientIds } from '../../../../src/exchange/records/deliveries/source-patient-store.ts';
+import { mergeBatch } from '../../../../src/exchange/records/merge/merge-batch.ts';
+import { resourceOf } from '../../../../src/exchange/records/merge/split-store.ts';
 import { type Build, badBody, badQuery, type OperationCases, type Refused } from '../operation-cases.ts';
 import type { World } from '../world.ts';
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Bundle, DocumentReference, FhirResource } from 'fhir/r4.js';
-import type { CollectedResource } from '../../../records/delivery-store.ts';
+import type { CollectedResource } from '../../../records/deliveries/delivery-store.ts';
 import { messageNamespaceOf } from '../../../records/rules/namespaces.ts';
 import { mediaTypeOf } from '../../../sources/connectors/collect/attachments.ts';
 import { named } from '../../../sources/connectors/namespaced-connector.ts';

@@ -4,9 +4,13 @@ import { extensionOf } from '../../../../lib/file-extension.ts';
 import { fhirJson } from '../../../../lib/written-decimals.ts';
 import type { BlobRef, BlobStore } from '../../../../shared/blobs/blob-store.ts';
 import type { AccountTx, Store } from '../../../platform/database/database.ts';
-import { insertDocuments, type NewDocument, upsertResources } from '../../../records/delivery-store.ts';
+import {
+  insertDocuments,
+  type NewDocument,
+  upsertResources,
+} from '../../../records/deliveries/delivery-store.ts';
+import { insertSourcePatientIds } from '../../../records/deliveries/source-patient-store.ts';
 import { messageNamespaceOf } from '../../../records/rules/namespaces.ts';
-import { insertSourcePatientIds } from '../../../records/source-patient-store.ts';
 import type { StoredSubject } from '../inbound-store.ts';
 import { bundleOf, collected, deliveryOf, personIdOf } from './delivery.ts';
 import { type PresentSubject, presentSubject } from './present-subject.ts';

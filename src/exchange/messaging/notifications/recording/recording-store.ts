@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { RecordSource } from '../../../../contract/primitives.ts';
 import type { AccountTx, SystemTx } from '../../../platform/database/database.ts';
-import { lockRecord } from '../../../records/merge-store.ts';
+import { lockRecord } from '../../../records/merge/merge-store.ts';
 import type { InboundFormat } from '../read-message.ts';
 
 /**

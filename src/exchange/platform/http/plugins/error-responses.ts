@@ -1,10 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from '../../../../lib/logger.ts';
 import { sendNotice } from '../../../../lib/pages/notice-page.ts';
+import { isConnectionFault } from '../../database/connection-fault.ts';
 import { ExchangeError, OverloadError, type OverloadReason, UnavailableError } from '../../errors.ts';
 import { RefusalBrake } from '../../limits/refusal-brake.ts';
 import { patientNamedBy, targetNamedBy } from '../audited-reads.ts';
-import { type ErrorResponse, isConnectionFault, PROBLEM_JSON, toErrorResponse } from '../errors.ts';
+import { type ErrorResponse, PROBLEM_JSON, toErrorResponse } from '../errors.ts';
 import { OAuthRefusal } from '../oauth-refusal.ts';
 import { FHIR_JSON_ERROR, isFhirUrl, operationOutcomeOf } from '../operation-outcome.ts';
 import type { Refusal, RefusalAudit } from '../refusals.ts';

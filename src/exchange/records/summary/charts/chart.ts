@@ -1,5 +1,5 @@
 import { counted } from '../../../../lib/counted.ts';
-import { numberText } from '../words.ts';
+import { numberText } from '../../rules/words.ts';
 import { drawTrend } from './draw-trend.ts';
 import type { Chart } from './drawing.ts';
 import type { Point, Trend } from './trend.ts';

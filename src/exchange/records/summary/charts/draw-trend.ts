@@ -1,4 +1,4 @@
-import { numberText } from '../words.ts';
+import { numberText } from '../../rules/words.ts';
 import type { Drawing, Place, Shape } from './drawing.ts';
 import { ticks } from './ticks.ts';
 import type { Point } from './trend.ts';

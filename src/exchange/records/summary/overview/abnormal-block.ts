@@ -1,9 +1,9 @@
 import { counted } from '../../../../lib/counted.ts';
 import { type Json, objectsOf } from '../../rules/json.ts';
+import { firstDay, unique } from '../../rules/words.ts';
 import { categoryOf, isEmpty } from '../observation-kind.ts';
 import { flagOf, isJudged, observationName, referenceRanges, valueIn } from '../observation-value.ts';
 import type { OverviewItem } from '../parts.ts';
-import { firstDay, unique } from '../words.ts';
 import { type BlockRule, Counts, isOfLastYear } from './block-rule.ts';
 import { measuredThing, measurementOf } from './measurement.ts';
 

@@ -1,7 +1,7 @@
 import { isJson, type Json, objectsOf, textOf } from '../../rules/json.ts';
+import { conceptTexts, periodText, referenceText, statusText, unique } from '../../rules/words.ts';
 import { classText } from '../care.ts';
 import type { OverviewItem } from '../parts.ts';
-import { conceptTexts, periodText, referenceText, statusText, unique } from '../words.ts';
 import { type BlockRule, Counts } from './block-rule.ts';
 
 const RECENT = 5;

@@ -1,8 +1,8 @@
+import { conceptText, unique } from '../../rules/words.ts';
 import { isActive, isOfEncounter, onset, stateOf } from '../condition.ts';
 import type { SummaryEntry } from '../entry.ts';
 import { allergyReactions } from '../problems.ts';
 import { isSocial } from '../social-findings.ts';
-import { conceptText, unique } from '../words.ts';
 import { type BlockRule, Counts } from './block-rule.ts';
 import { OtherStatements } from './other-statements.ts';
 

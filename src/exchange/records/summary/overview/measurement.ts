@@ -1,8 +1,8 @@
 import { isJson, type Json, objectsOf } from '../../rules/json.ts';
+import { codesOf, conceptText } from '../../rules/words.ts';
 import { BLOOD_PRESSURE, VITAL_SIGNS } from '../observation-kind.ts';
 import { observationName, valueIn } from '../observation-value.ts';
 import { componentOf } from '../vital-signs.ts';
-import { codesOf, conceptText } from '../words.ts';
 
 /** A value as the overview shows it; `amount` only if it can be compared with others of the same unit. */
 export interface Measurement {

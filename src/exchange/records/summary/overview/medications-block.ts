@@ -1,11 +1,11 @@
 import { counted } from '../../../../lib/counted.ts';
 import { drugName } from '../../rules/drug-name.ts';
 import { textOf } from '../../rules/json.ts';
+import { amountText, firstDay, statusText, unique } from '../../rules/words.ts';
 import { directions } from '../directions.ts';
 import type { SummaryEntry } from '../entry.ts';
 import { isCurrent, medicationName, prescriptionStatus } from '../medications.ts';
 import type { OverviewItem } from '../parts.ts';
-import { amountText, firstDay, statusText, unique } from '../words.ts';
 import { type BlockRule, Counts, isOfLastYear } from './block-rule.ts';
 import { OtherStatements } from './other-statements.ts';
 

@@ -1,4 +1,4 @@
-import { completenessLines } from '../../completeness.ts';
+import { completenessLines } from '../../reading/completeness.ts';
 import { absencesIn } from '../../rules/absence.ts';
 import type { Json } from '../../rules/json.ts';
 import { ConformanceCount } from '../../rules/us-core/conformance-report.ts';

@@ -1,9 +1,9 @@
 import { moment } from '../../rules/dates.ts';
 import { type Json, objectsOf } from '../../rules/json.ts';
+import { dayText, unique } from '../../rules/words.ts';
 import { categoryOf, isEmpty } from '../observation-kind.ts';
 import { flagOf } from '../observation-value.ts';
 import type { OverviewItem } from '../parts.ts';
-import { dayText, unique } from '../words.ts';
 import { type BlockRule, Counts } from './block-rule.ts';
 import { type Measurement, measuredThing, measurementOf, trend, vitalPlace } from './measurement.ts';
 

@@ -1,0 +1,16 @@
+/**
+ * Whether the database cannot be used now. PostgreSQL classes 08 and 57P (connection), 53 (it is full, or takes no more
+ * connections), 25006 (a standby after a failover), 25P03 (this process stood still within a transaction); error codes of sockets.
+ * A connection that broke within a transaction refuses its roll back by message only.
+ */
+export function isConnectionFault(thrown: unknown): boolean {
+  const code = String((thrown as { code?: unknown } | null | undefined)?.code ?? '');
+  if (/^(08|53|57P0|25P03|25006)/.test(code) || SOCKET_FAULTS.test(code)) return true;
+  return thrown instanceof Error && CONNECTION_FAULTS.test(thrown.message);
+}
+
+const SOCKET_FAULTS =
+  /^(ECONNREFUSED|ECONNRESET|ECONNABORTED|EPIPE|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)$/;
+/** What pg and its pool say of a connection that cannot be made, or that broke before. */
+const CONNECTION_FAULTS =
+  /^(Connection terminated|Connection ended|timeout exceeded when trying to connect|Client has encountered a connection error|Client was closed)/;

@@ -1,0 +1,161 @@
+import type { Json } from '../../rules/json.ts';
+import { attribute, type CdaElement, childOf, childrenOf } from './element.ts';
+import { line, plainText as plain } from './narrative.ts';
+import { MAPS, type Scope, SYSTEMS } from './table.ts';
+import { isUcum } from './ucum.ts';
+
+const URI = 'urn:ietf:rfc:3986';
+const OID = /^[0-2](?:\.(?:0|[1-9]\d*))+$/;
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** Longer words describe rather than name. */
+const NAME_MAX = 400;
+
+/** The URI of a code system or identifier namespace that a document gives as OID, UUID or URI; undefined for anything else. */
+export function uriOf(root: string | undefined, known = SYSTEMS.codes): string | undefined {
+  if (root === undefined) return undefined;
+  if (OID.test(root)) return known[root] ?? `urn:oid:${root}`;
+  if (UUID.test(root)) return `urn:uuid:${root.toLowerCase()}`;
+  return /^(?:https?:\/\/|urn:)\S+$/.test(root) ? root : undefined;
+}
+
+/** C-CDA on FHIR, "CDA id ↔ FHIR identifier". */
+export function identifier(id: CdaElement): Json | undefined {
+  const [root, extension] = [attribute(id, 'root'), attribute(id, 'extension')];
+  const system = uriOf(root, SYSTEMS.identifiers);
+  if (extension !== undefined) return { system, value: extension };
+  // A namespace alone identifies nothing.
+  if (system === undefined || SYSTEMS.identifiers[root ?? ''] !== undefined) return undefined;
+  return { system: URI, value: system };
+}
+
+/** One coding of a CD: the element itself or one of its translations. */
+export function coding(element: CdaElement): Json | undefined {
+  const code = attribute(element, 'code');
+  if (code === undefined || attribute(element, 'nullFlavor') !== undefined) return undefined;
+  const system = uriOf(attribute(element, 'codeSystem'));
+  return { system, code: code.replaceAll(/\s+/g, ' '), display: attribute(element, 'displayName') };
+}
+
+/** The words for a coded element: its original text, otherwise the first name of a code. */
+function nameOf(element: CdaElement, scope: Scope): string | undefined {
+  const all = [element, ...childrenOf(element, 'translation')];
+  const original = all.map((each) => line(childOf(each, 'originalText'), scope)).find(Boolean);
+  const display = all.map((each) => attribute(each, 'displayName')).find(Boolean);
+  if (original !== undefined && (original.length <= NAME_MAX || display === undefined)) return original;
+  return display;
+}
+
+/** C-CDA on FHIR, "CDA Coding → FHIR CodeableConcept": all codes, and the original text. Undefined without a code and words. */
+export function concept(element: CdaElement | undefined, scope: Scope): Json | undefined {
+  if (element === undefined) return undefined;
+  const codings = [element, ...childrenOf(element, 'translation')]
+    .map(coding)
+    .filter((each) => each !== undefined);
+  const text = nameOf(element, scope);
+  if (codings.length === 0 && text === undefined) return undefined;
+  return { coding: codings.length === 0 ? undefined : unique(codings), text };
+}
+
+const unique = (codings: readonly Json[]): Json[] =>
+  [
+    ...new Map(
+      codings.map((each) => [`${String(each.system)}|${String(each.code)}`, each] as const).reverse(),
+    ).values(),
+  ].reverse();
+
+const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
+
+export const numberOf = (element: CdaElement | undefined): number | undefined => {
+  const value = attribute(element, 'value');
+  return value !== undefined && NUMBER.test(value) ? Number(value) : undefined;
+};
+
+/**
+ * C-CDA on FHIR, "CDA ↔ FHIR Quantity". A quantity without a value may have it in a translation, with a unit that is not UCUM. Only valid
+ * UCUM is called so.
+ */
+export function quantity(element: CdaElement | undefined, scope?: Scope): Json | undefined {
+  const value = numberOf(element);
+  if (element === undefined) return undefined;
+  if (value === undefined) return translated(element, scope);
+  const unit = attribute(element, 'unit');
+  return { value, ...unitOf(unit) };
+}
+
+export const unitOf = (unit: string | undefined): Json =>
+  unit === undefined
+    ? {}
+    : isUcum(unit)
+      ? { unit, system: 'http://unitsofmeasure.org', code: unit }
+      : { unit };
+
+function translated(element: CdaElement, scope: Scope | undefined): Json | undefined {
+  for (const translation of childrenOf(element, 'translation')) {
+    const value = numberOf(translation);
+    if (value === undefined) continue;
+    const own = coding(translation);
+    const words = scope && line(childOf(translation, 'originalText'), scope);
+    const unit = words ?? own?.display ?? own?.code;
+    return { value, unit, ...(own?.system === undefined ? {} : { system: own.system, code: own.code }) };
+  }
+  return undefined;
+}
+
+const text = (of: CdaElement, name: string): string[] =>
+  childrenOf(of, name).flatMap((part) => plain(part) ?? []);
+
+/** Uses are a list in CDA; the first with an equivalent counts. */
+const useOf = (of: CdaElement, uses: Readonly<Record<string, string>>): string | undefined =>
+  attribute(of, 'use')
+    ?.split(/\s+/)
+    .map((use) => uses[use])
+    .find(Boolean);
+
+export function humanName(name: CdaElement): Json | undefined {
+  const parts = {
+    family: text(name, 'family').join(' ') || undefined,
+    given: text(name, 'given'),
+    prefix: text(name, 'prefix'),
+    suffix: text(name, 'suffix'),
+  };
+  const whole = plain(name);
+  const isEmpty = parts.family === undefined && parts.given.length === 0 && whole === undefined;
+  return isEmpty ? undefined : { use: useOf(name, MAPS.NameUse), ...parts, text: whole };
+}
+
+/** A name in one line. */
+export function nameText(name: CdaElement | undefined): string | undefined {
+  if (name === undefined) return undefined;
+  const parts = ['prefix', 'given', 'family', 'suffix'].flatMap((part) => text(name, part));
+  return parts.join(' ') || plain(name);
+}
+
+export function address(addr: CdaElement): Json | undefined {
+  const part = (name: string) => text(addr, name)[0];
+  const parts = {
+    line: [...text(addr, 'streetAddressLine'), ...text(addr, 'additionalLocator')],
+    city: part('city'),
+    district: part('county'),
+    state: part('state'),
+    postalCode: part('postalCode'),
+    country: part('country'),
+    text: plain(addr),
+  };
+  const isEmpty = parts.line.length === 0 && Object.values(parts).filter(Boolean).length === 1;
+  return isEmpty ? undefined : { use: useOf(addr, MAPS.AddressUse), ...parts };
+}
+
+export function telecom(point: CdaElement): Json | undefined {
+  const [, scheme, rest] = /^(?:([a-z-]+):)?(.*)$/is.exec(attribute(point, 'value') ?? '') ?? [];
+  const value = scheme?.startsWith('http') ? attribute(point, 'value') : rest?.trim();
+  if (!value) return undefined;
+  const isPager = attribute(point, 'use')?.split(/\s+/).includes('PG');
+  const system = isPager ? 'pager' : (MAPS.TelecomType[scheme?.toLowerCase() ?? 'tel'] ?? 'other');
+  return { system, value, use: useOf(point, MAPS.TelecomUse) };
+}
+
+/** An age; FHIR accepts units of time only. */
+export function age(value: CdaElement): Json | undefined {
+  const found = quantity(value);
+  return ['a', 'mo', 'wk', 'd', 'h', 'min'].includes(String(found?.code)) ? found : undefined;
+}

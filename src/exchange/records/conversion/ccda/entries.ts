@@ -1,0 +1,231 @@
+import type { Json } from '../../rules/json.ts';
+import { devices } from './actors.ts';
+import { allergy, condition } from './conditions.ts';
+import { attribute, type CdaElement, childOf, childrenOf, select, statusOf, templatesOf } from './element.ts';
+import { encounter } from './encounters.ts';
+import { isPlanned, medication, supplies, supply } from './medications.ts';
+import { negated } from './negation.ts';
+import { addPanel, observation } from './observations.ts';
+import { statementsIn } from './sections.ts';
+import { idKey, MAPS, mapped, resourceOf, type Scope, type TemplateName } from './table.ts';
+import { observedValue } from './values.ts';
+
+export interface Reading {
+  scope: Scope;
+  /** Counts a statement that can be read in the document only. */
+  leftOut: (node: CdaElement) => void;
+}
+
+/** Makes of a statement what it is, and counts it when that is nothing. */
+export function readStatement(node: CdaElement, reading: Reading): void {
+  if (isWithdrawn(node)) return;
+  const read = READERS[node.name];
+  if (read === undefined || (node.name !== 'organizer' && isOfAnother(node))) reading.leftOut(node);
+  else read(node, reading);
+}
+
+/** A statement that was withdrawn as an error; that it was made says nothing about the patient. */
+const isWithdrawn = (node: CdaElement): boolean => statusOf(node) === 'nullified';
+/** The subject of a statement is the document's patient unless the statement names another (a fetus, a donor). */
+const isOfAnother = (node: CdaElement): boolean => childOf(node, 'subject') !== undefined;
+const isNegated = (node: CdaElement): boolean => ['true', '1'].includes(attribute(node, 'negationInd') ?? '');
+const has = (node: CdaElement, ...templates: string[]): boolean =>
+  templatesOf(node).some((template) => templates.includes(template));
+const codeIn = (node: CdaElement): string => attribute(childOf(node, 'code'), 'code') ?? '';
+
+/** Adds what was made of a statement, or its negation; counts the statement when there is neither. */
+function add(
+  made: Json | undefined,
+  node: CdaElement,
+  { scope, leftOut }: Reading,
+  isDenied = isNegated(node),
+): Json[] {
+  const stated = made !== undefined && isDenied ? negated(made, scope.day) : made;
+  if (stated === undefined) {
+    leftOut(node);
+    return [];
+  }
+  const reference = scope.add(stated);
+  for (const id of childrenOf(node, 'id')) scope.named.set(idKey(id), reference);
+  return [reference];
+}
+
+/** Adds the resource of a template. */
+const as = (name: TemplateName, node: CdaElement, reading: Reading): Json[] =>
+  add(resourceOf(name, node, reading.scope), node, reading);
+
+const READERS: Readonly<Record<string, (node: CdaElement, reading: Reading) => unknown>> = {
+  act: readAct,
+  encounter: readEncounter,
+  observation: readObservation,
+  organizer: readOrganizer,
+  procedure(node, reading) {
+    as(isPlanned(node) ? 'ServiceRequest' : 'Procedure', node, reading);
+    readInner(node, reading, 'procedure', 'substanceAdministration');
+  },
+  substanceAdministration: readSubstance,
+  supply: readSupply,
+};
+
+/** Reads statements within another that are facts of their own: what was given or done with it. */
+function readInner(node: CdaElement, reading: Reading, ...names: string[]): void {
+  for (const each of select(node, 'entryRelationship').flatMap(statementsIn))
+    if (names.includes(each.name)) readStatement(each, reading);
+}
+
+/** A risk that the author sees is not a condition that the patient has. */
+const RISK = '4.136';
+const ALLERGY = ['4.7', '2.16.840.1.113883.10.20.24.3.90'];
+const CONCERNS = ['4.3', '4.30', '4.132'];
+const DIAGNOSES = ['4.33', '4.34', '4.80'];
+const IN_CONCERNS = ['allergies', 'past illnesses', 'problems', 'encounters'];
+/** A reference to another entry, which says nothing by itself. */
+const REFERENCE = '4.122';
+/** Acts around what they are about: admission and discharge medications, interventions, concerns. */
+const AROUND = ['4.35', '4.36', '4.131', '4.146', '4.132'];
+
+function readAct(node: CdaElement, reading: Reading): unknown {
+  const { scope, leftOut } = reading;
+  const code = codeIn(node);
+  if (has(node, RISK)) return leftOut(node);
+  const subjects = select(node, 'entryRelationship[@typeCode=SUBJ]/observation');
+  const isConcern =
+    has(node, ...CONCERNS, ...DIAGNOSES) || code === 'CONC' || IN_CONCERNS.includes(scope.section ?? '');
+  if (isConcern && subjects.length > 0) return readConcern(node, subjects, reading);
+  if (has(node, '4.60') || code === '48768-6') return readCoverage(node, reading);
+  if (has(node, '4.20') || scope.section === 'instructions')
+    return as(isPlanned(node) ? 'CommunicationRequest' : 'Communication', node, reading);
+  if (has(node, '4.202') || code === '34109-9') return as('DocumentReference', node, reading);
+  const inner = select(node, 'entryRelationship')
+    .flatMap(statementsIn)
+    .filter((each) => !has(each, REFERENCE));
+  if (has(node, ...AROUND) || ((isConcern || code === '') && inner.length > 0)) {
+    for (const each of inner) readStatement(each, reading);
+    return inner.length === 0 ? leftOut(node) : undefined;
+  }
+  as(isPlanned(node) ? 'ServiceRequest' : 'Procedure', node, reading);
+  return readInner(node, reading, 'encounter', 'procedure', 'substanceAdministration');
+}
+
+function readCoverage(node: CdaElement, reading: Reading): void {
+  const policies = select(node, 'entryRelationship/act');
+  if (policies.length === 0) reading.leftOut(node);
+  for (const policy of policies) as('Coverage', policy, reading);
+}
+
+/** Every subject of a concern is an allergy or a problem of its own; a negated subject or concern negates it. */
+function readConcern(node: CdaElement, subjects: readonly CdaElement[], reading: Reading): Json[] {
+  return subjects.flatMap((subject) => {
+    if (isWithdrawn(subject)) return [];
+    const made = isOfAnother(subject) ? undefined : subjectOf(node, subject, reading.scope);
+    return add(made, subject, reading, isNegated(node) || isNegated(subject));
+  });
+}
+
+const isAllergy = (node: CdaElement): boolean =>
+  has(node, ...ALLERGY) || select(node, 'participant[@typeCode=CSM]').length > 0;
+
+function subjectOf(concern: CdaElement, subject: CdaElement, scope: Scope): Json {
+  if (isAllergy(subject)) return allergy(subject, scope, statusOf(concern));
+  const section = has(concern, ...DIAGNOSES) ? 'encounters' : (scope.section ?? '');
+  return condition(subject, scope, statusOf(concern), MAPS.ConditionCategory[section]);
+}
+
+/** The template of a pregnancy intention, which is an observation though its mood is one of a plan. */
+const PREGNANCY_INTENTION = '4.281';
+
+function readObservation(node: CdaElement, reading: Reading): unknown {
+  const { scope } = reading;
+  if (attribute(node, 'moodCode') === 'GOL')
+    return add(isNegated(node) ? undefined : goal(node, scope), node, reading);
+  if (isPlanned(node) && !has(node, PREGNANCY_INTENTION)) return as('ServiceRequest', node, reading);
+  if (isAllergy(node)) return add(allergy(node, scope), node, reading);
+  if (has(node, '4.4') || (scope.section === 'problems' && childOf(node, 'value') !== undefined))
+    return add(condition(node, scope, undefined, MAPS.ConditionCategory[scope.section ?? '']), node, reading);
+  if (has(node, '4.13') || scope.section === 'procedures') return as('Procedure', node, reading);
+  if (scope.section === 'family history' || isEmpty(node)) return reading.leftOut(node);
+  return add(observation(node, scope), node, reading);
+}
+
+/** An element without a code and a value states nothing. */
+const isEmpty = (node: CdaElement): boolean =>
+  ['code', 'value', 'text'].every((name) => childOf(node, name) === undefined);
+
+/** The value of a goal is its target. */
+function goal(node: CdaElement, scope: Scope): Json {
+  const { dueDate, ...made } = resourceOf('Goal', node, scope) ?? {};
+  const [detail] = Object.entries(observedValue(childOf(node, 'value'), scope)).flatMap(([name, value]) =>
+    /^value(?:Quantity|Range|CodeableConcept|String)$/.test(name)
+      ? [[name.replace('value', 'detail'), value] as const]
+      : [],
+  );
+  const target = { measure: detail && made.description, ...(detail && { [detail[0]]: detail[1] }), dueDate };
+  return { ...made, target: detail === undefined && dueDate === undefined ? undefined : [target] };
+}
+
+function readOrganizer(node: CdaElement, reading: Reading): unknown {
+  const { scope, leftOut } = reading;
+  if (isNegated(node)) return leftOut(node);
+  if (has(node, '4.45') || scope.section === 'family history')
+    return as('FamilyMemberHistory', node, reading);
+  if (has(node, '4.500') || scope.section === 'care teams') return as('CareTeam', node, reading);
+  const members = select(node, 'component').flatMap(statementsIn);
+  const isMember = (member: CdaElement) =>
+    member.name === 'observation' &&
+    ![isWithdrawn, isOfAnother, isNegated, isPlanned, isEmpty].some((isOther) => isOther(member));
+  addPanel(node, members.filter(isMember), scope);
+  // The collection of a specimen belongs to the report.
+  for (const member of members)
+    if (!isMember(member) && codeIn(member) !== '17636008') readStatement(member, reading);
+  return members.length === 0 ? leftOut(node) : undefined;
+}
+
+function readSubstance(node: CdaElement, reading: Reading): unknown {
+  const { scope } = reading;
+  const isVaccine = has(node, '4.52', '4.120') || scope.section === 'immunizations';
+  if (isVaccine && !isPlanned(node)) {
+    const made = resourceOf('Immunization', node, scope);
+    if (made !== undefined && made.occurrenceDateTime === undefined) made.occurrenceString = 'unknown';
+    return add(made, node, reading);
+  }
+  add(medication(node, scope), node, reading);
+  if (!isNegated(node)) for (const each of supplies(node, scope)) scope.add(each);
+  // Parts of a tapered or combined dose.
+  for (const part of select(node, 'entryRelationship[@typeCode=COMP]/substanceAdministration'))
+    if (childOf(part, 'consumable') !== undefined && !has(part, '4.147')) readStatement(part, reading);
+  return undefined;
+}
+
+function readSupply(node: CdaElement, reading: Reading): unknown {
+  const { scope } = reading;
+  if (isNegated(node)) return reading.leftOut(node);
+  const ofDrug = supply(node, scope);
+  const used = devices(node, scope);
+  const use = { ...mapped('DeviceUseStatement', node, scope), resourceType: 'DeviceUseStatement' };
+  if (used.length > 0) return used.map((device) => add({ ...use, device }, node, reading));
+  if (isPlanned(node))
+    return ofDrug === undefined ? as('ServiceRequest', node, reading) : add(ofDrug, node, reading);
+  return ofDrug === undefined || !has(node, '4.18')
+    ? as('SupplyDelivery', node, reading)
+    : add(ofDrug, node, reading);
+}
+
+/** LOINC code of the acts around the diagnoses of an encounter. */
+const DIAGNOSIS = '29308-4';
+
+function readEncounter(node: CdaElement, reading: Reading): unknown {
+  const { scope } = reading;
+  if (isNegated(node)) return reading.leftOut(node);
+  const acts = select(node, 'entryRelationship/act');
+  const diagnoses = acts
+    .filter((act) => has(act, ...DIAGNOSES) || codeIn(act) === DIAGNOSIS)
+    .flatMap((act) =>
+      readConcern(act, select(act, 'entryRelationship/observation'), {
+        ...reading,
+        scope: { ...scope, section: 'encounters' },
+      }),
+    );
+  add(encounter(node, scope, diagnoses), node, reading);
+  for (const act of acts) if (has(act, '4.202')) readStatement(act, reading);
+  return readInner(node, reading, 'encounter', 'procedure', 'substanceAdministration');
+}

@@ -1,0 +1,196 @@
+import { sql } from 'kysely';
+import type { RecordSource } from '../../../contract/primitives.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
+import { broughtBy } from '../deliveries/listed-documents.ts';
+import { replacedDocuments } from '../deliveries/replaced-documents.ts';
+import { isEnteredInError, isTakenBack } from '../deliveries/taken-back.ts';
+import type { ConversionOutcome } from '../tables.ts';
+import { CONVERSION_RULES } from './ccda/ccda-converter.ts';
+
+/** A document that may be C-CDA and must be converted, for the first time or again. */
+export interface UnconvertedDocument {
+  id: string;
+  /** Null when the document came with a message or a notification. */
+  queryId: string | null;
+  broughtBy: string;
+  source: RecordSource;
+  /** The source's id of the DocumentReference that refers to it. */
+  sourceDocumentId: string;
+  /** Whether its content type is XML; others may still turn out to be XML. */
+  saysXml: boolean;
+  sizeBytes: number;
+  sha256: string;
+  blobRef: string;
+  /** Null when it was not looked at yet. */
+  formerOutcome: ConversionOutcome | null;
+  formerReason: string | null;
+  /** No outcome is known, or one by older rules. */
+  isOutdated: boolean;
+}
+
+const mayBeCcda = sql`d.kind = 'attachment' and d.source_document_id is not null
+  and (d.content_type like '%xml%' or d.content_type in ('application/octet-stream', 'text/plain'))`;
+
+/** Outcomes by older rules that today's rules may change. */
+const CONVERTED_AGAIN = sql`'converted', 'skipped', 'failed'`;
+
+/**
+ * Whether there may be documents to convert (`unconvertedDocuments`), and whether a source has marked any as superseded or
+ * entered in error. Most merges find neither, by this statement alone.
+ */
+export async function readDocumentWork(
+  tx: AccountTx,
+  patientId: string,
+  source?: RecordSource,
+): Promise<{ hasUnconverted: boolean; hasWithdrawn: boolean }> {
+  const isNew = source === undefined ? sql`false` : sql`(c.document_id is null and d.source = ${source})`;
+  const { rows } = await sql<{ hasUnconverted: boolean; hasWithdrawn: boolean }>`
+    select
+      exists (select from document d left join document_conversion c on c.document_id = d.id
+        where d.patient_id = ${patientId} and ${mayBeCcda}
+          and (${isNew} or c.rules < ${CONVERSION_RULES} and c.outcome in (${CONVERTED_AGAIN})))
+        as "hasUnconverted",
+      exists (select from patient_resource r
+        where r.patient_id = ${patientId} and r.resource_type = 'DocumentReference'
+          and (r.content->>'status' = 'superseded' or ${isEnteredInError('r')})) as "hasWithdrawn"`.execute(
+    tx.db,
+  );
+  return rows[0] ?? { hasUnconverted: true, hasWithdrawn: true };
+}
+
+/**
+ * Documents to convert, oldest first: those of any source that older rules converted, and with a source also its documents
+ * without an outcome. All files of a DocumentReference are returned together, because they are converted
+ * together. Documents that their source retired, replaced or marked as entered in error are left out.
+ */
+export async function unconvertedDocuments(
+  tx: AccountTx,
+  patientId: string,
+  source?: RecordSource,
+): Promise<UnconvertedDocument[]> {
+  const wanted =
+    source === undefined
+      ? sql`c.document_id is not null`
+      : sql`(c.document_id is not null or d.source = ${source})`;
+  const { rows } = await sql<UnconvertedDocument>`
+    with candidates as (
+      select d.id, d.query_id as "queryId", ${broughtBy('d')} as "broughtBy", d.source, d.source_document_id as "sourceDocumentId",
+        d.content_type like '%xml%' as "saysXml", d.size_bytes as "sizeBytes", encode(d.sha256, 'hex') as sha256,
+        d.blob_ref as "blobRef", d.created_at, c.outcome as "formerOutcome", c.reason as "formerReason",
+        coalesce(c.rules < ${CONVERSION_RULES}, true) as "isOutdated"
+      from document d left join document_conversion c on c.document_id = d.id
+      where d.patient_id = ${patientId} and ${wanted} and ${mayBeCcda}
+    ), due as (
+      select distinct source, "sourceDocumentId" from candidates
+      where "isOutdated" and ("formerOutcome" is null or "formerOutcome" in (${CONVERTED_AGAIN}))
+    )
+    select c.* from candidates c join due using (source, "sourceDocumentId")
+    join document d using (id)
+    where not ${isTakenBack('d')} and (d.source, d.source_document_id) not in (${replacedDocuments(patientId)})
+    order by c.created_at, id`.execute(tx.db);
+  return rows;
+}
+
+/** Whether the document's stored resources were converted from the same bytes by the current rules. */
+export async function isConvertedAlready(
+  tx: AccountTx,
+  patientId: string,
+  document: Pick<UnconvertedDocument, 'source' | 'sourceDocumentId' | 'sha256'>,
+): Promise<boolean> {
+  const row = await tx.db
+    .selectFrom('patient_resource as r')
+    .innerJoin('document as d', 'd.id', 'r.document_id')
+    .innerJoin('document_conversion as c', 'c.document_id', 'd.id')
+    .select(sql<string>`encode(d.sha256, 'hex')`.as('sha256'))
+    .where('r.patient_id', '=', patientId)
+    .where('r.source', '=', document.source)
+    .where('r.converted_from', '=', document.sourceDocumentId)
+    .where('c.rules', '=', CONVERSION_RULES)
+    .orderBy('d.created_at', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return row?.sha256 === document.sha256;
+}
+
+/**
+ * Deletes the resources and outcomes of documents that their source marked as entered in error. If the mark is removed
+ * later, the document is converted again.
+ */
+export async function deleteMadeInError(
+  tx: AccountTx,
+  patientId: string,
+  source: RecordSource,
+): Promise<void> {
+  await sql`
+    with mistaken as (
+      select source_id from patient_resource r
+      where r.patient_id = ${patientId} and r.source = ${source} and r.resource_type = 'DocumentReference'
+        and ${isEnteredInError('r')}),
+    conversion as (
+      delete from document_conversion c using document d, mistaken
+      where d.id = c.document_id and d.patient_id = ${patientId} and d.source = ${source}
+        and d.source_document_id = mistaken.source_id)
+    delete from patient_resource r using mistaken
+    where r.patient_id = ${patientId} and r.source = ${source} and r.converted_from = mistaken.source_id`.execute(
+    tx.db,
+  );
+}
+
+/** Deletes the resources converted from earlier versions of a document, except those with the given ids. */
+export async function deleteConverted(
+  tx: AccountTx,
+  patientId: string,
+  document: Pick<UnconvertedDocument, 'source' | 'sourceDocumentId'>,
+  keptIds: readonly string[],
+): Promise<void> {
+  await sql`
+    delete from patient_resource
+    where patient_id = ${patientId} and source = ${document.source}
+      and converted_from = ${document.sourceDocumentId}
+      and not resource_type || '/' || source_id = any(${[...keptIds]}::text[])`.execute(tx.db);
+}
+
+/** Records one outcome for many documents; an outcome by the current rules is kept. */
+export async function insertOutcomes(
+  tx: AccountTx,
+  patientId: string,
+  documentIds: readonly string[],
+  outcome: 'not-cda' | 'superseded',
+): Promise<void> {
+  await sql`
+    insert into document_conversion as c (document_id, account_id, patient_id, outcome, resources, rules)
+    select id, ${tx.accountId}, ${patientId}, ${outcome}, 0, ${CONVERSION_RULES}
+    from unnest(${[...documentIds]}::uuid[]) as d (id)
+    ${replacingOlder}`.execute(tx.db);
+}
+
+/**
+ * Records the outcome of a conversion; returns false when the document already has one by the current rules.
+ *
+ * @param outcome.isPassing whether to try again with the next merge
+ */
+export async function insertConversion(
+  tx: AccountTx,
+  patientId: string,
+  documentId: string,
+  { outcome, reason, resources, isPassing = false }: NewOutcome,
+): Promise<boolean> {
+  const { rows } = await sql`
+    insert into document_conversion as c (document_id, account_id, patient_id, outcome, reason, resources, rules)
+    values (${documentId}, ${tx.accountId}, ${patientId}, ${outcome}, ${reason ?? null}, ${resources ?? 0},
+      ${isPassing ? 0 : CONVERSION_RULES})
+    ${replacingOlder} returning document_id`.execute(tx.db);
+  return rows.length > 0;
+}
+
+export interface NewOutcome {
+  outcome: ConversionOutcome;
+  reason?: string;
+  resources?: number;
+  isPassing?: boolean;
+}
+
+const replacingOlder = sql`
+  on conflict (document_id) do update set outcome = excluded.outcome, reason = excluded.reason,
+    resources = excluded.resources, rules = excluded.rules, converted_at = now()
+  where c.rules < ${CONVERSION_RULES}`;

@@ -1,0 +1,173 @@
+import type { AccountTx } from '../../platform/database/database.ts';
+import { readSourcePatientIds } from '../deliveries/source-patient-store.ts';
+import { meaningOf } from '../rules/codes.ts';
+import { type Delivery, type DeliveryFacts, deliveryFacts, medicationIdOf } from '../rules/delivery-facts.ts';
+import { groupByKeys } from '../rules/grouping.ts';
+import { resourceChanges } from '../rules/resource-changes.ts';
+import {
+  type DeliveryPlace,
+  deleteOrigins,
+  dependentsOf,
+  type KnownOrigin,
+  type RecordKey,
+  readAffected,
+  readDeliveries,
+  readOrigins,
+  upsertOrigins,
+  writeKeys,
+} from './merge-store.ts';
+import { writeResourceChanges } from './resource-change-store.ts';
+
+/** Increase when a change in `rules/` changes which deliveries are grouped: every record is then merged again. */
+export const MERGE_RULES = 7;
+
+/**
+ * Merges these deliveries into a patient's record. The caller holds the record's lock in the same transaction.
+ *
+ * The groups of a record depend only on its set of deliveries. Only families that contain a changed delivery, or share a
+ * key with one, are regrouped; no two families share a key, so no other family can change.
+ */
+export async function mergeBatch(
+  tx: AccountTx,
+  patientId: string,
+  places: readonly DeliveryPlace[],
+): Promise<void> {
+  const medications = places.filter(({ resourceType }) => resourceType === 'Medication');
+  const changed = uniquePlaces([...places, ...(await dependentsOf(tx, patientId, medications))]);
+  const facts = await newFacts(tx, patientId, await readDeliveries(tx, patientId, changed));
+
+  const before = await readOrigins(tx, patientId, changed);
+  const touched = await readAffected(
+    tx,
+    patientId,
+    before.flatMap(({ familyId, resourceId }) => familyId ?? resourceId ?? []),
+    facts.flatMap(({ resourceType, keys }) => keys.map((key) => ({ resourceType, key }))),
+  );
+  const isChanged = new Set(changed.map(nameOf));
+  const others = [...new Map(touched.map((origin) => [nameOf(origin), origin])).values()].filter(
+    (origin) => !isChanged.has(nameOf(origin)),
+  );
+  const after = regroup(patientId, [...facts, ...others]);
+
+  const present = new Set(facts.map(nameOf));
+  await deleteOrigins(
+    tx,
+    patientId,
+    before.filter((origin) => !present.has(nameOf(origin))),
+  );
+  const otherBefore = new Map(others.map((origin) => [nameOf(origin), origin]));
+  const written = after.filter((origin) => {
+    const known = otherBefore.get(nameOf(origin));
+    return (
+      known === undefined ||
+      known.resourceId !== origin.resourceId ||
+      known.familyId !== origin.familyId ||
+      known.leads !== origin.leads ||
+      known.superseded !== origin.superseded
+    );
+  });
+  await upsertOrigins(tx, patientId, written);
+  await writeKeys(tx, patientId, changedKeys([...before, ...others], after));
+  await writeResourceChanges(tx, patientId, resourceChanges([...before, ...others], after));
+}
+
+/** The merge facts of deliveries, including the code of the Medication that a delivery refers to. */
+async function newFacts(tx: AccountTx, patientId: string, deliveries: Delivery[]): Promise<KnownOrigin[]> {
+  const patientIds = await readSourcePatientIds(tx, patientId);
+  const medicationOf = ({ source, content }: Delivery): DeliveryPlace | undefined => {
+    const sourceId = medicationIdOf(content);
+    return sourceId === undefined
+      ? undefined
+      : { source: source as DeliveryPlace['source'], resourceType: 'Medication', sourceId };
+  };
+  const named = deliveries.flatMap((delivery) => medicationOf(delivery) ?? []);
+  const codes = new Map(
+    (named.length === 0 ? [] : await readDeliveries(tx, patientId, uniquePlaces(named))).map((medication) => [
+      nameOf(medication),
+      meaningOf(medication.content.code),
+    ]),
+  );
+  return deliveries.map((delivery) => {
+    const medication = medicationOf(delivery);
+    const context = {
+      patientIds: patientIds.get(delivery.source),
+      medication: medication === undefined ? undefined : codes.get(nameOf(medication)),
+    };
+    return asOrigin(deliveryFacts(delivery, context));
+  });
+}
+
+/** Member by member: a copy of "the others" costs several times as much, for each delivery. */
+function asOrigin(facts: DeliveryFacts): KnownOrigin {
+  return {
+    resourceType: facts.resourceType,
+    sourceId: facts.sourceId,
+    sha256: facts.sha256,
+    exclusion: facts.exclusion,
+    keys: facts.keys,
+    assertions: facts.assertions,
+    rank: facts.rank,
+    medicationId: facts.medicationId,
+    sortDate: facts.sortDate,
+    search: facts.search,
+    source: facts.source as DeliveryPlace['source'],
+    rules: MERGE_RULES,
+    resourceId: null,
+    familyId: null,
+    leads: false,
+    superseded: false,
+    dateFrom: facts.days?.from ?? null,
+    dateTo: facts.days?.to ?? null,
+  };
+}
+
+/** Assigns each delivery the id of its group and family, and whether it leads its group. */
+function regroup(patientId: string, origins: readonly KnownOrigin[]): KnownOrigin[] {
+  const grouped = groupByKeys(patientId, origins).flatMap(({ id, familyId, members, standing }) =>
+    members.map((member, index) => ({
+      ...member,
+      resourceId: id,
+      familyId,
+      leads: index === 0,
+      superseded: index >= standing,
+    })),
+  );
+  const excluded = origins.filter(({ keys }) => keys.length === 0);
+  return [
+    ...grouped,
+    ...excluded.map((origin) => ({
+      ...origin,
+      resourceId: null,
+      familyId: null,
+      leads: false,
+      superseded: false,
+    })),
+  ];
+}
+
+function changedKeys(before: readonly KnownOrigin[], after: readonly KnownOrigin[]) {
+  const [known, wanted] = [keysOf(before), keysOf(after)];
+  return {
+    gone: [...known].filter(([name]) => !wanted.has(name)).map(([, key]) => key),
+    written: [...wanted]
+      .filter(([name, key]) => known.get(name)?.familyId !== key.familyId)
+      .map(([, key]) => key),
+  };
+}
+
+function keysOf(origins: readonly KnownOrigin[]): Map<string, RecordKey> {
+  const keys = new Map<string, RecordKey>();
+  for (const { resourceType, resourceId, familyId, keys: own } of origins) {
+    const owner = familyId ?? resourceId;
+    if (owner === null) continue;
+    for (const key of own) keys.set(`${resourceType} ${key}`, { resourceType, key, familyId: owner });
+  }
+  return keys;
+}
+
+type Named = Pick<DeliveryFacts, 'source' | 'resourceType' | 'sourceId'>;
+const nameOf = ({ source, resourceType, sourceId }: Named): string => `${source} ${resourceType}/${sourceId}`;
+
+function uniquePlaces(places: readonly DeliveryPlace[]): DeliveryPlace[] {
+  return [...new Map(places.map((place) => [nameOf(place), place])).values()];
+}

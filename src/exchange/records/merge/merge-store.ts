@@ -1,0 +1,239 @@
+import { sql } from 'kysely';
+import type { RecordSource } from '../../../contract/primitives.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
+import {
+  booleanArray,
+  byteaArray,
+  integerArray,
+  textArray,
+  textLists,
+} from '../../platform/database/pg-arrays.ts';
+import type { Delivery, DeliveryFacts } from '../rules/delivery-facts.ts';
+
+/** A delivery's identity. */
+export interface DeliveryPlace {
+  source: RecordSource;
+  resourceType: string;
+  sourceId: string;
+}
+
+export interface PendingDelivery extends DeliveryPlace {
+  /** Stored (compressed) size; 0 when the delivery no longer exists. */
+  sizeBytes: number;
+}
+
+/** Serializes changes to a patient's record; the lock is held until the transaction ends. */
+export async function lockRecord(tx: AccountTx, patientId: string): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`record/${patientId}`}, 0))`.execute(tx.db);
+}
+
+/** Deliveries that are new, changed, gone, or were merged by another version of the rules. */
+export async function pendingDeliveries(
+  tx: AccountTx,
+  patientId: string,
+  rules: number,
+  limit: number,
+): Promise<PendingDelivery[]> {
+  const { rows } = await sql<PendingDelivery>`
+    select source, resource_type as "resourceType", source_id as "sourceId", coalesce(p.bytes, 0) as "sizeBytes"
+    from (select source, resource_type, source_id, sha256, pg_column_size(content) as bytes
+          from patient_resource where patient_id = ${patientId}) p
+    full join (select source, resource_type, source_id, sha256, rules
+               from record_origin where patient_id = ${patientId}) o using (source, resource_type, source_id)
+    where p.sha256 is distinct from o.sha256 or o.rules <> ${rules}
+    order by resource_type, source, source_id
+    limit ${limit}`.execute(tx.db);
+  return rows;
+}
+
+/** The given deliveries without those that another process has merged in the meantime. */
+export async function stillPending(
+  tx: AccountTx,
+  patientId: string,
+  rules: number,
+  places: readonly DeliveryPlace[],
+): Promise<DeliveryPlace[]> {
+  const { rows } = await sql<DeliveryPlace>`
+    select place.source, place.resource_type as "resourceType", place.source_id as "sourceId"
+    from ${placesOf(places)}
+    left join lateral (select sha256 from patient_resource where ${atPlace(patientId)} limit 1) p on true
+    left join lateral (select sha256, rules from record_origin where ${atPlace(patientId)} limit 1) o on true
+    where p.sha256 is distinct from o.sha256 or o.rules <> ${rules}`.execute(tx.db);
+  return rows;
+}
+
+/** The given deliveries that exist, with their content. */
+export async function readDeliveries(
+  tx: AccountTx,
+  patientId: string,
+  places: readonly DeliveryPlace[],
+): Promise<Delivery[]> {
+  const { rows } = await sql<Delivery>`
+    select p.source, p.resource_type as "resourceType", p.source_id as "sourceId", encode(p.sha256, 'hex') as sha256,
+      p.converted_from is not null as "isConverted", p.content,
+      exists (select from record_split where ${atPlace(patientId)}) as "isSplit"
+    from ${placesOf(places)}
+    cross join lateral (select * from patient_resource where ${atPlace(patientId)} limit 1) p`.execute(tx.db);
+  return rows;
+}
+
+/** What the last merge stored about the given deliveries. */
+export async function readOrigins(
+  tx: AccountTx,
+  patientId: string,
+  places: readonly DeliveryPlace[],
+): Promise<KnownOrigin[]> {
+  const { rows } = await sql<KnownOrigin>`
+    select ${ORIGIN_COLUMNS} from ${placesOf(places)}
+    cross join lateral (select * from record_origin where ${atPlace(patientId)} limit 1) o`.execute(tx.db);
+  return rows;
+}
+
+/** Deliveries that refer to one of these Medications of the same source, whose keys depend on its code. */
+export async function dependentsOf(
+  tx: AccountTx,
+  patientId: string,
+  medications: readonly DeliveryPlace[],
+): Promise<DeliveryPlace[]> {
+  if (medications.length === 0) return [];
+  const { rows } = await sql<DeliveryPlace>`
+    select o.source, o.resource_type as "resourceType", o.source_id as "sourceId"
+    from record_origin o
+    join ${placesOf(medications)} on o.source = place.source and o.medication_id = place.source_id
+    where o.patient_id = ${patientId}`.execute(tx.db);
+  return rows;
+}
+
+/**
+ * Every delivery in these families, or in the families that own one of these keys. Rows written by an older version have no
+ * family id; they are found by their resource id.
+ */
+export async function readAffected(
+  tx: AccountTx,
+  patientId: string,
+  familyIds: readonly string[],
+  keys: readonly { resourceType: string; key: string }[],
+): Promise<KnownOrigin[]> {
+  const { rows } = await sql<KnownOrigin>`
+    with affected as (
+      select unnest(${familyIds}::uuid[]) as family_id
+      union
+      select k.resource_id from json_to_recordset(${JSON.stringify(keys)}::json) as n("resourceType" text, key text)
+      cross join lateral (select resource_id from record_key
+        where patient_id = ${patientId} and resource_type = n."resourceType" and key = n.key limit 1) k)
+    select ${ORIGIN_COLUMNS} from affected
+    cross join lateral (select * from record_origin
+      where patient_id = ${patientId} and family_id = affected.family_id offset 0) o
+    union all
+    select ${ORIGIN_COLUMNS} from affected
+    cross join lateral (select * from record_origin
+      where patient_id = ${patientId} and resource_id = affected.family_id
+        and family_id is distinct from resource_id offset 0) o`.execute(tx.db);
+  return rows;
+}
+
+/** Merge facts of a delivery with the result of its grouping. */
+export interface KnownOrigin extends Omit<DeliveryFacts, 'days' | 'source'>, DeliveryPlace {
+  /** Version of the rules (MERGE_RULES) that produced it. */
+  rules: number;
+  resourceId: string | null;
+  familyId: string | null;
+  leads: boolean;
+  superseded: boolean;
+  dateFrom: string | null;
+  dateTo: string | null;
+}
+
+const ORIGIN_COLUMNS = sql`o.source, o.resource_type as "resourceType", o.source_id as "sourceId",
+  encode(o.sha256, 'hex') as sha256, o.resource_id as "resourceId", o.family_id as "familyId", o.rules, o.aside as exclusion, o.keys, o.told as assertions,
+  o.rank, o.leads, o.superseded,
+  o.medication_id as "medicationId", o.sort_date as "sortDate", o.date_from as "dateFrom", o.date_to as "dateTo",
+  o.search`;
+
+export async function upsertOrigins(
+  tx: AccountTx,
+  patientId: string,
+  origins: readonly KnownOrigin[],
+): Promise<void> {
+  if (origins.length === 0) return;
+  const texts = (of: (origin: KnownOrigin) => string | null | undefined) =>
+    sql`${textArray(origins.map((origin) => of(origin) ?? null))}::text[]`;
+  await sql`
+    insert into record_origin (account_id, patient_id, source, resource_type, source_id, sha256, rules, resource_id,
+      family_id, aside, keys, told, rank, leads, superseded, medication_id, sort_date, date_from, date_to, search)
+    select ${tx.accountId}, ${patientId}, n.source, n.resource_type, n.source_id, n.sha256, n.rules, n.resource_id::uuid,
+      n.family_id::uuid, n.aside, n.keys::text[], n.told::jsonb, n.rank, n.leads, n.superseded, n.medication_id, n.sort_date,
+      n.date_from::date, n.date_to::date, n.search::text[]
+    from unnest(${texts(({ source }) => source)}, ${texts(({ resourceType }) => resourceType)},
+      ${texts(({ sourceId }) => sourceId)},
+      ${byteaArray(origins.map(({ sha256 }) => Buffer.from(sha256, 'hex').toString('latin1')))}::bytea[],
+      ${integerArray(origins.map(({ rules }) => rules))}::integer[],
+      ${texts(({ resourceId }) => resourceId)}, ${texts(({ familyId }) => familyId)},
+      ${texts(({ exclusion }) => exclusion)}, ${textLists(origins.map(({ keys }) => keys))}::text[],
+      ${texts(({ assertions }) => JSON.stringify(assertions))}, ${texts(({ rank }) => rank)},
+      ${booleanArray(origins.map(({ leads }) => leads))}::boolean[],
+      ${booleanArray(origins.map(({ superseded }) => superseded))}::boolean[], ${texts(({ medicationId }) => medicationId)},
+      ${texts(({ sortDate }) => sortDate)}, ${texts(({ dateFrom }) => dateFrom)}, ${texts(({ dateTo }) => dateTo)},
+      ${textLists(origins.map(({ search }) => search))}::text[]) as n(source, resource_type, source_id, sha256, rules,
+        resource_id, family_id, aside, keys, told, rank, leads, superseded, medication_id, sort_date, date_from, date_to, search)
+    on conflict (patient_id, source, resource_type, source_id) do update set
+      sha256 = excluded.sha256, rules = excluded.rules, resource_id = excluded.resource_id,
+      family_id = excluded.family_id, aside = excluded.aside, keys = excluded.keys, told = excluded.told,
+      rank = excluded.rank, leads = excluded.leads, superseded = excluded.superseded, medication_id = excluded.medication_id,
+      sort_date = excluded.sort_date, date_from = excluded.date_from, date_to = excluded.date_to,
+      search = excluded.search`.execute(tx.db);
+}
+
+export async function deleteOrigins(
+  tx: AccountTx,
+  patientId: string,
+  places: readonly DeliveryPlace[],
+): Promise<void> {
+  if (places.length === 0) return;
+  await sql`
+    delete from record_origin o using ${placesOf(places)}
+    where o.patient_id = ${patientId} and o.source = place.source and o.resource_type = place.resource_type
+      and o.source_id = place.source_id`.execute(tx.db);
+}
+
+export interface RecordKey {
+  resourceType: string;
+  key: string;
+  familyId: string;
+}
+
+export async function writeKeys(
+  tx: AccountTx,
+  patientId: string,
+  { gone, written }: { gone: readonly Omit<RecordKey, 'familyId'>[]; written: readonly RecordKey[] },
+): Promise<void> {
+  if (gone.length > 0)
+    await sql`
+      delete from record_key k
+      using json_to_recordset(${JSON.stringify(gone)}::json) as n("resourceType" text, key text)
+      where k.patient_id = ${patientId} and k.resource_type = n."resourceType" and k.key = n.key`.execute(
+      tx.db,
+    );
+  if (written.length > 0)
+    await sql`
+      insert into record_key (account_id, patient_id, resource_type, key, resource_id)
+      select ${tx.accountId}, ${patientId}, n."resourceType", n.key, n."familyId"
+      from json_to_recordset(${JSON.stringify(written)}::json) as n("resourceType" text, key text, "familyId" uuid)
+      on conflict (patient_id, resource_type, key) do update set resource_id = excluded.resource_id`.execute(
+      tx.db,
+    );
+}
+
+/**
+ * Looks up each delivery through the primary key. With a plain join, the planner assumes one row for a patient without
+ * statistics and chooses a nested loop over everything.
+ */
+const atPlace = (patientId: string) =>
+  sql`patient_id = ${patientId} and source = place.source and resource_type = place.resource_type
+    and source_id = place.source_id`;
+
+const placesOf = (places: readonly DeliveryPlace[]) =>
+  sql`(select source, "resourceType" as resource_type, "sourceId" as source_id
+       from json_to_recordset(${JSON.stringify(
+         places.map(({ source, resourceType, sourceId }) => ({ source, resourceType, sourceId })),
+       )}::json) as n(source text, "resourceType" text, "sourceId" text)) as place`;

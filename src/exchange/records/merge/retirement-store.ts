@@ -1,0 +1,149 @@
+import { sql } from 'kysely';
+import type { SourceStepInput } from '../../../contract/network-query-steps.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
+import { isIn } from '../rules/namespaces.ts';
+import type { Identity, RetireReason } from '../rules/retirement.ts';
+import { lockRecord } from './merge-store.ts';
+
+/** The share of an attempt whose answer is compared: that of one connection, or all of it. */
+export interface AnsweredStep extends SourceStepInput {
+  part?: { id: string; namespace: string };
+}
+
+/** Records which resources a page contained; the end of the attempt compares them with those collected before. */
+export async function recordPageResources(
+  tx: AccountTx,
+  step: AnsweredStep,
+  page: number,
+  { resources, isPartial }: { resources: readonly Identity[]; isPartial: boolean },
+): Promise<void> {
+  await tx.db
+    .insertInto('answered_page')
+    .values({
+      query_id: step.requestId,
+      source: step.source,
+      attempt: step.attempt,
+      page,
+      account_id: tx.accountId,
+      connection_id: step.part?.id ?? null,
+      resources: resources.map(nameOf),
+      is_partial: isPartial,
+    })
+    .execute();
+}
+
+export async function deletePageResources(tx: AccountTx, step: SourceStepInput): Promise<void> {
+  await tx.db
+    .deleteFrom('answered_page')
+    .where('query_id', '=', step.requestId)
+    .where('source', '=', step.source)
+    .where('attempt', '=', step.attempt)
+    .execute();
+}
+
+export interface CompleteResult {
+  /** Collected from this source before and not contained in this result. */
+  missing: Identity[];
+  /** One resource of each type in the result, type to id; empty when nothing is missing. */
+  present: Map<string, string>;
+}
+
+/**
+ * Finds the resources that a complete result no longer contains: of an attempt, or of one connection's part of it, which is
+ * compared only with what that connection delivered before. Returns undefined when the result is not known to be complete:
+ * the source reported errors, or an older version of this service stored some page without recording it.
+ */
+export async function findMissing(
+  tx: AccountTx,
+  step: AnsweredStep,
+  patientId: string,
+): Promise<CompleteResult | undefined> {
+  const { requestId, source, attempt, part } = step;
+  const answered = sql`answered_page where query_id = ${requestId} and source = ${source} and attempt = ${attempt}
+    and connection_id is not distinct from ${part?.id ?? null}::uuid`;
+  const stored =
+    part === undefined
+      ? sql`select pages from network_query_attempt
+          where query_id = ${requestId} and source = ${source} and attempt = ${attempt}`
+      : sql`select pages from network_query_part where query_id = ${requestId} and source = ${source}
+          and attempt = ${attempt} and connection_id = ${part.id}`;
+  const whole = await sql<{ isWhole: boolean }>`
+    select count(*) = (${stored}) and not coalesce(bool_or(is_partial), false) as "isWhole" from ${answered}
+  `.execute(tx.db);
+  if (whole.rows[0]?.isWhole !== true) return undefined;
+  const before = await sql<Identity>`
+    select resource_type as "resourceType", source_id as id from patient_resource
+    where patient_id = ${patientId} and source = ${source} and converted_from is null
+    except
+    select split_part(name, '/', 1), split_part(name, '/', 2) from (select unnest(resources) as name from ${answered}) n
+  `.execute(tx.db);
+  const missing = before.rows.filter(({ id }) => isIn(part?.namespace ?? '', id));
+  if (missing.length === 0) return { missing, present: new Map() };
+  const present = await sql<Identity>`
+    select distinct on (split_part(name, '/', 1)) split_part(name, '/', 1) as "resourceType", split_part(name, '/', 2) as id
+    from (select unnest(resources) as name from ${answered}) n`.execute(tx.db);
+  return { missing, present: new Map(present.rows.map(({ resourceType, id }) => [resourceType, id])) };
+}
+
+/**
+ * Retires resources of a source: moves them to `retired_resource` with the reason, so that the next merge removes them from
+ * the record. The resources converted from a document are retired with its DocumentReference. A stored version newer than
+ * the retraction stays.
+ */
+export async function retire(
+  tx: AccountTx,
+  step: SourceStepInput,
+  patientId: string,
+  retired: readonly (Identity & { reason: RetireReason; revision: string })[],
+): Promise<void> {
+  if (retired.length === 0) return;
+  // Prevents a concurrent conversion of the document.
+  if (retired.some(({ resourceType }) => resourceType === 'DocumentReference'))
+    await lockRecord(tx, patientId);
+  await sql`
+    with named as (
+      select * from json_to_recordset(${JSON.stringify(retired)}::json)
+        as n("resourceType" text, id text, reason text, revision text)),
+    own as (
+      delete from patient_resource r using named n
+      where r.patient_id = ${patientId} and r.source = ${step.source} and r.converted_from is null
+        and r.resource_type = n."resourceType" and r.source_id = n.id
+        and (n.revision = '' or r.revision = '' or n.revision >= r.revision)
+      returning r.*, n.reason),
+    made_of_it as (
+      delete from patient_resource r using own
+      where r.patient_id = ${patientId} and r.source = ${step.source}
+        and own.resource_type = 'DocumentReference' and r.converted_from = own.source_id
+      returning r.*, own.reason),
+    -- If the document is delivered again, it is converted again.
+    conversion as (
+      delete from document_conversion c using document d, own
+      where d.id = c.document_id and d.patient_id = ${patientId} and d.source = ${step.source}
+        and own.resource_type = 'DocumentReference' and d.source_document_id = own.source_id)
+    insert into retired_resource (account_id, patient_id, source, resource_type, source_id, document_id, sha256, content,
+      revision, converted_from, collected_at, reason, query_id, attempt)
+    select account_id, patient_id, source, resource_type, source_id, document_id, sha256, content, revision,
+      converted_from, collected_at, reason, ${step.requestId}::uuid, ${step.attempt}::int
+    from (select * from own union all select * from made_of_it) gone
+    on conflict do nothing`.execute(tx.db);
+}
+
+/** The number of resources that an attempt retired, by reason and type; without those converted from documents. */
+export async function countRetired(
+  tx: AccountTx,
+  { requestId, source, attempt }: SourceStepInput,
+): Promise<{ reason: RetireReason; resourceType: string; count: number }[]> {
+  return tx.db
+    .selectFrom('retired_resource')
+    .select(['reason', 'resource_type as resourceType'])
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('query_id', '=', requestId)
+    .where('source', '=', source)
+    .where('attempt', '=', attempt)
+    .where('converted_from', 'is', null)
+    .groupBy(['reason', 'resource_type'])
+    .orderBy('resource_type')
+    .execute();
+}
+
+const nameOf = ({ resourceType, id }: Identity): string => `${resourceType}/${id}`;

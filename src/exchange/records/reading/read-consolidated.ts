@@ -1,0 +1,232 @@
+import type { FhirResource } from 'fhir/r4.js';
+import type { RecordSource } from '../../../contract/primitives.ts';
+import { findPatient } from '../../people/patients/patient-store.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
+import { NotFoundError } from '../../platform/errors.ts';
+import { readSourcePatientIds } from '../deliveries/source-patient-store.ts';
+import { type HeldDocument, withOurAddresses } from '../rules/attachment-addresses.ts';
+import { foldGroup } from '../rules/fold.ts';
+import { foldPatient } from '../rules/fold-patient.ts';
+import type { Json } from '../rules/json.ts';
+import type { Member } from '../rules/member.ts';
+import { parseLocalReference, referencesIn } from '../rules/references.ts';
+import type { Resolve } from '../rules/rewrite-references.ts';
+import { statedOn } from '../rules/stated-on.ts';
+import type { ConsolidatedPlace } from './consolidated-place.ts';
+import { heldKey, readHeldDocuments } from './held-documents.ts';
+import {
+  countLeading,
+  type RecordMember,
+  readLeading,
+  readMembers,
+  resolveReferences,
+  type SourceReference,
+} from './record-store.ts';
+
+/** Restricts what is read; an empty filter reads everything. `docs/merge.md` lists which date counts for which type. */
+export interface ConsolidatedFilter {
+  /** FHIR resource types. The Patient is included if it is listed here, or if no types are given. */
+  types?: readonly string[];
+  /** YYYY-MM-DD, inclusive. Undated resources are kept. */
+  dateFrom?: string;
+  /** YYYY-MM-DD, inclusive. */
+  dateTo?: string;
+}
+
+/** One delivery that is part of a consolidated resource. */
+export interface Origin {
+  source: RecordSource;
+  /** Its id at the source. */
+  sourceId: string;
+  /** File name of the document that contained it: the value of `meta.source`, accepted by "E14. Get document URL". */
+  fileName: string;
+  collectedAt: Date;
+  /** Whether it was converted from a C-CDA document. */
+  isConverted: boolean;
+  /** FHIR dateTime of that document. */
+  statedOn?: string;
+  /** What it stated, if a newer version has superseded it: nothing of it is in the resource. */
+  superseded?: Json;
+}
+
+export interface ConsolidatedResource {
+  id: string;
+  resourceType: string;
+  /**
+   * FHIR R4 with our ids and keys in canonical order. References point to consolidated resources or are logical
+   * (`identifier`, `display`); `meta.source` is the file name of the leading origin. A stored
+   * document's address is relative to the FHIR API (`Binary/<id>`).
+   */
+  content: FhirResource;
+  /** The leading origin first; empty for a Patient that no source delivered. */
+  origins: Origin[];
+}
+
+export interface ConsolidatedPage {
+  resources: ConsolidatedResource[];
+  /** Undefined after the last page. */
+  next?: ConsolidatedPlace;
+}
+
+/**
+ * Returns up to `count` resources of a patient's consolidated record after `after`, fewer where they are large: the Patient
+ * first (in addition to `count`), then by type, newest first within a type, undated last. Call `RecordKeeper.merge` before. Read each page in a
+ * transaction of its own, so that a slow reader does not hold a connection.
+ *
+ * @throws NotFoundError when the patient does not exist
+ */
+export async function readConsolidated(
+  tx: AccountTx,
+  patientId: string,
+  filter: ConsolidatedFilter,
+  after: ConsolidatedPlace | undefined,
+  count: number,
+): Promise<ConsolidatedPage> {
+  const leading = await readLeading(tx, patientId, filter, after, count);
+  const withPatient = after === undefined && hasPatient(filter);
+  const patient = withPatient ? [{ resourceType: 'Patient', id: patientId }] : [];
+  const { resources, read } = await readResources(tx, patientId, [...patient, ...leading]);
+  const last = leading[read - patient.length - 1];
+  const isLast = read - patient.length === leading.length && leading.length < count;
+  return { resources, ...(isLast || last === undefined ? {} : { next: last }) };
+}
+
+/**
+ * Reads these consolidated resources, in this order, without those that do not exist. The Patient always exists. Reads fewer
+ * when they are too large to hold at once, and at least one.
+ *
+ * @returns with `read`, the number of them that were read
+ * @throws NotFoundError when the patient does not exist
+ */
+export async function readResources(
+  tx: AccountTx,
+  patientId: string,
+  wanted: readonly { resourceType: string; id: string }[],
+): Promise<{ resources: ConsolidatedResource[]; read: number }> {
+  const { members, read } = await readMembers(
+    tx,
+    patientId,
+    wanted.map(({ id }) => id),
+  );
+  const byResource = groupByResource(members);
+  const resolve = await resolver(tx, patientId, members);
+  const held = await documentsOf(tx, patientId, members);
+  const resources: ConsolidatedResource[] = [];
+  for (const { id, resourceType } of wanted.slice(0, read)) {
+    const own = byResource.get(id) ?? [];
+    const standing = own.filter(({ isSuperseded }) => !isSuperseded);
+    if (id === patientId) resources.push(await consolidatedPatient(tx, patientId, own, resolve));
+    // Empty when a concurrent merge has just changed the resource's id; a later page contains it.
+    else if (own.length > 0)
+      resources.push(
+        consolidated(
+          id,
+          resourceType,
+          own,
+          withOurAddresses(foldGroup(id, standing, patientId, resolve), held(standing)),
+        ),
+      );
+  }
+  return { resources, read };
+}
+
+/** Finds the stored files of the leading delivery of a DocumentReference, whose content stands. */
+async function documentsOf(
+  tx: AccountTx,
+  patientId: string,
+  members: readonly RecordMember[],
+): Promise<(own: readonly RecordMember[]) => readonly HeldDocument[]> {
+  const references = members.filter(({ content }) => content.resourceType === 'DocumentReference');
+  const held = await readHeldDocuments(tx, patientId, references);
+  return ([leading]) => (leading === undefined ? undefined : held.get(heldKey(leading))) ?? [];
+}
+
+/** The number of resources per type that match the filter. */
+export async function countConsolidated(
+  tx: AccountTx,
+  patientId: string,
+  filter: ConsolidatedFilter,
+): Promise<Record<string, number>> {
+  const counts = await countLeading(tx, patientId, filter);
+  return Object.fromEntries([
+    ...(hasPatient(filter) ? [['Patient', 1] as const] : []),
+    ...counts.map(({ resourceType, count }) => [resourceType, count] as const),
+  ]);
+}
+
+const hasPatient = ({ types }: ConsolidatedFilter): boolean =>
+  types === undefined || types.includes('Patient');
+
+async function consolidatedPatient(
+  tx: AccountTx,
+  patientId: string,
+  members: readonly RecordMember[],
+  resolve: Resolve,
+): Promise<ConsolidatedResource> {
+  const person = await findPatient(tx, patientId);
+  if (person === undefined) throw new NotFoundError('Patient');
+  return consolidated(
+    patientId,
+    'Patient',
+    members,
+    foldPatient({ ...person, patientId, externalId: person.externalId ?? undefined }, members, resolve),
+  );
+}
+
+function consolidated(
+  id: string,
+  resourceType: string,
+  members: readonly RecordMember[],
+  content: object,
+): ConsolidatedResource {
+  const origins = members.map(
+    ({ source, sourceId, fileName, collectedAt, isConverted, isSuperseded, content: stated }) => ({
+      source,
+      sourceId,
+      fileName,
+      collectedAt,
+      isConverted,
+      statedOn: statedOn(stated),
+      superseded: isSuperseded ? stated : undefined,
+    }),
+  );
+  return { id, resourceType, content: content as FhirResource, origins };
+}
+
+function groupByResource(members: readonly RecordMember[]): Map<string, RecordMember[]> {
+  const byResource = new Map<string, RecordMember[]>();
+  for (const member of members) {
+    const own = byResource.get(member.resourceId);
+    if (own === undefined) byResource.set(member.resourceId, [member]);
+    else own.push(member);
+  }
+  return byResource;
+}
+
+/** Resolves the references of all these deliveries with one query. */
+async function resolver(
+  tx: AccountTx,
+  patientId: string,
+  members: readonly (Member & { source: RecordSource })[],
+): Promise<Resolve> {
+  const patientIds = await readSourcePatientIds(tx, patientId);
+  const targets = new Map<string, SourceReference>();
+  for (const { source, content } of members) {
+    for (const reference of referencesIn(content)) {
+      const target = parseLocalReference(reference);
+      if (target !== undefined && target.type !== 'Patient') {
+        targets.set(nameOf(source, target), { source, ...target });
+      }
+    }
+  }
+  const found = await resolveReferences(tx, patientId, [...targets.values()]);
+  const ids = new Map(found.map((target) => [nameOf(target.source, target), target.resourceId]));
+  return (source, target) => {
+    if (target.type !== 'Patient') return ids.get(nameOf(source, target));
+    // Older queries did not record Patient ids; collection kept only resources of this patient.
+    return (patientIds.get(source)?.has(target.id) ?? true) ? patientId : undefined;
+  };
+}
+
+const nameOf = (source: string, { type, id }: { type: string; id: string }): string =>
+  `${source} ${type}/${id}`;

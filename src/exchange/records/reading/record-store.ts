@@ -1,0 +1,168 @@
+import { sql } from 'kysely';
+import type { RecordSource } from '../../../contract/primitives.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
+import type { ExclusionReason } from '../rules/delivery-facts.ts';
+
+export interface RecordFilter {
+  types?: readonly string[];
+  /** YYYY-MM-DD, inclusive. */
+  dateFrom?: string;
+  /** YYYY-MM-DD, inclusive. */
+  dateTo?: string;
+}
+
+export interface RecordPlace {
+  resourceType: string;
+  sortDate: string;
+  id: string;
+}
+
+/** Up to `count` consolidated resources after `after`, without the Patient: by type, newest first, undated last. */
+export async function readLeading(
+  tx: AccountTx,
+  patientId: string,
+  filter: RecordFilter,
+  after: RecordPlace | undefined,
+  count: number,
+): Promise<RecordPlace[]> {
+  let query = filtered(tx, patientId, filter)
+    .select(['resource_type as resourceType', 'sort_date as sortDate'])
+    .select(sql<string>`resource_id`.as('id'))
+    .orderBy('resource_type')
+    .orderBy('sort_date', 'desc')
+    .orderBy('resource_id', 'desc')
+    .limit(count);
+  if (after !== undefined) {
+    const { resourceType, sortDate, id } = after;
+    query = query.where(
+      sql<boolean>`(resource_type > ${resourceType}
+        or resource_type = ${resourceType} and (sort_date, resource_id) < (${sortDate}, ${id}::uuid))`,
+    );
+  }
+  return query.execute();
+}
+
+/** The number of consolidated resources per type, without the Patient. */
+export async function countLeading(
+  tx: AccountTx,
+  patientId: string,
+  filter: RecordFilter,
+): Promise<{ resourceType: string; count: number }[]> {
+  return filtered(tx, patientId, filter)
+    .select('resource_type as resourceType')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .groupBy('resource_type')
+    .orderBy('resource_type')
+    .execute();
+}
+
+function filtered(tx: AccountTx, patientId: string, { types, dateFrom, dateTo }: RecordFilter) {
+  let query = tx.db
+    .selectFrom('record_origin')
+    .where('patient_id', '=', patientId)
+    .where('leads', '=', true)
+    .where('resource_type', '<>', 'Patient');
+  if (types !== undefined) query = query.where(sql<boolean>`resource_type = any(${[...types]}::text[])`);
+  // Undated resources always match: a missing date must not hide an allergy.
+  if (dateFrom !== undefined) {
+    query = query.where(sql<boolean>`(date_to is null or date_to >= ${dateFrom}::date)`);
+  }
+  if (dateTo !== undefined) {
+    query = query.where(sql<boolean>`(date_from is null or date_from <= ${dateTo}::date)`);
+  }
+  return query;
+}
+
+export interface RecordMember {
+  resourceId: string;
+  source: RecordSource;
+  sourceId: string;
+  fileName: string;
+  collectedAt: Date;
+  isConverted: boolean;
+  isSuperseded: boolean;
+  content: Record<string, unknown>;
+}
+
+/** What the deliveries of the resources read at once may have as text, apart from the last resource. */
+const READ_BYTES_MAX = 8_000_000;
+/** Stored larger than this, a value may be compressed to a hundredth of its text. */
+const STORED_AS_TEXT_MAX = 2_000;
+
+/**
+ * The deliveries of these consolidated resources, in order of rank: the leading one of each comes first,
+ * those that a newer version has superseded last. Stops with the
+ * resource that makes them too large to hold more at once, and always reads one. The Patient does not count.
+ *
+ * @returns with `read`, the number of the resources whose deliveries were read
+ */
+export async function readMembers(
+  tx: AccountTx,
+  patientId: string,
+  resourceIds: readonly string[],
+): Promise<{ members: RecordMember[]; read: number }> {
+  const { rows } = await sql<RecordMember & { place: number; through: number }>`
+    select * from (
+      select o.resource_id as "resourceId", p.source, p.source_id as "sourceId", d.file_name as "fileName",
+        p.collected_at as "collectedAt", p.converted_from is not null as "isConverted", p.content, o.rank, o.superseded as "isSuperseded",
+        wanted.place::integer, (sum(bytes) over (order by wanted.place))::float8 as through,
+        (sum(bytes) over (partition by wanted.place))::float8 as own
+      from unnest(${[...resourceIds]}::uuid[]) with ordinality as wanted(id, place)
+      cross join lateral (select * from record_origin
+        where patient_id = ${patientId} and resource_id = wanted.id offset 0) o
+      cross join lateral (select * from patient_resource
+        where patient_id = ${patientId} and source = o.source and resource_type = o.resource_type
+          and source_id = o.source_id limit 1) p
+      cross join lateral (select file_name from document where id = p.document_id limit 1) d
+      cross join lateral (select case
+        when wanted.id = ${patientId} then 0
+        when pg_column_size(p.content) <= ${STORED_AS_TEXT_MAX} then pg_column_size(p.content)
+        else octet_length(p.content::text) end as bytes) size) sized
+    where through - own < ${READ_BYTES_MAX}
+    order by "isSuperseded", rank desc`.execute(tx.db);
+  const last = rows.find(({ through }) => through >= READ_BYTES_MAX);
+  return { members: rows, read: last?.place ?? resourceIds.length };
+}
+
+export interface SourceReference {
+  source: string;
+  type: string;
+  id: string;
+}
+
+/** The consolidated ids of resources given by their ids at the source; without those not delivered or excluded. */
+export async function resolveReferences(
+  tx: AccountTx,
+  patientId: string,
+  targets: readonly SourceReference[],
+): Promise<(SourceReference & { resourceId: string })[]> {
+  if (targets.length === 0) return [];
+  const { rows } = await sql<SourceReference & { resourceId: string }>`
+    select n.source, n.type, n.id, o.resource_id as "resourceId"
+    from json_to_recordset(${JSON.stringify(targets)}::json) as n(source text, type text, id text)
+    cross join lateral (select resource_id from record_origin
+      where patient_id = ${patientId} and source = n.source and resource_type = n.type and source_id = n.id
+      limit 1) o
+    where o.resource_id is not null`.execute(tx.db);
+  return rows;
+}
+
+/** The number of a source's excluded deliveries, by reason. */
+export async function countExcluded(
+  tx: AccountTx,
+  patientId: string,
+  source: RecordSource,
+): Promise<{ reason: ExclusionReason; count: number }[]> {
+  return tx.db
+    .selectFrom('record_origin')
+    .select(({ fn, ref }) => [
+      ref('aside').$castTo<ExclusionReason>().as('reason'),
+      fn.countAll<number>().as('count'),
+    ])
+    .where('patient_id', '=', patientId)
+    .where('source', '=', source)
+    .where('aside', 'is not', null)
+    .groupBy('aside')
+    .orderBy('aside')
+    .execute();
+}
