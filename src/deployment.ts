@@ -11,7 +11,7 @@ import { replayOpenRuns } from './temporal/replay-open.ts';
 import { installTemporalRuntime } from './temporal/runtime.ts';
 import { hashOfBuild, loadWorkflowBundle } from './temporal/workflow-bundle.ts';
 
-/** `npm run deployment`: which build of the workers Temporal sends work to (docs/operations.md, "A new build"). */
+/** `npm run deployment`: which build of the workers Temporal sends work to (docs/operations/new-build.md). */
 process.exitCode = await runTool('deployment', process.argv.slice(2), (program, withTemporal) => {
   const command = (name: string, description: string) =>
     withCommonOptions(program.command(name).description(description));

@@ -4,7 +4,7 @@ import { callGateway } from '../../test/support/stack.ts';
 import type { Attack } from './attack.ts';
 
 const REQUESTS = 500;
-/** Refusals that are logged each second (docs/operations.md). */
+/** Refusals that are logged each second (docs/operations/audit.md). */
 const LINES_PER_SECOND = 50;
 
 export const unknownKeys: Attack = {

@@ -34,7 +34,9 @@ const PANELS = (
     ),
   )
 ).flatMap(({ panels }) => panels);
+const PAGES = (await readdir(at('docs/operations'))).filter((name) => name.endsWith('.md'));
 const OPERATIONS = await read('docs/operations.md');
+const TASKS = (await Promise.all(PAGES.map((name) => read(`docs/operations/${name}`)))).join('\n');
 
 /** Prometheus makes it itself, for each target. */
 const OF_PROMETHEUS = ['up'];
@@ -85,13 +87,14 @@ describe('alerts and dashboards', () => {
   });
 
   test.each(RULES)('$alert has its entry in the runbook', ({ alert, annotations }) => {
-    expect(OPERATIONS).toContain(`\n**${annotations.runbook}`);
-    expect(OPERATIONS).toContain(`\`${alert}\``);
+    expect(OPERATIONS).toContain(`\n- [${annotations.runbook}](operations/`);
+    expect(`\n${TASKS}`).toMatch(new RegExp(`\\n##? ${annotations.runbook}\\n`));
+    expect(TASKS).toContain(`\`${alert}\``);
   });
 
   test('the documentation names every metric of ours', () => {
     const own = [...reported.names].filter((name) => !/^(?:process|nodejs)_/.test(name));
-    expect(own.filter((name) => !OPERATIONS.includes(`\`${name}\``))).toEqual([]);
+    expect(own.filter((name) => !TASKS.includes(`\`${name}\``))).toEqual([]);
   });
 
   test('counters of refusals start at 0, so that the first one is an increase', () => {

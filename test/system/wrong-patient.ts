@@ -6,7 +6,7 @@ import { loadSamplePatients } from '../../src/simulator/samples.ts';
 import { starter } from '../support/run-starter.ts';
 import type { TestStack } from '../support/stack.ts';
 
-const OPERATIONS = fileURLToPath(new URL('../../docs/operations.md', import.meta.url));
+const RUNBOOK = fileURLToPath(new URL('../../docs/operations/wrong-patient.md', import.meta.url));
 const [wrong, right] = loadSamplePatients();
 
 let stack: TestStack;
@@ -29,9 +29,8 @@ const ofLab = (patientId: string) =>
 
 /** The commands and the statement of the runbook, as they stand there. */
 async function runbook(): Promise<{ commands: string[]; statement: string }> {
-  const text = await readFile(OPERATIONS, 'utf8');
-  const [, section = ''] = text.split('**A source corrected a wrong patient.**');
-  const block = (language: string) => section.split(`\`\`\`${language}\n`)[1]?.split('```')[0] ?? '';
+  const text = await readFile(RUNBOOK, 'utf8');
+  const block = (language: string) => text.split(`\`\`\`${language}\n`)[1]?.split('```')[0] ?? '';
   return { commands: block('sh').trim().split('\n'), statement: block('sql') };
 }
 

@@ -88,7 +88,7 @@ export async function restore(from: string, dataDir: string): Promise<string[]> 
   return [
     `Restored ${files} files to ${dataDir}. Start it with: DATA_DIR=${dataDir} npm start`,
     'Stop the stack of the original first: both would call the same sources and send the same webhooks.',
-    'What to check and to redo then is in docs/operations.md, "Backups".',
+    'What to check and to redo then is in docs/operations/backups.md.',
   ];
 }
 

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -44,11 +44,30 @@ const scriptsOf = async (folder: string) =>
   (JSON.parse(await readFile(join(ROOT, folder, 'package.json'), 'utf8')) as { scripts: object }).scripts;
 const scripts = { ...(await scriptsOf('.')), ...(await scriptsOf('examples/own-workflow')) };
 
+/** The anchors that GitHub makes of a page's headings. */
+const anchorsOf = (text: string) =>
+  new Set(
+    [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+      heading
+        .replaceAll(/\]\([^)]*\)/g, '')
+        .toLowerCase()
+        .replaceAll(/[^\p{L}\p{N}_ -]/gu, '')
+        .replaceAll(' ', '-'),
+    ),
+  );
+
 describe.each(documents)('%s', (path) => {
   test('leads to what is there and names commands and variables that exist', async () => {
     const text = await readFile(join(ROOT, path), 'utf8');
     const links = [...text.matchAll(/\]\((?!https?:|#)([^)#\s]+)[^)]*\)/g)].map(([, link = '']) => link);
     expect(links.filter((link) => !existsSync(join(ROOT, dirname(path), link)))).toEqual([]);
+
+    const named = [...text.matchAll(/\]\((?!https?:)([^)#\s]*\.md)?#([^)\s]+)\)/g)];
+    const missing = named.filter(([, file, name = '']) => {
+      const target = file === undefined ? join(ROOT, path) : join(ROOT, dirname(path), file);
+      return !anchorsOf(readFileSync(target, 'utf8')).has(name);
+    });
+    expect(missing.map(([link]) => link)).toEqual([]);
 
     const commands = [...text.matchAll(/npm run ([\w-]+(?::[\w-]+)*)/g)].map(([, name = '']) => name);
     expect(commands.filter((name) => !(name in scripts))).toEqual([]);
