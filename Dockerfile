@@ -16,6 +16,7 @@ RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
 COPY tsconfig.json ./
 COPY samples samples
 COPY src src
+COPY tools tools
 COPY deploy/probe.mjs deploy/probe.mjs
 # Builds the workflow bundle, named by the hash of these sources; a worker only reads it.
 RUN node --import tsx --input-type=module \

@@ -4,27 +4,27 @@ import { fileURLToPath } from 'node:url';
 import { circleIn, type Imports } from './import-circles.ts';
 import { refusal } from './import-rules.ts';
 
-const SRC = fileURLToPath(new URL('../src/', import.meta.url));
+const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const IMPORT =
   /^(?:import|export) (?:type )?(?:(?:\w+|\*(?: as \w+)?|\{[^}]*\}) from )?'([^']+)';|\bimport\('([^']+)'\)/gm;
 
-/** Checks all imports in `src` against scripts/import-rules.ts. Returns one line for each violation. */
-export function refusedImports(folder = SRC): string[] {
+/** Checks all imports in `src` and `tools` against scripts/import-rules.ts. Returns one line for each violation. */
+export function refusedImports(folder = ROOT): string[] {
   return filesIn(folder).flatMap((file) =>
     specifiersIn(folder, file).flatMap((specifier) => {
       const isPackage = !specifier.startsWith('.');
       const imported = isPackage ? specifier : resolved(file, specifier);
-      const why = refusal(file, imported, isPackage);
-      return why === undefined ? [] : [`src/${file} imports ${specifier}. ${why}`];
+      const why = refusal(withoutSrc(file), isPackage ? imported : withoutSrc(imported), isPackage);
+      return why === undefined ? [] : [`${file} imports ${specifier}. ${why}`];
     }),
   );
 }
 
-/** The files of `src` that import each other in a circle, in order; empty if there is none. */
-export const importCircle = (folder = SRC): string[] => circleIn(importsOf(folder)) ?? [];
+/** The files of `src` and `tools` that import each other in a circle, in order; empty if there is none. */
+export const importCircle = (folder = ROOT): string[] => circleIn(importsOf(folder)) ?? [];
 
-/** File by file of `src`, the files that it imports, for types too. */
-export const importsOf = (folder = SRC): Imports =>
+/** File by file of `src` and `tools`, the files that it imports, for types too. */
+export const importsOf = (folder = ROOT): Imports =>
   new Map(
     filesIn(folder).map((file) => [
       file,
@@ -35,12 +35,19 @@ export const importsOf = (folder = SRC): Imports =>
   );
 
 const filesIn = (folder: string): string[] =>
-  readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+  ['src', 'tools'].flatMap((part) =>
+    readdirSync(join(folder, part), { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts'))
+      .map((file) => join(part, file)),
+  );
 
 const specifiersIn = (folder: string, file: string): string[] =>
   [...readFileSync(join(folder, file), 'utf8').matchAll(IMPORT)].map(
     ([, named, loaded]) => named ?? loaded ?? '',
   );
+
+/** Paths below `src` are named without it, as in the rules. */
+const withoutSrc = (path: string): string => path.replace(/^src\//, '');
 
 const resolved = (file: string, specifier: string): string => normalize(join(dirname(file), specifier));
 

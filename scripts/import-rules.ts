@@ -1,7 +1,7 @@
 /**
- * Which folder of `src` may import which. The first rule whose `from` matches a file applies to it: the file may import
- * whatever matches `from` or `may`, and, if `packages` is given, only these packages. Entry points (`src/*.ts`), the starter, the cluster
- * and the embedded stack assemble everything and have no rule.
+ * Which folder of `src` and `tools` may import which. The first rule whose `from` matches a file applies to it: the file may import
+ * whatever matches `from` or `may`, and, if `packages` is given, only these packages. Entry points (`src/*.ts`), the starter, and in `tools`
+ * the cluster, the embedded stack and the demo assemble everything and have no rule.
  */
 export interface ImportRule {
   from: RegExp;
@@ -97,7 +97,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
     why: 'Activities import their own half.',
   },
   {
-    from: /^simulator\//,
+    from: /^tools\/simulator\//,
     may: [CONTRACT, LIB, CONFIG],
     why: 'The simulator is a foreign server: it shares nothing with us but contract and lib.',
   },
@@ -106,11 +106,11 @@ export const IMPORT_RULES: readonly ImportRule[] = [
 /**
  * Returns why a file may not import something, or undefined if it may.
  *
- * @param file path below `src`: `exchange/patients/routes.ts`
+ * @param file path below `src`, or one that begins with `tools/`: `exchange/patients/routes.ts`
  * @param imported path below `src`, or the name of a package
  */
 export function refusal(file: string, imported: string, isPackage: boolean): string | undefined {
-  const wrongWay = isPackage ? undefined : againstDirection(file, imported);
+  const wrongWay = isPackage ? undefined : (againstDirection(file, imported) ?? ofTools(file, imported));
   if (wrongWay !== undefined) return wrongWay;
   const rule = IMPORT_RULES.find(({ from }) => from.test(file));
   if (rule === undefined) return undefined;
@@ -127,6 +127,13 @@ function againstDirection(file: string, imported: string): string | undefined {
   return DISTRICTS.indexOf(to) <= DISTRICTS.indexOf(from)
     ? undefined
     : `${from} is below ${to}: let ${to} register what it adds, or move the shared part down.`;
+}
+
+/** Production never runs `tools`; only the starter, which drives the simulator, knows of it. */
+function ofTools(file: string, imported: string): string | undefined {
+  if (!imported.startsWith('tools/') || file.startsWith('tools/')) return undefined;
+  if (file.startsWith('starter/') && imported.startsWith('tools/simulator/')) return undefined;
+  return 'src does not import tools, which production never runs.';
 }
 
 const districtOf = (path: string) => DISTRICTS.find((district) => path.startsWith(`exchange/${district}/`));

@@ -1,7 +1,5 @@
 import { once } from 'node:events';
 import { givenVariables, readConfig } from './config.ts';
-import { readConnection } from './embedded/connection-file.ts';
-import { ensureSecrets } from './embedded/stack-secrets.ts';
 import type { AdminTarget } from './exchange/operations/admin/command.ts';
 import type { CommonOptions } from './exchange/operations/admin/program.ts';
 import { runAdmin } from './exchange/operations/admin/run.ts';
@@ -11,6 +9,8 @@ import { createStore } from './exchange/platform/database/database.ts';
 import { parseKeyRing } from './lib/key-ring.ts';
 import { openSealedStorage } from './shared/blobs/open-sealed-storage.ts';
 import type { S3Login } from './shared/blobs/s3-bucket.ts';
+import { readConnection } from './starter/local-stack/connection-file.ts';
+import { ensureSecrets } from './starter/local-stack/stack-secrets.ts';
 import { renderTable } from './starter/table.ts';
 
 /** `npm run admin`: manages accounts, facilities, API keys and the audit, in DATABASE_URL or the running embedded stack. */

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { brotliCompressSync } from 'node:zlib';
 import type { Parameters, Patient } from 'fhir/r4.js';
-import type { StackOptions } from '../../src/embedded/stack-options.ts';
+import type { StackOptions } from '../../tools/embedded/stack-options.ts';
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 

@@ -1,5 +1,5 @@
-import { loadCcda, loadSamplePatients } from '../../src/simulator/samples.ts';
 import { callGateway, type StackAccount } from '../../test/support/stack.ts';
+import { loadCcda, loadSamplePatients } from '../../tools/simulator/samples.ts';
 import type { Attack, Target } from './attack.ts';
 
 const SLOW = 6;

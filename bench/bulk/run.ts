@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { v7 as uuidv7 } from 'uuid';
-import { startPostgres } from '../../src/embedded/postgres.ts';
 import { generateApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
 import { seedDemoAccount } from '../../src/exchange/operations/admin/seed.ts';
 import { createBulkEngine } from '../../src/exchange/people/bulk-create/engine.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { parseKeyRing } from '../../src/lib/key-ring.ts';
 import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';
+import { startPostgres } from '../../tools/embedded/postgres.ts';
 import { runFloor } from './floor.ts';
 import { generateCsv } from './generate.ts';
 

@@ -5,7 +5,6 @@ import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { v7 as uuidv7 } from 'uuid';
-import { startPostgres } from '../../src/embedded/postgres.ts';
 import { insertExport } from '../../src/exchange/delivery/bulk-export/export-store.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
@@ -13,6 +12,7 @@ import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import { parseKeyRing } from '../../src/lib/key-ring.ts';
 import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';
+import { startPostgres } from '../../tools/embedded/postgres.ts';
 import type { ExporterOrder, ExporterReport } from './exporter.ts';
 import { prepareRecords } from './prepare.ts';
 

@@ -1,5 +1,5 @@
-import { loadSamplePatients } from '../../src/simulator/samples.ts';
 import { callGateway, type StackAccount, type TestStack } from '../../test/support/stack.ts';
+import { loadSamplePatients } from '../../tools/simulator/samples.ts';
 import type { SentQuery } from './stages.ts';
 import type { Webhooks } from './webhooks.ts';
 

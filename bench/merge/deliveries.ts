@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import type { Bundle, FhirResource } from 'fhir/r4.js';
 import type { CollectedResource } from '../../src/exchange/records/deliveries/delivery-store.ts';
-import { createSourceData } from '../../src/simulator/data/source-data.ts';
-import { idAtSource } from '../../src/simulator/data/source-ids.ts';
-import type { SourceName } from '../../src/simulator/protocol.ts';
-import type { SamplePatient } from '../../src/simulator/samples.ts';
+import { createSourceData } from '../../tools/simulator/data/source-data.ts';
+import { idAtSource } from '../../tools/simulator/data/source-ids.ts';
+import type { SourceName } from '../../tools/simulator/protocol.ts';
+import type { SamplePatient } from '../../tools/simulator/samples.ts';
 
 export interface SourceDelivery {
   source: SourceName;

@@ -3,7 +3,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
-import { startPostgres } from '../../src/embedded/postgres.ts';
 import { generateApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
 import { seedDemoAccount } from '../../src/exchange/operations/admin/seed.ts';
 import { insertPatient } from '../../src/exchange/people/patients/patient-store.ts';
@@ -17,7 +16,8 @@ import { consolidatedBundle } from '../../src/exchange/records/reading/consolida
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import { parseKeyRing } from '../../src/lib/key-ring.ts';
 import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';
-import { loadCcda, loadSamplePatients } from '../../src/simulator/samples.ts';
+import { startPostgres } from '../../tools/embedded/postgres.ts';
+import { loadCcda, loadSamplePatients } from '../../tools/simulator/samples.ts';
 import { median } from '../command-parts.ts';
 import { copyOf, deliveriesOfBundle, deliveriesOfSample, type SourceDelivery } from './deliveries.ts';
 

@@ -1,7 +1,7 @@
 import type { FhirResource } from 'fhir/r4.js';
-import { createSourceData } from '../../src/simulator/data/source-data.ts';
-import { idAtSource } from '../../src/simulator/data/source-ids.ts';
-import { loadSamplePatients } from '../../src/simulator/samples.ts';
+import { createSourceData } from '../../tools/simulator/data/source-data.ts';
+import { idAtSource } from '../../tools/simulator/data/source-ids.ts';
+import { loadSamplePatients } from '../../tools/simulator/samples.ts';
 
 /** A transaction Bundle that stores resources under their own ids. */
 export interface LoadedBundle {

@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startPostgres } from '../../src/embedded/postgres.ts';
 import { createHapi } from '../../test/foreign/hapi-server.ts';
+import { startPostgres } from '../../tools/embedded/postgres.ts';
 import { cpuSecondsOf, cpuSecondsWithChildren } from '../bulk/cpu-times.ts';
 import { bundleOf, isDocument, recordsOfSample } from './bundles.ts';
 import type { PeerMeasured } from './run.ts';

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { loadSamplePatients } from '../../src/simulator/samples.ts';
+import { loadSamplePatients } from '../../tools/simulator/samples.ts';
 import { median, note, printJson, whole } from '../command-parts.ts';
 import { benchQueries } from './run.ts';
 

@@ -7,7 +7,7 @@ import type { RecordReader } from '../../src/exchange/records/summary/record-rea
 import { renderHtml } from '../../src/exchange/records/summary/render-html.ts';
 import { renderPdf } from '../../src/exchange/records/summary/render-pdf.ts';
 import { summarise } from '../../src/exchange/records/summary/summarise.ts';
-import { loadSamplePatients, type SamplePatient } from '../../src/simulator/samples.ts';
+import { loadSamplePatients, type SamplePatient } from '../../tools/simulator/samples.ts';
 import { deliveriesOfSample } from '../merge/deliveries.ts';
 
 export interface RecordsBenchOptions {

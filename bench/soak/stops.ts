@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import color from 'picocolors';
-import { commandLineOf } from '../../src/embedded/orphan.ts';
+import { commandLineOf } from '../../src/lib/command-line-of.ts';
 import { clearFolder, processesOf } from '../../test/support/processes-of.ts';
 import { seededRandom } from '../../test/support/seeded-random.ts';
 

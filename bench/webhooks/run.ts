@@ -6,7 +6,6 @@ import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { v7 as uuidv7 } from 'uuid';
-import { startPostgres } from '../../src/embedded/postgres.ts';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
 import { linkedBody } from '../../src/exchange/event-links.ts';
 import { setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
@@ -15,6 +14,7 @@ import type { LinkMaker } from '../../src/exchange/platform/links/signed-link.ts
 import { createWebhookSender } from '../../src/exchange/platform/outbox/sender.ts';
 import { createWebhookKeys, generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { parseKeyRing } from '../../src/lib/key-ring.ts';
+import { startPostgres } from '../../tools/embedded/postgres.ts';
 import { besideBacklog } from './backlog.ts';
 import { measureDeliveries, type Phase } from './deliveries.ts';
 

@@ -1,8 +1,8 @@
 import { isGrpcServiceError } from '@temporalio/client';
 import { Command, CommanderError } from 'commander';
 import { ConfigError, givenVariables, readConfig } from '../config.ts';
-import { NoStackError, readConnection } from '../embedded/connection-file.ts';
-import { ensureSecrets } from '../embedded/stack-secrets.ts';
+import { NoStackError, readConnection } from '../starter/local-stack/connection-file.ts';
+import { ensureSecrets } from '../starter/local-stack/stack-secrets.ts';
 import {
   createTemporalClient,
   TEMPORAL_VARIABLES,

@@ -3,15 +3,15 @@ import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { readConnection } from '../../src/embedded/connection-file.ts';
-import { commandLineOf } from '../../src/embedded/orphan.ts';
+import { commandLineOf } from '../../src/lib/command-line-of.ts';
+import { readConnection } from '../../src/starter/local-stack/connection-file.ts';
 import { killAndWait, testFolder } from '../support/postgres-tools.ts';
 import { attachToStack, type StackAccess } from '../support/stack.ts';
 import { readOutcome } from './kill/outcome.ts';
 import { settle } from './kill/settle.ts';
 import { runWorkload, SLOW_SOURCES } from './kill/workload.ts';
 
-const MAIN = fileURLToPath(new URL('../../src/embedded/main.ts', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../tools/embedded/main.ts', import.meta.url));
 const IS_COLLECTING =
   "select from network_query_attempt where account_id = $1 and pages > 0 and status = 'running'";
 const START_TIMEOUT_MS = 240_000;

@@ -13,7 +13,7 @@ import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/
 import { insertDocuments, upsertResources } from '../../src/exchange/records/deliveries/delivery-store.ts';
 import { insertSourcePatientIds } from '../../src/exchange/records/deliveries/source-patient-store.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
-import { loadCcda, loadSamplePatients } from '../../src/simulator/samples.ts';
+import { loadCcda, loadSamplePatients } from '../../tools/simulator/samples.ts';
 import { fhirIssues } from '../support/fhir-issues.ts';
 import { closedGate } from '../support/gate.ts';
 import {

@@ -21,7 +21,7 @@ import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/
 import { createRecordKeeper, type RecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import { createSourceHealth } from '../../src/exchange/sources/health/source-health.ts';
 import { freePort } from '../../src/lib/free-port.ts';
-import { loadCcda, loadSamplePatients, type SamplePatient } from '../../src/simulator/samples.ts';
+import { loadCcda, loadSamplePatients, type SamplePatient } from '../../tools/simulator/samples.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { runActivity } from '../support/network-query-environment.ts';
 import { startTestSimulator, type TestSimulator } from '../support/simulator.ts';

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { retire } from '../../src/exchange/records/merge/retirement-store.ts';
 import { completenessLines } from '../../src/exchange/records/reading/completeness.ts';
 import { readRecordCompleteness } from '../../src/exchange/records/reading/completeness-store.ts';
-import { fillMessage, resultMessage } from '../../src/simulator/notifications/hl7v2.ts';
+import { fillMessage, resultMessage } from '../../tools/simulator/notifications/hl7v2.ts';
 import { samples } from '../support/deliveries.ts';
 import { newPerson } from '../support/gateway.ts';
 import {

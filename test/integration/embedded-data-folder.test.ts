@@ -4,10 +4,10 @@ import { readdir, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { readConnection } from '../../src/embedded/connection-file.ts';
-import { lockDataFolder, lockHolder } from '../../src/embedded/stack-lock.ts';
-import { ensurePorts } from '../../src/embedded/stack-ports.ts';
-import { ensureSecrets } from '../../src/embedded/stack-secrets.ts';
+import { readConnection } from '../../src/starter/local-stack/connection-file.ts';
+import { lockDataFolder, lockHolder } from '../../src/starter/local-stack/stack-lock.ts';
+import { ensureSecrets } from '../../src/starter/local-stack/stack-secrets.ts';
+import { ensurePorts } from '../../tools/embedded/stack-ports.ts';
 import { testFolder } from '../support/postgres-tools.ts';
 
 async function leaveLock(dataDir: string, pid: number, commandLine: string): Promise<void> {
@@ -41,7 +41,7 @@ describe('the data folder', () => {
     const stranger = spawn('sleep', ['600']);
     onTestFinished(() => void stranger.kill());
     await once(stranger, 'spawn');
-    await leaveLock(dataDir, stranger.pid ?? 0, 'node src/embedded/main.ts');
+    await leaveLock(dataDir, stranger.pid ?? 0, 'node tools/embedded/main.ts');
     await (await lockDataFolder(dataDir))();
   });
 

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { request } from 'undici';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { startObservers } from '../../src/embedded/observers.ts';
-import { commandLineOf } from '../../src/embedded/orphan.ts';
-import { ProcessGroup } from '../../src/embedded/process-group.ts';
+import { commandLineOf } from '../../src/lib/command-line-of.ts';
+import { startObservers } from '../../tools/embedded/observers.ts';
+import { ProcessGroup } from '../../tools/embedded/process-group.ts';
 
 /** Serves at the port in its arguments, or in the configuration that they name, like the program that it stands for. */
 const PROGRAM = `#!${process.execPath}

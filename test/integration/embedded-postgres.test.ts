@@ -16,10 +16,10 @@ import {
 } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { commandLineOf } from '../../src/embedded/orphan.ts';
-import { type PostgresOptions, type RunningPostgres, startPostgres } from '../../src/embedded/postgres.ts';
-import { findPostgresBinaries, hydrateSymlinks } from '../../src/embedded/postgres-binaries.ts';
-import { asOtherUser } from '../../src/embedded/postgres-launcher.ts';
+import { commandLineOf } from '../../src/lib/command-line-of.ts';
+import { type PostgresOptions, type RunningPostgres, startPostgres } from '../../tools/embedded/postgres.ts';
+import { findPostgresBinaries, hydrateSymlinks } from '../../tools/embedded/postgres-binaries.ts';
+import { asOtherUser } from '../../tools/embedded/postgres-launcher.ts';
 import {
   barredFrom,
   CLONE,

@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { startChild } from '../../src/embedded/child-process.ts';
-import { startNodeProcess } from '../../src/embedded/node-process.ts';
-import { commandLineOf } from '../../src/embedded/orphan.ts';
-import { stopLeftOverProcesses, writePidFile } from '../../src/embedded/pid-files.ts';
-import { ProcessGroup, StoppedError } from '../../src/embedded/process-group.ts';
-import type { RunningPart } from '../../src/embedded/running-part.ts';
+import { commandLineOf } from '../../src/lib/command-line-of.ts';
+import { startChild } from '../../tools/embedded/child-process.ts';
+import { startNodeProcess } from '../../tools/embedded/node-process.ts';
+import { stopLeftOverProcesses, writePidFile } from '../../tools/embedded/pid-files.ts';
+import { ProcessGroup, StoppedError } from '../../tools/embedded/process-group.ts';
+import type { RunningPart } from '../../tools/embedded/running-part.ts';
 import { killAndWait, runHolder, testFolder } from '../support/postgres-tools.ts';
 
 const CHILD = new URL('../support/stack-child.ts', import.meta.url).href;

@@ -1,8 +1,8 @@
 import { Client } from '@temporalio/client';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { commandLineOf } from '../../src/embedded/orphan.ts';
-import { startTemporalServer, type TemporalServerOptions } from '../../src/embedded/temporal-server.ts';
+import { commandLineOf } from '../../src/lib/command-line-of.ts';
 import { openConnection } from '../../src/temporal/connection.ts';
+import { startTemporalServer, type TemporalServerOptions } from '../../tools/embedded/temporal-server.ts';
 import { killAndWait, runHolder, testFolder } from '../support/postgres-tools.ts';
 
 async function start(options: TemporalServerOptions) {

@@ -11,10 +11,10 @@ import {
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { MONITORING_FREQUENCIES, type MonitoringFrequency } from '../../src/contract/cohort-monitoring.ts';
 import { SEARCH_ATTRIBUTES, TASK_QUEUES } from '../../src/contract/temporal.ts';
-import { type RunningTemporalServer, startTemporalServer } from '../../src/embedded/temporal-server.ts';
 import { monitoringSchedule } from '../../src/shared/monitoring/monitoring-schedule.ts';
 import { openConnection } from '../../src/temporal/connection.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
+import { type RunningTemporalServer, startTemporalServer } from '../../tools/embedded/temporal-server.ts';
 import { startMonitoringWorker } from '../support/monitoring-worker.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 

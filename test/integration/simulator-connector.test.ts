@@ -3,10 +3,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Demographics } from '../../src/exchange/people/patients/rules/demographics.ts';
 import type { SourceConnector, SourcePage } from '../../src/exchange/sources/connectors/connector.ts';
 import { createConnectors } from '../../src/exchange/sources/connectors/fhir-connector.ts';
-import type { FaultRuleInput } from '../../src/simulator/faults/rules.ts';
-import { SOURCE_NAMES, type SourceName } from '../../src/simulator/protocol.ts';
-import type { SamplePatient } from '../../src/simulator/samples.ts';
-import type { SettingsChange } from '../../src/simulator/settings.ts';
+import type { FaultRuleInput } from '../../tools/simulator/faults/rules.ts';
+import { SOURCE_NAMES, type SourceName } from '../../tools/simulator/protocol.ts';
+import type { SamplePatient } from '../../tools/simulator/samples.ts';
+import type { SettingsChange } from '../../tools/simulator/settings.ts';
 import {
   SIMULATOR_CREDENTIALS,
   sample,

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { request } from 'undici';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { FaultRuleInput } from '../../src/simulator/faults/rules.ts';
+import type { FaultRuleInput } from '../../tools/simulator/faults/rules.ts';
 import {
   askUrl,
   matchParameters,

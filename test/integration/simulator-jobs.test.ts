@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { SettingsChange } from '../../src/simulator/settings.ts';
+import type { SettingsChange } from '../../tools/simulator/settings.ts';
 import {
   SIMULATOR_CREDENTIALS,
   sample,

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createExchangeClient } from '../../src/orchestrator/client/exchange-client.ts';
-import type { NotifyInput } from '../../src/simulator/notifications/request.ts';
-import { loadSamplePatients } from '../../src/simulator/samples.ts';
 import { whyNoWebhook } from '../../src/starter/commands/notifications.ts';
+import type { NotifyInput } from '../../tools/simulator/notifications/request.ts';
+import { loadSamplePatients } from '../../tools/simulator/samples.ts';
 import { createTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { starter } from '../support/run-starter.ts';
 import { sample, startTestSimulator, type TestSimulator } from '../support/simulator.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { SOURCE_NAMES, type SourceName } from '../../src/simulator/protocol.ts';
-import { loadSamplePatients } from '../../src/simulator/samples.ts';
+import { SOURCE_NAMES, type SourceName } from '../../tools/simulator/protocol.ts';
+import { loadSamplePatients } from '../../tools/simulator/samples.ts';
 import { matchParameters, sample, startTestSimulator, type TestSimulator } from '../support/simulator.ts';
 
 let simulator: TestSimulator;

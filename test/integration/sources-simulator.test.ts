@@ -9,9 +9,9 @@ import type {
   SourcePage,
 } from '../../src/exchange/sources/connectors/connector.ts';
 import { createConnectors } from '../../src/exchange/sources/connectors/fhir-connector.ts';
-import type { FaultRuleInput } from '../../src/simulator/faults/rules.ts';
-import type { SamplePatient } from '../../src/simulator/samples.ts';
-import type { SettingsChange } from '../../src/simulator/settings.ts';
+import type { FaultRuleInput } from '../../tools/simulator/faults/rules.ts';
+import type { SamplePatient } from '../../tools/simulator/samples.ts';
+import type { SettingsChange } from '../../tools/simulator/settings.ts';
 import {
   SIMULATOR_CREDENTIALS,
   sample,

@@ -2,7 +2,7 @@ import Fastify from 'fastify';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sendNotice, sendNoticePage } from '../../src/lib/pages/notice-page.ts';
-import { identityPage } from '../../src/simulator/partners/identity.ts';
+import { identityPage } from '../../tools/simulator/partners/identity.ts';
 import { accessibilityFaults } from '../support/axe.ts';
 import { describeInChromium, launchChromium } from '../support/chromium.ts';
 

@@ -5,10 +5,10 @@ import { sql } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readConfig } from '../../src/config.ts';
-import { type RunningPostgres, startPostgres } from '../../src/embedded/postgres.ts';
 import { generateApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
 import { seedDemoAccount } from '../../src/exchange/operations/admin/seed.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
+import { type RunningPostgres, startPostgres } from '../../tools/embedded/postgres.ts';
 import { makeAuthority, makeCertificate } from '../support/certificates.ts';
 import { makeTestFolder } from '../support/test-folder.ts';
 

@@ -2,11 +2,11 @@ import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ensureServiceLogin } from '../../src/embedded/stack-facts.ts';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
 import { insertApiKey } from '../../src/exchange/access/accounts/api-key-store.ts';
 import { insertAuditEntry } from '../../src/exchange/platform/audit/audit-store.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
+import { ensureServiceLogin } from '../../tools/embedded/stack-facts.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { ROLES, TABLE_GRANTS } from './role-grants.ts';
 

@@ -1,10 +1,10 @@
 import { v7 as uuidv7 } from 'uuid';
 import { expect, test } from 'vitest';
-import { prepareDatabase } from '../../src/embedded/stack-facts.ts';
 import { generateApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
 import { findDestination, setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
+import { prepareDatabase } from '../../tools/embedded/stack-facts.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 
 test('the stack’s receiver gets the webhooks, on its present port, until somebody sets another destination', async () => {

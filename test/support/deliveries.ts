@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import type { FhirResource } from 'fhir/r4.js';
 import type { Person } from '../../src/exchange/records/rules/fold-patient.ts';
 import type { Json } from '../../src/exchange/records/rules/json.ts';
-import { createSourceData } from '../../src/simulator/data/source-data.ts';
-import { idAtSource } from '../../src/simulator/data/source-ids.ts';
-import type { SourceName } from '../../src/simulator/protocol.ts';
-import { loadSamplePatients, type SamplePatient } from '../../src/simulator/samples.ts';
+import { createSourceData } from '../../tools/simulator/data/source-data.ts';
+import { idAtSource } from '../../tools/simulator/data/source-ids.ts';
+import type { SourceName } from '../../tools/simulator/protocol.ts';
+import { loadSamplePatients, type SamplePatient } from '../../tools/simulator/samples.ts';
 import type { Delivered } from './merge-deliveries.ts';
 
 const SOURCES: SourceName[] = ['hie', 'lab', 'pharmacy'];

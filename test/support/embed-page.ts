@@ -6,7 +6,7 @@ import { settleQuery } from '../../src/exchange/queries/network-query/query-stor
 import { insertDocuments, upsertResources } from '../../src/exchange/records/deliveries/delivery-store.ts';
 import { insertSourcePatientIds } from '../../src/exchange/records/deliveries/source-patient-store.ts';
 import { revisionOf } from '../../src/exchange/records/rules/delivery-facts.ts';
-import { loadCcda, loadSamplePatients } from '../../src/simulator/samples.ts';
+import { loadCcda, loadSamplePatients } from '../../tools/simulator/samples.ts';
 import { deliveriesOf, patientIdsOf, samples } from './deliveries.ts';
 import { createTestGateway } from './gateway.ts';
 

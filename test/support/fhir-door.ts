@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { insertApiKey } from '../../src/exchange/access/accounts/api-key-store.ts';
 import { generateApiKey, parseApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
 import type { GatewayDeps } from '../../src/exchange/features.ts';
-import type { SamplePatient } from '../../src/simulator/samples.ts';
+import type { SamplePatient } from '../../tools/simulator/samples.ts';
 import { deliveriesOf, patientIdsOf, personOf } from './deliveries.ts';
 import { createTestGateway, TEST_BASE_URL } from './gateway.ts';
 import { createRecordEnvironment } from './record-environment.ts';

@@ -1,4 +1,4 @@
-import type { SampleCreateBody, SamplePatient } from '../../src/simulator/samples.ts';
+import type { SampleCreateBody, SamplePatient } from '../../tools/simulator/samples.ts';
 
 /** What of a person must not be readable anywhere but in the database and at those who are meant to have it. */
 export function wordsOf({ createBody, fullName }: Pick<SamplePatient, 'createBody' | 'fullName'>): string[] {

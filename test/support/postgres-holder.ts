@@ -1,4 +1,4 @@
-import { startPostgres } from '../../src/embedded/postgres.ts';
+import { startPostgres } from '../../tools/embedded/postgres.ts';
 
 // Starts PostgreSQL on the folder given as argument, as a supervisor does, and tells its parent where; the tests
 // kill this process to see what becomes of the server.

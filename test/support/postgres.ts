@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { inject } from 'vitest';
-import { startPostgres } from '../../src/embedded/postgres.ts';
-import type { RunningPart } from '../../src/embedded/running-part.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
+import { startPostgres } from '../../tools/embedded/postgres.ts';
+import type { RunningPart } from '../../tools/embedded/running-part.ts';
 
 const TEMPLATE = 'exchange_template';
 /** Nothing of a test run must outlive the machine, so it need not reach the disk. */

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { TestProject } from 'vitest/node';
-import { commandLineOf } from '../../src/embedded/orphan.ts';
-import { watchNpm } from '../../src/embedded/stop-signals.ts';
+import { commandLineOf } from '../../src/lib/command-line-of.ts';
+import { watchNpm } from '../../tools/embedded/stop-signals.ts';
 import { clearFolder } from './processes-of.ts';
 
 const PREFIX = 'exchange-test-';

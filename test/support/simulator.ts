@@ -1,8 +1,8 @@
 import { type Dispatcher, request } from 'undici';
-import { createSimulatorAdmin, type SimulatorAdmin } from '../../src/simulator/admin-client.ts';
-import type { SourceName } from '../../src/simulator/protocol.ts';
-import { loadSamplePatients, type SamplePatient } from '../../src/simulator/samples.ts';
-import { createSimulator, type SimulatorOptions } from '../../src/simulator/server.ts';
+import { createSimulatorAdmin, type SimulatorAdmin } from '../../tools/simulator/admin-client.ts';
+import type { SourceName } from '../../tools/simulator/protocol.ts';
+import { loadSamplePatients, type SamplePatient } from '../../tools/simulator/samples.ts';
+import { createSimulator, type SimulatorOptions } from '../../tools/simulator/server.ts';
 
 /** What the simulator of a test asks of its callers, and signs with. */
 export const SIMULATOR_CREDENTIALS = {

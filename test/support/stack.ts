@@ -3,18 +3,18 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { request } from 'undici';
 import { v7 as uuidv7 } from 'uuid';
-import type { StackConnection } from '../../src/embedded/connection-file.ts';
-import { type Stack, startStack } from '../../src/embedded/stack.ts';
-import type { StackOptions } from '../../src/embedded/stack-options.ts';
-import { ensureSecrets, type StackSecrets } from '../../src/embedded/stack-secrets.ts';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
 import { insertApiKey } from '../../src/exchange/access/accounts/api-key-store.ts';
 import { generateApiKey, parseApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
 import { setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
 import { insertFacility } from '../../src/exchange/people/facilities/facility-store.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
-import { createSimulatorAdmin, type SimulatorAdmin } from '../../src/simulator/admin-client.ts';
+import type { StackConnection } from '../../src/starter/local-stack/connection-file.ts';
+import { ensureSecrets, type StackSecrets } from '../../src/starter/local-stack/stack-secrets.ts';
 import { createTemporalClient, type TemporalClient } from '../../src/temporal/client.ts';
+import { type Stack, startStack } from '../../tools/embedded/stack.ts';
+import type { StackOptions } from '../../tools/embedded/stack-options.ts';
+import { createSimulatorAdmin, type SimulatorAdmin } from '../../tools/simulator/admin-client.ts';
 
 /** An account of its own on a running stack; its webhooks go to the stack's receiver. */
 export interface StackAccount {

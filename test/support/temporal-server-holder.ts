@@ -1,4 +1,4 @@
-import { startTemporalServer } from '../../src/embedded/temporal-server.ts';
+import { startTemporalServer } from '../../tools/embedded/temporal-server.ts';
 
 // Starts a Temporal server on the folder given as argument, as a supervisor does, and tells its parent where; the
 // tests kill this process to see what becomes of the server.

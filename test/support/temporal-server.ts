@@ -1,5 +1,5 @@
 import { SEARCH_ATTRIBUTES } from '../../src/contract/temporal.ts';
-import { type RunningTemporalServer, startTemporalServer } from '../../src/embedded/temporal-server.ts';
+import { type RunningTemporalServer, startTemporalServer } from '../../tools/embedded/temporal-server.ts';
 
 /**
  * Once per vitest run (global-setup.ts): a development server with our search attributes. Tests get its address by

@@ -4,7 +4,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { expect, test } from 'vitest';
 import { RECONCILE_LOOP_MESSAGES, type ReconcileLoopStatus } from '../../src/contract/reconcile-workflow.ts';
 import { RECONCILE_WORKFLOW_ID } from '../../src/contract/temporal.ts';
-import { BackupError, backUp, restore } from '../../src/embedded/backup/backup.ts';
+import { BackupError, backUp, restore } from '../../tools/embedded/backup/backup.ts';
 import { testFolder } from '../support/postgres-tools.ts';
 import { startTestStack, type TestStack } from '../support/stack.ts';
 

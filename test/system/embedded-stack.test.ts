@@ -5,12 +5,16 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { request } from 'undici';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { NoStackError, readConnection, type StackConnection } from '../../src/embedded/connection-file.ts';
-import { commandLineOf } from '../../src/embedded/orphan.ts';
-import { startStack } from '../../src/embedded/stack.ts';
+import { commandLineOf } from '../../src/lib/command-line-of.ts';
+import {
+  NoStackError,
+  readConnection,
+  type StackConnection,
+} from '../../src/starter/local-stack/connection-file.ts';
+import { startStack } from '../../tools/embedded/stack.ts';
 import { killAndWait, querySql, testFolder } from '../support/postgres-tools.ts';
 
-const MAIN = fileURLToPath(new URL('../../src/embedded/main.ts', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../tools/embedded/main.ts', import.meta.url));
 const TIMEOUT_MS = 180_000;
 
 /** `npm start` on a folder, until it has written how to reach it. */

@@ -28,7 +28,7 @@ describe('an entry point', () => {
     ['src/gateway.ts', 'DATABASE_URL'],
     ['src/worker.ts', 'TEMPORAL_ADDRESS'],
     ['src/receiver.ts', 'ID_HMAC_KEY'],
-    ['src/simulator.ts', 'HIE_BEARER_TOKEN'],
+    ['tools/simulator.ts', 'HIE_BEARER_TOKEN'],
     ['src/codec-server.ts', 'DATA_KEYS'],
     ['src/migrate.ts', 'DATABASE_URL'],
     ['src/seed.ts', 'SEED_API_KEY'],
@@ -45,11 +45,11 @@ describe('an entry point', () => {
   );
 
   test.each([
-    ['src/embedded/main.ts', '--obsrve'],
-    ['src/cluster/main.ts', 'rol'],
+    ['tools/embedded/main.ts', '--obsrve'],
+    ['tools/cluster/main.ts', 'rol'],
     ['src/starter/main.ts', 'nonsense'],
-    ['src/starter/demo/main.ts', '--nonsense'],
-    ['src/backup.ts', 'nonsense'],
+    ['tools/demo/main.ts', '--nonsense'],
+    ['tools/backup.ts', 'nonsense'],
     ['src/deployment.ts', 'nonsense'],
     ['src/replay.ts', '--nonsense'],
     ['src/make-secrets.ts', '--nonsense'],

@@ -7,7 +7,7 @@ import { Webhook } from 'standardwebhooks';
 import { request } from 'undici';
 import { accountAccess } from '../../src/orchestrator/client/credentials.ts';
 import { startOnboarding } from '../../src/orchestrator/patient-onboarding/start-onboarding.ts';
-import type { FaultRuleInput } from '../../src/simulator/faults/rules.ts';
+import type { FaultRuleInput } from '../../tools/simulator/faults/rules.ts';
 import { hasEnded, putCsv, startBulkCreate, untilStatus } from '../support/bulk-create.ts';
 import { UNKNOWN_PERSON } from '../support/personal-words.ts';
 import { sample } from '../support/simulator.ts';

@@ -2,8 +2,8 @@ import { utimes } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { request } from 'undici';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { restartOnChange } from '../../src/embedded/restart-on-change.ts';
-import { startStack } from '../../src/embedded/stack.ts';
+import { restartOnChange } from '../../tools/embedded/restart-on-change.ts';
+import { startStack } from '../../tools/embedded/stack.ts';
 import { testFolder } from '../support/postgres-tools.ts';
 
 const RECEIVER = fileURLToPath(new URL('../../src/receiver.ts', import.meta.url));
@@ -25,7 +25,7 @@ test('npm run dev starts the process anew whose code has changed, on its old por
   await vi.waitFor(
     async () => {
       await utimes(RECEIVER, new Date(), new Date());
-      await vi.waitFor(() => expect(lines).toContain('receiver.ts changed; restarting receiver'), 1_000);
+      await vi.waitFor(() => expect(lines).toContain('src/receiver.ts changed; restarting receiver'), 1_000);
     },
     { timeout: 60_000 },
   );

@@ -1,12 +1,12 @@
-import { startNodeProcess } from '../../../src/embedded/node-process.ts';
-import { ProcessGroup } from '../../../src/embedded/process-group.ts';
-import { type Environment, workerEnvironment } from '../../../src/embedded/stack-environment.ts';
-import { ensurePorts, type StackPorts } from '../../../src/embedded/stack-ports.ts';
-import { ensureSecrets, type StackSecrets } from '../../../src/embedded/stack-secrets.ts';
-import { storageInFolders } from '../../../src/embedded/stack-storage.ts';
 import { DEMO_ACCOUNT_ID } from '../../../src/exchange/operations/admin/seed.ts';
 import { freePort } from '../../../src/lib/free-port.ts';
+import { ensureSecrets, type StackSecrets } from '../../../src/starter/local-stack/stack-secrets.ts';
+import { storageInFolders } from '../../../src/starter/local-stack/stack-storage.ts';
 import { startTestStack, type TestStack } from '../../../test/support/stack.ts';
+import { startNodeProcess } from '../../../tools/embedded/node-process.ts';
+import { ProcessGroup } from '../../../tools/embedded/process-group.ts';
+import { type Environment, workerEnvironment } from '../../../tools/embedded/stack-environment.ts';
+import { ensurePorts, type StackPorts } from '../../../tools/embedded/stack-ports.ts';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 
 /** What gateway, workers and receiver reach over a line that can be disturbed. */

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { RequestLogEntry } from '../../../src/simulator/request-log.ts';
 import { until } from '../../../test/faults/kill/until.ts';
 import { SLOW_SOURCES } from '../../../test/faults/kill/workload.ts';
 import { seededRandom } from '../../../test/support/seeded-random.ts';
 import type { StackAccess } from '../../../test/support/stack.ts';
+import type { RequestLogEntry } from '../../../tools/simulator/request-log.ts';
 import { hasQueryEnded } from './careful-caller.ts';
 import { checkWave, type RecordSizes, type WaveFacts } from './check-wave.ts';
 import { cause } from './faults.ts';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { basename } from 'node:path';
+import { createSimulatorAdmin } from '../../../tools/simulator/admin-client.ts';
 import type { MessageNetwork } from '../../contract/messages.ts';
 import { transportOf } from '../../contract/messages.ts';
-import { createSimulatorAdmin } from '../../simulator/admin-client.ts';
 import { UsageError } from '../errors.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { findSample } from '../input/patients.ts';

@@ -1,9 +1,9 @@
+import { createSimulatorAdmin } from '../../../tools/simulator/admin-client.ts';
+import type { SamplePatient } from '../../../tools/simulator/samples.ts';
 import { type CohortSettings, cohortSettingsSchema } from '../../contract/cohorts.ts';
 import { utcCell } from '../../lib/utc-time.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
-import { createSimulatorAdmin } from '../../simulator/admin-client.ts';
-import type { SamplePatient } from '../../simulator/samples.ts';
 import { EXIT } from '../exit-codes.ts';
 import { findSample } from '../input/patients.ts';
 import type { SimulatedEvent } from '../input/simulated-events.ts';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
+import { createSimulatorAdmin } from '../../../tools/simulator/admin-client.ts';
+import type { CountedRule, Fault, FaultRuleInput } from '../../../tools/simulator/faults/rules.ts';
 import type { SourceType } from '../../contract/primitives.ts';
-import { createSimulatorAdmin } from '../../simulator/admin-client.ts';
-import type { CountedRule, Fault, FaultRuleInput } from '../../simulator/faults/rules.ts';
 import { EXIT } from '../exit-codes.ts';
 import { findSample } from '../input/patients.ts';
 import { renderTable } from '../table.ts';

@@ -1,4 +1,4 @@
-import { loadSamplePatients } from '../../simulator/samples.ts';
+import { loadSamplePatients } from '../../../tools/simulator/samples.ts';
 import { UsageError } from '../errors.ts';
 import { readInputFile } from './read-input-file.ts';
 

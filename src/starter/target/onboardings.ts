@@ -1,7 +1,6 @@
 import { readConfig } from '../../config.ts';
 import type { ExchangeAccess } from '../../contract/patient-onboarding.ts';
 import { patientOnboardingWorkflowId } from '../../contract/temporal.ts';
-import { ensureSecrets } from '../../embedded/stack-secrets.ts';
 import { accountAccess, configuredAccess } from '../../orchestrator/client/credentials.ts';
 import type { OnboardingRequest } from '../../orchestrator/patient-onboarding/onboarding-request.ts';
 import {
@@ -17,6 +16,7 @@ import {
   type TemporalConfig,
 } from '../../temporal/client.ts';
 import { UsageError } from '../errors.ts';
+import { ensureSecrets } from '../local-stack/stack-secrets.ts';
 import type { Env, Target } from './target.ts';
 
 /** The onboardings of an exchange in Temporal. Calls throw when Temporal cannot be reached. */

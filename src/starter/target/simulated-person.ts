@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Dispatcher, request } from 'undici';
-import type { StackConnection } from '../../embedded/connection-file.ts';
 import { RefusedError } from '../errors.ts';
+import type { StackConnection } from '../local-stack/connection-file.ts';
 
 /** How the verification at the simulated identity partner ends. */
 export const PERSON_OUTCOMES = ['verified', 'failed'] as const;

@@ -1,9 +1,9 @@
 import { Agent } from 'undici';
 import { readConfig } from '../../config.ts';
-import { readConnection, type StackConnection } from '../../embedded/connection-file.ts';
 import { createExchangeClient, type ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { UsageError } from '../errors.ts';
 import type { TemporalUi } from '../links.ts';
+import { readConnection, type StackConnection } from '../local-stack/connection-file.ts';
 import { type BulkExports, createBulkExports } from './bulk-exports.ts';
 
 /** Options of every command. */

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { RequestLogEntry } from '../../../src/simulator/request-log.ts';
+import type { RequestLogEntry } from '../../../tools/simulator/request-log.ts';
 import { callGateway, type Received, type StackAccount, type TestStack } from '../../support/stack.ts';
 import type { PersonOutcome } from './outcome.ts';
 import type { Workload } from './workload.ts';

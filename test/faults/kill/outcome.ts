@@ -1,4 +1,4 @@
-import { loadSamplePatients } from '../../../src/simulator/samples.ts';
+import { loadSamplePatients } from '../../../tools/simulator/samples.ts';
 import type { StackAccess, StackAccount } from '../../support/stack.ts';
 
 /** What came of one person, in a form that is the same for every undisturbed run. */

@@ -1,4 +1,4 @@
-import type { RequestLogEntry } from '../../../src/simulator/request-log.ts';
+import type { RequestLogEntry } from '../../../tools/simulator/request-log.ts';
 import { seededRandom } from '../../support/seeded-random.ts';
 import type { StackAccount, TestStack } from '../../support/stack.ts';
 import {

@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { PatientOnboardingSummary } from '../../../src/contract/patient-onboarding.ts';
 import { accountAccess } from '../../../src/orchestrator/client/credentials.ts';
 import { startOnboarding } from '../../../src/orchestrator/patient-onboarding/start-onboarding.ts';
-import type { FaultRuleInput } from '../../../src/simulator/faults/rules.ts';
-import { loadSamplePatients, type SamplePatient } from '../../../src/simulator/samples.ts';
-import type { SettingsChange } from '../../../src/simulator/settings.ts';
+import type { FaultRuleInput } from '../../../tools/simulator/faults/rules.ts';
+import { loadSamplePatients, type SamplePatient } from '../../../tools/simulator/samples.ts';
+import type { SettingsChange } from '../../../tools/simulator/settings.ts';
 import { type CallAnswer, callGateway, type StackAccess, type StackAccount } from '../../support/stack.ts';
 
 /** How each person gets into the exchange. The six are all that the simulated sources know. */

@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net';
 import type { Bundle, FhirResource, Parameters, Patient } from 'fhir/r4.js';
 import { Webhook } from 'standardwebhooks';
 import { SOURCE_TYPES, type SourceType } from '../../../src/contract/primitives.ts';
-import type { StackOptions } from '../../../src/embedded/stack-options.ts';
-import { signedPost } from '../../../src/simulator/signed-post.ts';
+import type { StackOptions } from '../../../tools/embedded/stack-options.ts';
+import { signedPost } from '../../../tools/simulator/signed-post.ts';
 import { until } from '../kill/until.ts';
 
 /** How a source treats a person: it accepts requests as jobs, does not know the person, or may not give out the record. */

@@ -22,9 +22,11 @@ const FORBIDDEN: [file: string, imported: string][] = [
   ['exchange/records/db.ts', 'exchange/queries/network-query/timeline-store.ts'],
   ['exchange/queries/sweep/dc.ts', 'exchange/features.ts'],
   ['exchange/e.ts', 'workflows/index.ts'],
-  ['exchange/sources/connectors/f.ts', 'simulator/server.ts'],
+  ['gateway.ts', 'tools/simulator/server.ts'],
+  ['starter/ea.ts', 'tools/embedded/stack.ts'],
+  ['exchange/sources/connectors/f.ts', 'tools/simulator/server.ts'],
   ['orchestrator/g.ts', 'exchange/platform/errors.ts'],
-  ['orchestrator/client/h.ts', 'embedded/stack.ts'],
+  ['orchestrator/client/h.ts', 'tools/embedded/stack.ts'],
   ['workflows/exchange/q/i.ts', 'node:crypto'],
   ['workflows/exchange/q/j.ts', 'exchange/platform/database/database.ts'],
   ['workflows/exchange/q/k.ts', 'orchestrator/client/answers.ts'],
@@ -40,8 +42,8 @@ const FORBIDDEN: [file: string, imported: string][] = [
   ['activities/orchestrator/q.ts', 'exchange/platform/errors.ts'],
   ['lib/r.ts', 'contract/errors.ts'],
   ['temporal/s.ts', 'exchange/platform/errors.ts'],
-  ['simulator/t.ts', 'exchange/sources/connectors/connector.ts'],
-  ['simulator/t.ts', 'temporal/client.ts'],
+  ['tools/simulator/t.ts', 'exchange/sources/connectors/connector.ts'],
+  ['tools/simulator/t.ts', 'temporal/client.ts'],
 ];
 const ALLOWED: [file: string, imported: string][] = [
   ['contract/aa.ts', 'contract/errors.ts'],
@@ -64,7 +66,8 @@ const ALLOWED: [file: string, imported: string][] = [
   ['lib/ll.ts', 'config.ts'],
   ['config/lm.ts', 'lib/time-zone.ts'],
   ['worker.ts', 'orchestrator/client/exchange-client.ts'],
-  ['embedded/mm.ts', 'simulator/server.ts'],
+  ['starter/commands/ma.ts', 'tools/simulator/admin-client.ts'],
+  ['tools/embedded/mm.ts', 'tools/simulator/server.ts'],
 ];
 
 const isPackage = (imported: string): boolean => !/\.ts$/.test(imported);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type Rendering, renderDocument } from '../../../src/exchange/delivery/documents/render.ts';
-import { loadCcda, loadSamplePatients } from '../../../src/simulator/samples.ts';
+import { loadCcda, loadSamplePatients } from '../../../tools/simulator/samples.ts';
 
 /** A small C-CDA document with this as the text of its one section. */
 const ccda = (text: string, { title = 'Visit', declaration = '' } = {}): string =>

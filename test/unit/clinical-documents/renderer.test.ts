@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createDocumentRenderer } from '../../../src/exchange/delivery/documents/renderer.ts';
-import { loadCcda, loadSamplePatients } from '../../../src/simulator/samples.ts';
+import { loadCcda, loadSamplePatients } from '../../../tools/simulator/samples.ts';
 import { closedGate } from '../../support/gate.ts';
 
 const [sample] = loadSamplePatients();

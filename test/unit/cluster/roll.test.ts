@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { rollInTurn } from '../../../src/cluster/cluster.ts';
-import { startWorkers, WORKER_GROUPS } from '../../../src/cluster/worker-groups.ts';
-import type { NodePart, StackSite } from '../../../src/embedded/open-stack.ts';
+import { rollInTurn } from '../../../tools/cluster/cluster.ts';
+import { startWorkers, WORKER_GROUPS } from '../../../tools/cluster/worker-groups.ts';
+import type { NodePart, StackSite } from '../../../tools/embedded/open-stack.ts';
 
 test('a roll that failed does not prevent the next one', async () => {
   const builds: number[] = [];

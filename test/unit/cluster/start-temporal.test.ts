@@ -2,9 +2,9 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { SERVER_CONFIG, startTemporalCluster } from '../../../src/cluster/temporal/start-temporal.ts';
-import { reachable } from '../../../src/embedded/stack-servers.ts';
 import { freePort } from '../../../src/lib/free-port.ts';
+import { SERVER_CONFIG, startTemporalCluster } from '../../../tools/cluster/temporal/start-temporal.ts';
+import { reachable } from '../../../tools/embedded/stack-servers.ts';
 import { makeTestFolder } from '../../support/test-folder.ts';
 
 test('a data folder whose workflows are in a built server does not go on with the development server', async () => {

@@ -134,7 +134,7 @@ describe('docker-compose.yml gives the system what the embedded stack has', () =
     const given = Object.entries(
       parse(readText('deploy/temporal/dynamic-config.yaml')) as Record<string, { value: unknown }[]>,
     ).map(([name, [setting]]) => `${name}=${setting?.value}`);
-    const embedded = readText('src/embedded/temporal-server.ts').matchAll(/'(matching\.[^']+)'/g);
+    const embedded = readText('tools/embedded/temporal-server.ts').matchAll(/'(matching\.[^']+)'/g);
     expect(given.length).toBeGreaterThan(0);
     expect(given.sort()).toEqual([...embedded].map(([, value]) => value).sort());
   });

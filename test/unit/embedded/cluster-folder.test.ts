@@ -1,10 +1,10 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { BackupError, backUp } from '../../../src/embedded/backup/backup.ts';
-import { S3_FOLDER } from '../../../src/embedded/cluster-folder.ts';
-import { readConnection } from '../../../src/embedded/connection-file.ts';
-import { startStack } from '../../../src/embedded/stack.ts';
+import { S3_FOLDER } from '../../../src/starter/local-stack/cluster-folder.ts';
+import { readConnection } from '../../../src/starter/local-stack/connection-file.ts';
+import { BackupError, backUp } from '../../../tools/embedded/backup/backup.ts';
+import { startStack } from '../../../tools/embedded/stack.ts';
 import { makeTestFolder } from '../../support/test-folder.ts';
 
 const clusterFolder = async () => {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { createStartProgress } from '../../../src/embedded/start-progress.ts';
+import { createStartProgress } from '../../../tools/embedded/start-progress.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();

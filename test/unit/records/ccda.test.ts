@@ -3,7 +3,7 @@ import { describe, expect } from 'vitest';
 import { createCcdaConverter } from '../../../src/exchange/records/conversion/ccda/ccda-converter.ts';
 import { convertCcda } from '../../../src/exchange/records/conversion/ccda/convert.ts';
 import { openXml, startsAsXml } from '../../../src/exchange/records/conversion/ccda/xml-gate.ts';
-import { loadCcda } from '../../../src/simulator/samples.ts';
+import { loadCcda } from '../../../tools/simulator/samples.ts';
 import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from '../../support/deliveries.ts';
 import { fhirIssues } from '../../support/fhir-issues.ts';
 import { mergeDeliveries } from '../../support/merge-deliveries.ts';

@@ -5,7 +5,7 @@ import { valueIn } from '../../../src/exchange/records/rules/codes.ts';
 import { canonicalJson } from '../../../src/exchange/records/rules/json.ts';
 import { digitsOf, measureOf } from '../../../src/exchange/records/rules/measures.ts';
 import { CLINICAL_TYPES } from '../../../src/exchange/records/rules/resource-types.ts';
-import { loadCcda } from '../../../src/simulator/samples.ts';
+import { loadCcda } from '../../../tools/simulator/samples.ts';
 import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from '../../support/deliveries.ts';
 import { type Delivered, mergeDeliveries } from '../../support/merge-deliveries.ts';
 

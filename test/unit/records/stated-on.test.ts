@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { convertCcda } from '../../../src/exchange/records/conversion/ccda/convert.ts';
 import { statedOn } from '../../../src/exchange/records/rules/stated-on.ts';
-import { loadCcda } from '../../../src/simulator/samples.ts';
+import { loadCcda } from '../../../tools/simulator/samples.ts';
 import { samples } from '../../support/deliveries.ts';
 
 test('the time of a document is in every resource that is made of it', () => {

@@ -5,7 +5,7 @@ import { convertCcda } from '../../../src/exchange/records/conversion/ccda/conve
 import { MERGE_RULES } from '../../../src/exchange/records/merge/merge-batch.ts';
 import { deliveryFacts } from '../../../src/exchange/records/rules/delivery-facts.ts';
 import { groupByKeys } from '../../../src/exchange/records/rules/grouping.ts';
-import { loadCcda } from '../../../src/simulator/samples.ts';
+import { loadCcda } from '../../../tools/simulator/samples.ts';
 import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from '../../support/deliveries.ts';
 
 /**

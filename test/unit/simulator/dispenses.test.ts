@@ -1,6 +1,6 @@
 import type { MedicationRequest } from 'fhir/r4.js';
 import { describe, expect, test } from 'vitest';
-import { dispensesOf } from '../../../src/simulator/data/patient-view.ts';
+import { dispensesOf } from '../../../tools/simulator/data/patient-view.ts';
 
 const request: MedicationRequest = {
   resourceType: 'MedicationRequest',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { identityPage } from '../../../src/simulator/partners/identity.ts';
+import { identityPage } from '../../../tools/simulator/partners/identity.ts';
 
 const asked = {
   kind: 'session',

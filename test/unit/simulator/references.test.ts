@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { withReferences } from '../../../src/simulator/data/references.ts';
+import { withReferences } from '../../../tools/simulator/data/references.ts';
 
 const resolve = (reference: string) => (reference === 'urn:uuid:1' ? 'Patient/1' : undefined);
 

@@ -1,0 +1,55 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { generateApiKey } from '../../exchange/access/accounts/rules/api-key.ts';
+import { generateWebhookKey } from '../../exchange/platform/outbox/webhook-key.ts';
+import { readJsonFile, writeJsonFile } from './json-file.ts';
+
+/** How each secret is generated. A secret that is added later is generated at the next start. */
+const GENERATORS = {
+  serviceDatabasePassword: token,
+  dataKeys: () => `k1:${randomBytes(32).toString('base64')}`,
+  idHmacKey: token,
+  linkSigningKey: token,
+  internalTokenKey: token,
+  auditKey: token,
+  codecToken: token,
+  apiKey: generateApiKey,
+  webhookKey: generateWebhookKey,
+  intakeKey: generateWebhookKey,
+  hieClientSecret: token,
+  hieCallbackSecret: generateWebhookKey,
+  pharmacyBearerToken: token,
+  pharmacyCallbackSecret: generateWebhookKey,
+  labBearerToken: token,
+  labCallbackSecret: generateWebhookKey,
+  notificationSecret: token,
+  identityPartnerSecret: generateWebhookKey,
+  messagePartnerSecret: generateWebhookKey,
+  simulatorAdminToken: token,
+  /** Of the S3 server of `npm run cluster`. */
+  s3SecretKey: token,
+} as const satisfies Record<string, () => string>;
+
+export type StackSecrets = Readonly<Record<keyof typeof GENERATORS, string>>;
+
+/** Another version may have stored further secrets; they are kept. */
+const storedSchema = z.record(z.string(), z.string());
+
+/**
+ * Returns the stack's secrets, which are generated once for each data folder. Without this file the encrypted data is
+ * lost, so it is stored, and must be backed up, together with the data.
+ */
+export async function ensureSecrets(dataDir: string): Promise<StackSecrets> {
+  const path = join(dataDir, 'secrets.json');
+  const stored = (await readJsonFile(path, storedSchema)) ?? {};
+  const entries = Object.entries(GENERATORS).map(([name, generate]) => [name, stored[name] ?? generate()]);
+  const secrets = Object.fromEntries(entries) as StackSecrets;
+  if (entries.some(([name = '']) => stored[name] === undefined))
+    await writeJsonFile(path, { ...stored, ...secrets });
+  return secrets;
+}
+
+function token(): string {
+  return randomBytes(32).toString('base64url');
+}

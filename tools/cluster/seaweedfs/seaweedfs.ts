@@ -1,0 +1,105 @@
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  CreateBucketCommand,
+  type CreateBucketCommandInput,
+  HeadBucketCommand,
+  PutObjectLockConfigurationCommand,
+  S3Client,
+} from '@aws-sdk/client-s3';
+import { silenceAwsSdk } from '../../../src/config.ts';
+import { S3_FOLDER } from '../../../src/starter/local-stack/cluster-folder.ts';
+import type { StackStorage } from '../../../src/starter/local-stack/stack-storage.ts';
+import type { RunningPart } from '../../embedded/running-part.ts';
+import { startServerProcess } from '../server-process.ts';
+import { waitUntil } from '../wait-until.ts';
+import { type SeaweedFsPorts, seaweedFsArguments, seaweedFsIdentities, seaweedFsSockets } from './program.ts';
+
+export interface SeaweedFsOptions {
+  program: string;
+  dataDir: string;
+  ports: SeaweedFsPorts;
+  secretKey: string;
+  signal: AbortSignal;
+}
+
+const BUCKET = 'exchange';
+/** Whatever is written into it is locked. */
+const LOCKED_BUCKET = 'audit';
+/** As short as a lock can be, because this server is for trying. */
+const RETENTION = { Mode: 'COMPLIANCE', Days: 1 } as const;
+const ACCESS_KEY = 'exchange';
+const REGION = 'us-east-1';
+const READY_TIMEOUT_MS = 120_000;
+
+const endpointOf = ({ s3 }: SeaweedFsPorts): string => `http://127.0.0.1:${s3}`;
+const loginOf = (secretAccessKey: string) => ({ accessKeyId: ACCESS_KEY, secretAccessKey });
+
+/** Where the cluster keeps its files, so that its processes share no folder. */
+export function s3Storage(ports: SeaweedFsPorts, secretKey: string): StackStorage {
+  const address = (bucket: string, prefix: string) =>
+    `s3://${bucket}/${prefix}?endpoint=${endpointOf(ports)}`;
+  return {
+    blobs: address(BUCKET, 'blobs'),
+    orchestratorFiles: address(BUCKET, 'orchestrator'),
+    auditHeads: address(LOCKED_BUCKET, 'heads'),
+    s3: { region: REGION, ...loginOf(secretKey) },
+  };
+}
+
+/** Starts the S3 server. Resolves when its buckets are there. */
+export async function startSeaweedFs(options: SeaweedFsOptions): Promise<RunningPart> {
+  const { program, dataDir, ports, secretKey, signal } = options;
+  const folder = join(dataDir, S3_FOLDER);
+  const identities = join(dataDir, 'seaweedfs-login.json');
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await writeFile(identities, seaweedFsIdentities(ACCESS_KEY, secretKey), { mode: 0o600 });
+  const part = await startServerProcess({
+    name: 'seaweedfs',
+    dataDir,
+    file: program,
+    args: seaweedFsArguments(folder, identities, ports),
+    serves: () => bucketsExist(ports, secretKey, signal),
+    reason: /^F\d{4}|panic:/,
+  });
+  const stop = async () => {
+    await part.stop();
+    for (const socket of seaweedFsSockets(ports)) await rm(socket, { force: true });
+  };
+  return { ...part, stop };
+}
+
+/** The server answers before its volumes are ready, so creating the buckets is also how to wait for it. */
+async function bucketsExist(ports: SeaweedFsPorts, secretKey: string, signal: AbortSignal): Promise<void> {
+  silenceAwsSdk();
+  const client = new S3Client({
+    endpoint: endpointOf(ports),
+    region: REGION,
+    credentials: loginOf(secretKey),
+    forcePathStyle: true,
+    maxAttempts: 1,
+  });
+  const ensure = (bucket: CreateBucketCommandInput) =>
+    client
+      .send(new HeadBucketCommand({ Bucket: bucket.Bucket }))
+      .catch(() => client.send(new CreateBucketCommand(bucket)));
+  const look = async () => {
+    await ensure({ Bucket: BUCKET });
+    await ensure({ Bucket: LOCKED_BUCKET, ObjectLockEnabledForBucket: true });
+    await client.send(
+      new PutObjectLockConfigurationCommand({
+        Bucket: LOCKED_BUCKET,
+        ObjectLockConfiguration: {
+          ObjectLockEnabled: 'Enabled',
+          Rule: { DefaultRetention: RETENTION },
+        },
+      }),
+    );
+    return true;
+  };
+  try {
+    await waitUntil('the buckets', look, { timeoutMs: READY_TIMEOUT_MS, signal });
+  } finally {
+    client.destroy();
+  }
+}

@@ -1,0 +1,207 @@
+import { access, mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Connection } from '@temporalio/client';
+import { msToTs } from '@temporalio/common/lib/time.js';
+import { systemEnvironment } from '../../../src/config.ts';
+import { SEARCH_ATTRIBUTES } from '../../../src/contract/temporal.ts';
+import { runCommand } from '../../../src/lib/run-command.ts';
+import { withConnection } from '../../../src/temporal/connection.ts';
+import { registerSearchAttributes } from '../../../src/temporal/register-search-attributes.ts';
+import { allOrThrow, type StackSite } from '../../embedded/open-stack.ts';
+import type { RunningPart } from '../../embedded/running-part.ts';
+import {
+  type ServerContext,
+  type StackTemporal,
+  startTemporal,
+  startUi,
+} from '../../embedded/stack-servers.ts';
+import { checkListening } from '../../embedded/temporal-ready.ts';
+import { DATABASE_FILE } from '../../embedded/temporal-server.ts';
+import type { ClusterPorts } from '../cluster-ports.ts';
+import { startServerProcess } from '../server-process.ts';
+import { waitUntil } from '../wait-until.ts';
+import {
+  serverConfig,
+  TEMPORAL_DATABASES,
+  TEMPORAL_SERVICES,
+  type TemporalPorts,
+  type TemporalService,
+  uiConfig,
+} from './config.ts';
+import { getTemporalPrograms, type TemporalPrograms } from './programs.ts';
+
+/**
+ * Starts a Temporal server on PostgreSQL with its services apart, and its UI. An external one is used as it is. Where the
+ * server can be neither found nor built, the development server takes its place, and the log says so. A data folder keeps the
+ * kind of server that it began with, because its open workflows are there. Throws if the server of such a folder cannot be had.
+ */
+export async function startTemporalCluster(
+  site: StackSite,
+  context: ServerContext & { ports: ClusterPorts },
+  databaseUrl: string,
+  getPrograms = getTemporalPrograms,
+): Promise<StackTemporal> {
+  if (context.outside.temporal !== undefined) return context.outside.temporal;
+  const before = await serverOf(site.dataDir);
+  if (before === 'development') {
+    site.log('This data folder began with the development server, which runs again.');
+    return site.step('Temporal', startTemporal(context));
+  }
+  const programs = await getPrograms(site.log).catch((error: Error) => error);
+  if (programs instanceof Error) {
+    if (before === 'built')
+      throw new Error(
+        `The Temporal server cannot be built (${programs.message}), and the workflows of this data folder are in it. Install Go 1.26, or begin with a new folder.`,
+      );
+    site.log(
+      `The Temporal server cannot be built (${programs.message}); the development server runs instead, in one process with its own file database. Install Go 1.26, or set TEMPORAL_ADDRESS.`,
+    );
+    return site.step('Temporal', startTemporal(context));
+  }
+  const { group } = site;
+  const { dataDir, ports } = context;
+  const options = { programs, dataDir, ports, databaseUrl };
+  await site.step('Temporal schema', prepareTemporal(options));
+  const ui = await startUi(context);
+  const startService = (service: TemporalService) => {
+    const name = `temporal-${service}`;
+    const start = (signal: AbortSignal) => startTemporalService(service, options, signal);
+    return site.step(name, group.start({ name, start }));
+  };
+  const [first, ...others] = TEMPORAL_SERVICES;
+  await startService(first);
+  await allOrThrow([
+    ...others.map(startService),
+    group.start({ name: 'temporal-ui', start: (signal) => startUiServer(options, signal) }),
+  ]);
+  await site.step('Temporal namespace', prepareNamespace(ports));
+  return { address: `127.0.0.1:${ports.temporal}`, namespace: TEMPORAL_NAMESPACE, uiUrl: ui.url, ui };
+}
+
+/** The kind of server whose workflows a data folder has; undefined if it is new. */
+async function serverOf(dataDir: string): Promise<'built' | 'development' | undefined> {
+  const has = (file: string) =>
+    access(join(dataDir, 'temporal', file)).then(
+      () => true,
+      () => false,
+    );
+  if (await has(SERVER_CONFIG)) return 'built';
+  return (await has(DATABASE_FILE)) ? 'development' : undefined;
+}
+
+interface TemporalOptions {
+  programs: TemporalPrograms;
+  dataDir: string;
+  ports: TemporalPorts;
+  /** Superuser address of PostgreSQL. */
+  databaseUrl: string;
+}
+
+const TEMPORAL_NAMESPACE = 'default';
+/** In the folder `temporal` of the data folder. */
+export const SERVER_CONFIG = 'server.yaml';
+const CALL_TIMEOUT_MS = 5_000;
+const READY_TIMEOUT_MS = 120_000;
+const SCHEMA_TIMEOUT_MS = 120_000;
+const RETENTION_MS = 30 * 86_400_000;
+const GRPC_ALREADY_EXISTS = 6;
+const PORT_OF = {
+  frontend: 'temporal',
+  history: 'history',
+  matching: 'matching',
+  worker: 'system',
+} as const satisfies Record<TemporalService, string>;
+
+const folderOf = (dataDir: string): string => join(dataDir, 'temporal');
+const configOf = (dataDir: string): string => join(folderOf(dataDir), SERVER_CONFIG);
+
+/** Creates or migrates Temporal's two databases, and writes the configuration of its services. */
+async function prepareTemporal({ programs, dataDir, ports, databaseUrl }: TemporalOptions): Promise<void> {
+  const { hostname, port, username: user, password } = new URL(databaseUrl);
+  await mkdir(folderOf(dataDir), { recursive: true, mode: 0o700 });
+  const files = [
+    [configOf(dataDir), serverConfig(ports, { address: `${hostname}:${port}`, user, password })],
+    [join(folderOf(dataDir), 'ui.yaml'), uiConfig(ports)],
+  ] as const;
+  for (const [path, content] of files) await writeFile(path, JSON.stringify(content), { mode: 0o600 });
+
+  const login = ['--plugin', 'postgres12', '--endpoint', hostname, '--port', port, '--user', user];
+  for (const [schema, database] of Object.entries(TEMPORAL_DATABASES)) {
+    const tool = (...args: string[]) =>
+      runCommand(programs.schema, [...login, '--database', database, ...args], {
+        timeoutMs: SCHEMA_TIMEOUT_MS,
+        env: { ...systemEnvironment(), SQL_PASSWORD: password },
+      });
+    await tool('create-database');
+    await tool('setup-schema', '--version', '0.0');
+    await tool('update-schema', '--schema-name', `postgresql/v12/${schema}`);
+  }
+}
+
+/** Starts one service of the server. The frontend must be the first: several at once would race to write what the cluster is. */
+function startTemporalService(
+  service: TemporalService,
+  { programs, dataDir, ports }: TemporalOptions,
+  signal: AbortSignal,
+): Promise<RunningPart> {
+  const address = `127.0.0.1:${ports[PORT_OF[service]]}`;
+  const listens = () => checkListening(address).then(() => true);
+  return startServerProcess({
+    name: `temporal-${service}`,
+    dataDir,
+    file: programs.server,
+    args: ['--config-file', configOf(dataDir), '--allow-no-auth', 'start', '--service', service],
+    serves: () =>
+      waitUntil(`temporal-${service}`, service === 'frontend' ? () => ping(ports) : listens, {
+        timeoutMs: READY_TIMEOUT_MS,
+        signal,
+      }),
+    reason: /"level":"(?:error|fatal)"|^Unable to/,
+  });
+}
+
+function startUiServer(
+  { programs, dataDir, ports }: TemporalOptions,
+  signal: AbortSignal,
+): Promise<RunningPart> {
+  return startServerProcess({
+    name: 'temporal-ui',
+    dataDir,
+    file: programs.ui,
+    args: ['--root', folderOf(dataDir), '--config', '.', '--env', 'ui', 'start'],
+    serves: () =>
+      waitUntil(
+        'the UI',
+        async () => (await fetch(`http://127.0.0.1:${ports.temporalWeb}/healthz`)).ok || undefined,
+        { timeoutMs: READY_TIMEOUT_MS, signal },
+      ),
+    reason: /error|panic/i,
+  });
+}
+
+/** Creates the namespace with our search attributes, once the services have found each other. */
+async function prepareNamespace(ports: TemporalPorts, signal?: AbortSignal): Promise<void> {
+  const namespace = TEMPORAL_NAMESPACE;
+  const prepare = async (connection: Connection) => {
+    await connection.workflowService
+      .registerNamespace({ namespace, workflowExecutionRetentionPeriod: msToTs(RETENTION_MS) })
+      .catch((error: { code?: number }) => {
+        if (error.code !== GRPC_ALREADY_EXISTS) throw error;
+      });
+    await registerSearchAttributes(connection, namespace);
+    const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
+    return Object.keys(SEARCH_ATTRIBUTES).every((name) => name in customAttributes) || undefined;
+  };
+  await waitUntil('the namespace', () => withConnection(addressOf(ports), CALL_TIMEOUT_MS, prepare), {
+    timeoutMs: READY_TIMEOUT_MS,
+    signal,
+  });
+}
+
+const ping = (ports: TemporalPorts) =>
+  withConnection(addressOf(ports), CALL_TIMEOUT_MS, async ({ workflowService }) => {
+    await workflowService.getSystemInfo({});
+    return true;
+  });
+
+const addressOf = ({ temporal }: TemporalPorts) => `127.0.0.1:${temporal}`;

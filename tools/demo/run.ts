@@ -1,0 +1,216 @@
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import color from 'picocolors';
+import type { PatientOnboardingSummary } from '../../src/contract/patient-onboarding.ts';
+import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
+import { networkQueryWorkflowId } from '../../src/contract/temporal.ts';
+import type { LineStream } from '../../src/lib/live-lines.ts';
+import { startOnboarding } from '../../src/orchestrator/patient-onboarding/start-onboarding.ts';
+import { workflowLink } from '../../src/starter/links.ts';
+import { ensureSecrets } from '../../src/starter/local-stack/stack-secrets.ts';
+import { renderTable } from '../../src/starter/table.ts';
+import { createTemporalClient } from '../../src/temporal/client.ts';
+import { startCluster } from '../cluster/cluster.ts';
+import { startStack } from '../embedded/stack.ts';
+import { createStartProgress } from '../embedded/start-progress.ts';
+import { createSimulatorAdmin } from '../simulator/admin-client.ts';
+import { loadSamplePatients } from '../simulator/samples.ts';
+import { createFollower } from './follow.ts';
+import { INCIDENTS, PATIENTS } from './scenario.ts';
+import { countMerged, findFaults, type PatientFacts, readReceiverLog } from './witnesses.ts';
+
+export interface DemoSummary {
+  patients: DemoRow[];
+  incidents: { sample: string; source: string; title: string }[];
+  /** What differs from the expectation; empty when the demo succeeded. */
+  faults: string[];
+  seconds: number;
+}
+
+/** A lost webhook is replaced by a poll after a short time, so that a demo does not take long. */
+const TIMING = { pollFirstMs: 20_000 };
+/** How long to wait for a webhook in transit to be logged. */
+const SETTLE_MS = 1_000;
+
+export async function runDemo(options: {
+  dataDir: string;
+  breaks?: 'fault' | 'webhooks';
+  /** With all parts apart, as `npm run cluster` has them. */
+  onCluster: boolean;
+  keep: boolean;
+  print: (line?: string) => void;
+  /** Where `print` writes to. */
+  stream: LineStream;
+  signal: AbortSignal;
+}): Promise<DemoSummary> {
+  const { dataDir, print, signal } = options;
+  const begunAt = Date.now();
+  print(color.bold('Starting PostgreSQL, Temporal, three source networks, gateway, receiver and worker …'));
+  const progress = createStartProgress(options.stream);
+  const how = { dataDir, signal, onStart: progress.onStart, logLevel: 'warn' };
+  const starting = options.onCluster
+    ? startCluster({ ...how, log: print })
+    : startStack({
+        ...how,
+        // A receiver with another key than the sender's rejects every webhook.
+        environment:
+          options.breaks === 'webhooks'
+            ? { receiver: { WEBHOOK_KEY: 'whsec_c29tZWJvZHkgZWxzZSdzIGtleSwgcmVhbGx5' } }
+            : {},
+      });
+  const stack = await starting.finally(progress.close);
+  try {
+    const { connection } = stack;
+    const ui = { url: connection.temporalUiUrl ?? '', namespace: connection.temporalNamespace };
+    const link = (workflowId: string) => workflowLink(ui, workflowId);
+    print(
+      `Started in ${seconds(begunAt)} s. Watch the demo in the Temporal UI (the link works once): ${color.cyan(connection.temporalUiLink ?? ui.url)}\n`,
+    );
+
+    const simulator = createSimulatorAdmin(connection.simulatorUrl, connection.simulatorAdminToken);
+    const [broken] = INCIDENTS;
+    const incidents =
+      options.breaks === 'fault' ? INCIDENTS.filter((incident) => incident !== broken) : INCIDENTS;
+    await simulator.setRules(incidents.map(({ rule }) => rule));
+    print('These faults are injected:');
+    for (const { sample, source, title } of incidents) print(`  ${sample}: ${source} ${title}`);
+    print();
+
+    const secrets = await ensureSecrets(dataDir);
+    const temporal = await createTemporalClient({
+      TEMPORAL_ADDRESS: connection.temporalAddress,
+      TEMPORAL_NAMESPACE: connection.temporalNamespace,
+      TEMPORAL_TLS: false,
+      TEMPORAL_API_KEY: undefined,
+      DATA_KEYS: secrets.dataKeys,
+    });
+    const samples = await loadSamplePatients();
+    const onboardings = await Promise.all(
+      PATIENTS.map(async (key) => {
+        const sample = samples.find((patient) => patient.key === key);
+        if (sample === undefined) throw new Error(`There is no sample patient ${key}`);
+        const started = await startOnboarding(
+          temporal,
+          {
+            jobId: `demo/${key}`,
+            facilityId: connection.facilityId,
+            patient: sample.createBody,
+            sources: { hie: { enabled: true }, pharmacy: { enabled: true }, lab: { enabled: true } },
+            timing: TIMING,
+          },
+          { exchange: { credentialRef: `account/${connection.accountId}` }, idHmacKey: secrets.idHmacKey },
+        );
+        return { key, fullName: sample.fullName, started };
+      }),
+    );
+    const follower = createFollower(connection, print);
+    const summaries = await follower.until(
+      onboardings.map(({ key, started }) => ({ key, started })),
+      signal,
+    );
+    await sleep(SETTLE_MS, undefined, { signal });
+
+    const received = await readReceiverLog(dataDir);
+    const facts: PatientFacts[] = [];
+    const patients: DemoRow[] = [];
+    for (const { key, fullName, started } of onboardings) {
+      const summary = summaries.get(key);
+      if (summary === undefined) throw new Error(`The onboarding of ${key} has no summary`);
+      const patient = factsOf(key, summary);
+      facts.push(patient);
+      patients.push({
+        patient: fullName,
+        status: summary.status,
+        sources: patient.sources,
+        resources: await countMerged(summary.consolidatedDataUrl),
+        webhooks: received.filter(({ requestId, repeat }) => requestId === patient.requestId && !repeat)
+          .length,
+        links: [link(started.workflowId), link(networkQueryWorkflowId(patient.requestId))],
+      });
+    }
+    const faults = findFaults(facts, await simulator.requests(), received);
+
+    print(`\n${renderEnd(patients)}`);
+    for (const fault of faults) print(color.red(`✗ ${fault}`));
+    print(verdict(faults, incidents.length, seconds(begunAt)));
+    if (options.keep && !signal.aborted) {
+      print(
+        `\nThe stack keeps running until Ctrl-C. API reference: ${connection.baseUrl}/reference, API key: ${connection.apiKey}`,
+      );
+      await once(signal, 'abort');
+    }
+    await temporal.connection.close();
+    return {
+      patients,
+      incidents: incidents.map(({ sample, source, title }) => ({ sample, source, title })),
+      faults,
+      seconds: seconds(begunAt),
+    };
+  } finally {
+    await stack.stop();
+  }
+}
+
+const factsOf = (sample: string, summary: PatientOnboardingSummary): PatientFacts => ({
+  sample,
+  requestId: summary.requestIds[0] ?? '',
+  sources: summary.sources.map(({ type, outcome, attempts }) => ({ type, status: outcome, attempts })),
+  consolidatedDataUrl: summary.consolidatedDataUrl,
+});
+
+function verdict(faults: readonly string[], incidents: number, after: number): string {
+  if (faults.length > 0)
+    return color.red(
+      `${faults.length} ${faults.length === 1 ? 'check' : 'checks'} failed: see the lines above (${after} s).`,
+    );
+  return color.green(
+    `✓ All ${PATIENTS.length} patients ended as expected, and all ${incidents} injected faults were handled, according to the logs of the sources and the receiver (${after} s).`,
+  );
+}
+
+const seconds = (since: number): number => Math.round((Date.now() - since) / 100) / 10;
+
+interface DemoRow {
+  patient: string;
+  status: string;
+  sources: { type: SourceType; status: string; attempts: number }[];
+  resources: number;
+  webhooks: number;
+  /** Pages in the Temporal UI: of the onboarding, and of the query that it started. */
+  links: string[];
+}
+
+/** Renders a table with one line for each patient, and the patient's links below it. */
+function renderEnd(rows: readonly DemoRow[]): string {
+  const [head, rule, ...lines] = renderTable(
+    ['Patient', 'Query', ...SOURCE_TYPES, 'Resources', 'Webhooks'],
+    rows.map((row) => [
+      row.patient,
+      paint(row.status, row.status),
+      ...SOURCE_TYPES.map((type) => sourceCell(row, type)),
+      String(row.resources),
+      String(row.webhooks),
+    ]),
+    // One line for each patient, with the links below it.
+    Number.POSITIVE_INFINITY,
+  );
+  const withLinks = lines.flatMap((line, index) => [
+    line,
+    ...(rows[index]?.links ?? []).map((link) => color.dim(`  ${link}`)),
+  ]);
+  return [color.bold(head), rule, ...withLinks].join('\n');
+}
+
+function sourceCell(row: DemoRow, type: SourceType): string {
+  const source = row.sources.find((entry) => entry.type === type);
+  if (source === undefined) return '–';
+  return paint(
+    source.status,
+    source.attempts > 1 ? `${source.status} (${source.attempts} attempts)` : source.status,
+  );
+}
+
+function paint(status: string, text: string): string {
+  if (status === 'completed') return color.green(text);
+  return status === 'partial' ? color.yellow(text) : color.red(text);
+}

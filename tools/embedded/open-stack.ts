@@ -1,0 +1,196 @@
+import { appendFileSync, mkdirSync } from 'node:fs';
+import { chmod, lstat, mkdir, readdir, realpath } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  removeConnection,
+  type StackConnection,
+  writeConnection,
+} from '../../src/starter/local-stack/connection-file.ts';
+import { lockDataFolder } from '../../src/starter/local-stack/stack-lock.ts';
+import { startNodeProcess } from './node-process.ts';
+import { stopLeftOverProcesses } from './pid-files.ts';
+import { stopLeftOverPostgres } from './postgres.ts';
+import { runsAsOtherUser } from './postgres-launcher.ts';
+import { ProcessGroup } from './process-group.ts';
+import type { Environment } from './stack-environment.ts';
+import type { Closer } from './stack-servers.ts';
+import type { StartListener } from './start-progress.ts';
+import { stopLeftOverTemporalServer } from './temporal-server.ts';
+import type { TemporalUi } from './temporal-ui.ts';
+
+export interface OpenStackOptions {
+  dataDir: string;
+  log?: ((line: string) => void) | undefined;
+  onStart?: StartListener | undefined;
+  /** Whether PostgreSQL is a part of it. */
+  hasPostgres: boolean;
+  signal?: AbortSignal | undefined;
+}
+
+/** One of our processes. */
+export interface NodePart {
+  name: string;
+  /** Entry point below `src`. */
+  entry: string;
+  environment: Environment;
+  nodeArgs?: readonly string[] | undefined;
+}
+
+/** Where the parts of a stack are started: its locked data folder, and the group that keeps them running. */
+export interface StackSite {
+  readonly dataDir: string;
+  readonly log: (line: string) => void;
+  readonly group: ProcessGroup;
+  /** Functions that are called after all parts have stopped. */
+  readonly closers: Closer[];
+  /** Shows that a part is being started. */
+  step<T>(part: string, work: Promise<T>): Promise<T>;
+  /** Starts one of our processes. `part` is read again whenever it is started again. */
+  startNode(name: string, part: () => Omit<NodePart, 'name'>): Promise<unknown>;
+}
+
+export interface StartedParts {
+  connection: StackConnection;
+  ui?: TemporalUi | undefined;
+}
+
+export interface OpenStack {
+  readonly connection: StackConnection;
+  readonly group: ProcessGroup;
+  /** Stops all parts in reverse order. Never rejects; may be called again. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Locks a data folder, ends what a killed run left there, starts parts, and writes how to reach them. If one does not start,
+ * stops the others and throws its reason. Throws DataFolderInUseError.
+ */
+export async function openStack(
+  options: OpenStackOptions,
+  startParts: (site: StackSite) => Promise<StartedParts>,
+): Promise<OpenStack> {
+  await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
+  const dataDir = await realpath(options.dataDir);
+  await closeToOthers(dataDir, options.hasPostgres && (await runsAsOtherUser()));
+  const release = await lockDataFolder(dataDir);
+  const log = createStackLog(dataDir, options.log);
+  const group = new ProcessGroup({ log });
+  const closers: Closer[] = [];
+  const stop = async () => {
+    await removeConnection(dataDir);
+    await group.stop();
+    await Promise.all(closers.splice(0).map((close) => close()));
+    await release();
+  };
+  const onAbort = () => void group.stop();
+  options.signal?.addEventListener('abort', onAbort, { once: true });
+  let onStart = options.onStart;
+  try {
+    options.signal?.throwIfAborted();
+    await stopLeftOverProcesses(dataDir);
+    await stopLeftOverTemporalServer(join(dataDir, 'temporal'));
+    await stopLeftOverPostgres(join(dataDir, 'postgres'));
+    const { connection, ui } = await startParts(
+      siteOf({ dataDir, log, group, closers }, (part) => onStart?.(part)),
+    );
+    // What is started later shows in the log.
+    onStart = undefined;
+    await writeConnection(dataDir, connection);
+    let stopped: Promise<void> | undefined;
+    ui?.onNextLink(async (temporalUiLink) => {
+      if (stopped === undefined) await writeConnection(dataDir, { ...connection, temporalUiLink });
+    });
+    return {
+      connection,
+      group,
+      stop: () => {
+        stopped ??= stop();
+        return stopped;
+      },
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function siteOf(
+  base: Pick<StackSite, 'dataDir' | 'log' | 'group' | 'closers'>,
+  onStart: (part: string) => (() => void) | undefined,
+): StackSite {
+  const step = async <T>(part: string, work: Promise<T>): Promise<T> => {
+    const onReady = onStart(part);
+    const done = await work;
+    onReady?.();
+    return done;
+  };
+  const { group, dataDir } = base;
+  return {
+    ...base,
+    step,
+    startNode: (name, part) => {
+      const start = (signal: AbortSignal) => {
+        const { entry, environment, nodeArgs } = part();
+        return startNodeProcess({ name, entry, dataDir, env: environment, nodeArgs: nodeArgs ?? [], signal });
+      };
+      return step(name, group.start({ name, start }));
+    },
+  };
+}
+
+/** Waits for all promises even when one rejects, so that all parts have started before they are stopped. */
+export async function allOrThrow<T extends readonly unknown[]>(
+  promises: readonly [...{ [K in keyof T]: Promise<T[K]> }],
+): Promise<T> {
+  await Promise.allSettled(promises);
+  return (await Promise.all(promises)) as unknown as T;
+}
+
+/** Permission bits of the group and of all other users. */
+const OTHERS = 0o077;
+/** Marks a folder that all users write to, such as /tmp; its permissions are not changed. */
+const STICKY = 0o1000;
+/** Deep enough for the single files that we write; deeper files were protected by a closed folder above them. */
+const SHALLOW = 2;
+
+/** The stack's own files; a data folder that the user chose may contain other files too. */
+const OURS =
+  /^(postgres|temporal|blobs|simulator|logs|run|audit-heads|orchestrator-files|stack\.lock|.+\.json)$/;
+
+/**
+ * Removes the permissions of other users from the data folder and from the stack's files in it. If the folder was open,
+ * all levels below it are changed. `passage`: PostgreSQL runs as another user, who must be able to traverse the folder.
+ */
+async function closeToOthers(folder: string, passage: boolean): Promise<void> {
+  const { mode } = await lstat(folder);
+  const allowed = passage ? 0o711 : 0o700;
+  if ((mode & OTHERS) !== 0 && (mode & STICKY) === 0) await chmod(folder, mode & allowed);
+  const levels = (mode & OTHERS) === 0 ? SHALLOW : Number.POSITIVE_INFINITY;
+  for (const name of await readdir(folder)) if (OURS.test(name)) await tighten(join(folder, name), levels);
+}
+
+async function tighten(path: string, levels: number): Promise<void> {
+  const found = await lstat(path).catch(() => undefined);
+  // A symbolic link may lead out of the folder. Files of PostgreSQL may belong to another user, who protects them.
+  if (found === undefined || found.isSymbolicLink()) return;
+  if ((found.mode & OTHERS) !== 0) await chmod(path, found.mode & 0o700).catch(unlessForeign(found.uid));
+  if (!found.isDirectory() || levels === 1) return;
+  const names = await readdir(path).catch(() => []);
+  for (const name of names) await tighten(join(path, name), levels - 1);
+}
+
+/** Rethrows errors only for our own files, and not for files that no longer exist. */
+const unlessForeign = (uid: number) => (error: NodeJS.ErrnoException) => {
+  if (uid === process.getuid?.() && error.code !== 'ENOENT') throw error;
+};
+
+/** Returns a function that appends a line to `logs/stack.log` in the data folder and passes it to `next`. */
+function createStackLog(dataDir: string, next?: (line: string) => void): (line: string) => void {
+  const folder = join(dataDir, 'logs');
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  return (line) => {
+    // Synchronous: there are few lines, and each must be on disk before the process may end.
+    appendFileSync(join(folder, 'stack.log'), `${new Date().toISOString()} ${line}\n`, { mode: 0o600 });
+    next?.(line);
+  };
+}

@@ -1,0 +1,111 @@
+import { chown, cp, lstat, mkdir, readFile, rename, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CommandError, runCommand } from '../../src/lib/run-command.ts';
+import { findPostgresBinaries, type PostgresBinaries } from './postgres-binaries.ts';
+
+/** How PostgreSQL's programs are run on this machine: PostgreSQL does not run as root. */
+export interface PostgresLauncher {
+  readonly binaries: PostgresBinaries;
+  /** Arguments that precede the program and its own arguments. */
+  readonly prefix: readonly string[];
+  /** The user to run as; undefined: the current user. */
+  readonly user?: SystemUser;
+}
+
+export interface SystemUser {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+const PROBE_TIMEOUT_MS = 10_000;
+
+/**
+ * Chooses how to run PostgreSQL. A normal user runs it directly. Root runs it in a user namespace under another uid,
+ * which still has access to root's folders. Where namespaces are not allowed, it runs as another user, with the binaries
+ * copied to a folder that this user can read. Throws an error that suggests DATABASE_URL when that user cannot access the
+ * data folder either.
+ */
+export async function chooseLauncher(binaries: PostgresBinaries, dataDir: string): Promise<PostgresLauncher> {
+  if (process.getuid?.() !== 0) return { binaries, prefix: [] };
+  const user = await otherUser();
+  return (await inUserNamespace(binaries, user)) ?? asOtherUser(binaries, user, dataDir);
+}
+
+/** Whether PostgreSQL will run as another user, who then needs access to the data folder. */
+export async function runsAsOtherUser(): Promise<boolean> {
+  if (process.getuid?.() !== 0) return false;
+  return (await inUserNamespace(await findPostgresBinaries(), await otherUser())) === undefined;
+}
+
+async function inUserNamespace(
+  binaries: PostgresBinaries,
+  user: SystemUser,
+): Promise<PostgresLauncher | undefined> {
+  const prefix = ['unshare', '--user', `--map-user=${user.uid}`, `--map-group=${user.gid}`];
+  const [file = '', ...args] = [...prefix, binaries.postgres, '--version'];
+  return runCommand(file, args, { timeoutMs: PROBE_TIMEOUT_MS }).then(
+    () => ({ binaries, prefix }),
+    () => undefined,
+  );
+}
+
+/** The launcher for machines without user namespaces. Exported for its test. */
+export async function asOtherUser(
+  original: PostgresBinaries,
+  user: SystemUser,
+  dataDir: string,
+): Promise<PostgresLauncher> {
+  const options = { ...user, timeoutMs: PROBE_TIMEOUT_MS, cwd: '/' };
+  const reachable = await runCommand(original.postgres, ['--version'], options).then(
+    () => true,
+    () => false,
+  );
+  const binaries = reachable ? original : await copyBinaries(original);
+  try {
+    await chown(dataDir, user.uid, user.gid);
+    await runCommand('test', ['-w', dataDir], options);
+    await runCommand(binaries.postgres, ['--version'], options);
+  } catch (error) {
+    const reason = error instanceof CommandError ? `user ${user.uid} cannot use ${dataDir}` : String(error);
+    throw new Error(
+      `PostgreSQL does not run as root, and this machine allows no user namespaces (${reason}). ` +
+        'Start as a normal user, set DATA_DIR to a folder that every user can access, ' +
+        'or set DATABASE_URL to a PostgreSQL of your own.',
+    );
+  }
+  return { binaries, prefix: [], user };
+}
+
+async function copyBinaries(original: PostgresBinaries): Promise<PostgresBinaries> {
+  const version = (await runCommand(original.postgres, ['--version'], { timeoutMs: PROBE_TIMEOUT_MS }))
+    .trim()
+    .replaceAll(/[^\w.]+/g, '-');
+  const folder = join(tmpdir(), `exchange-${version}`);
+  const found = await lstat(folder).catch(() => undefined);
+  if (found === undefined) {
+    const incoming = `${folder}.${process.pid}`;
+    await mkdir(incoming, { mode: 0o755 });
+    await cp(original.folder, incoming, { recursive: true, verbatimSymlinks: true });
+    await rename(incoming, folder).catch(() => rm(incoming, { recursive: true, force: true }));
+  } else if (!found.isDirectory() || found.uid !== 0) {
+    // All users can write to the temporary folder: programs of another user must not be run.
+    throw new Error(`${folder} does not belong to root. Remove it and try again.`);
+  }
+  return { folder, initdb: join(folder, 'bin', 'initdb'), postgres: join(folder, 'bin', 'postgres') };
+}
+
+/** Returns a user other than root that has a name on this machine, because initdb looks up its own user name. */
+async function otherUser(): Promise<SystemUser> {
+  const users = (await readFile('/etc/passwd', 'utf8').catch(() => ''))
+    .split('\n')
+    .map((line) => line.split(':'))
+    .map(([name, , uid, gid]) => ({ name, uid: Number(uid), gid: Number(gid) }))
+    .filter(({ uid, gid }) => uid > 0 && gid > 0);
+  const chosen = users.find(({ name }) => name === 'nobody') ?? users[0];
+  if (chosen === undefined)
+    throw new Error(
+      'PostgreSQL does not run as root, and this machine has no other user. Start as a normal user, or set DATABASE_URL to a PostgreSQL of your own.',
+    );
+  return { uid: chosen.uid, gid: chosen.gid };
+}

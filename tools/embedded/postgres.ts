@@ -1,0 +1,219 @@
+import { access, constants, mkdir, readFile, realpath, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { freePort } from '../../src/lib/free-port.ts';
+import { startChild } from './child-process.ts';
+import { fileSize, findLogLine } from './log-file.ts';
+import { stopOrphan } from './orphan.ts';
+import { findPostgresBinaries } from './postgres-binaries.ts';
+import { clusterFolder, ensureCluster, ensurePassword } from './postgres-cluster.ts';
+import { chooseLauncher, type PostgresLauncher } from './postgres-launcher.ts';
+import { describeExit, type ExitStatus, type RunningPart, type StopStep } from './running-part.ts';
+
+export interface PostgresOptions {
+  /** Folder of the data files and the password; created if needed. */
+  dataDir: string;
+  /** Preferred port; another one is used when it is taken. */
+  port?: number;
+  /** Default: `postgres.log` in the data folder. */
+  logFile?: string;
+  /** Server settings that extend or override ours, for tests. */
+  settings?: Readonly<Record<string, string>>;
+  /** How the programs are run; default: chosen for this machine. */
+  launcher?: PostgresLauncher;
+  /** Aborts the start. */
+  signal?: AbortSignal;
+}
+
+export interface RunningPostgres extends RunningPart {
+  /** Superuser address of the database `exchange`, with its password: a secret. */
+  readonly databaseUrl: string;
+  readonly port: number;
+}
+
+const DATABASE = 'exchange';
+/** An init process collects orphaned processes within milliseconds unless the machine is busy; some never do. */
+const COLLECTED_TIMEOUT_MS = 5_000;
+/** Log lines that explain why the server did not start; rejected early sessions are not among them. */
+const REASON = /\b(?:FATAL|PANIC):(?!.*the database system is)|error while loading/;
+
+/** PostgreSQL's signals: INT ends all sessions and writes a checkpoint (fast); QUIT requires a recovery at the next start. */
+const STOP_STEPS: readonly StopStep[] = [
+  { signal: 'SIGINT', waitMs: 20_000 },
+  { signal: 'SIGQUIT', waitMs: 5_000 },
+  { signal: 'SIGKILL', waitMs: 5_000 },
+];
+
+/**
+ * Starts PostgreSQL on loopback as a direct child process. Initializes the folder on first use, and first stops a server
+ * that a killed supervisor left on it. Resolves when the server answers and the database exists; throws with the server's
+ * own reason when it does not start. Only one caller may use a data folder (see stack-lock.ts).
+ */
+export async function startPostgres(options: PostgresOptions): Promise<RunningPostgres> {
+  await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
+  const dataDir = await realpath(options.dataDir);
+  await checkAccess(dataDir);
+  const launcher = options.launcher ?? (await chooseLauncher(await findPostgresBinaries(), dataDir));
+  const password = await ensurePassword(dataDir);
+  await ensureCluster(launcher, dataDir, password, { sync: options.settings?.fsync !== 'off' });
+  const cluster = clusterFolder(dataDir);
+  await stopLeftOverPostgres(dataDir);
+
+  const port = await freePort(options.port);
+  const logFile = options.logFile ?? join(dataDir, 'postgres.log');
+  const settings = { ...POSTGRES_SETTINGS, ...options.settings };
+  const [file = '', ...args] = [
+    ...launcher.prefix,
+    launcher.binaries.postgres,
+    '-D',
+    cluster,
+    '-p',
+    String(port),
+    ...settingArguments(settings),
+  ];
+  const logStart = await fileSize(logFile);
+  const child = await startChild({
+    file,
+    args,
+    logFile,
+    cwd: dataDir,
+    stopSteps: STOP_STEPS,
+    ...launcher.user,
+  });
+  const urlOf = (database: string) => `postgres://postgres:${password}@127.0.0.1:${port}/${database}`;
+  try {
+    await waitUntilAnswering(urlOf('postgres'), child.exited, options.signal);
+    await ensureDatabase(urlOf('postgres'), DATABASE);
+  } catch (error) {
+    await child.stop();
+    const reason =
+      (await findLogLine(logFile, logStart, REASON)) ??
+      (error instanceof Error ? error.message : String(error));
+    throw new Error(`PostgreSQL did not start: ${reason} (log: ${logFile})`);
+  }
+  return { databaseUrl: urlOf(DATABASE), port, pid: child.pid, exited: child.exited, stop: child.stop };
+}
+
+async function checkAccess(dataDir: string): Promise<void> {
+  await access(dataDir, constants.R_OK | constants.W_OK | constants.X_OK).catch(() => {
+    throw new Error(
+      `Cannot write to ${dataDir}. Grant this user write access, or set DATA_DIR to another folder.`,
+    );
+  });
+}
+
+/** Stops the server that a killed supervisor left on this data folder. */
+export async function stopLeftOverPostgres(dataDir: string): Promise<void> {
+  const cluster = clusterFolder(dataDir);
+  const pidFile = join(cluster, 'postmaster.pid');
+  const pid = Number((await readFile(pidFile, 'utf8').catch(() => '')).split('\n')[0]);
+  if (!Number.isInteger(pid) || pid <= 0) return;
+  const found = await stopOrphan(pid, [`-D ${cluster} `], STOP_STEPS);
+  // PostgreSQL takes any process with that pid for a running server, even a zombie, so the file must be removed then.
+  // The wait also gives sessions of a killed server time to notice that it is gone.
+  if (found === 'stranger' || !(await isCollected(pid))) await rm(pidFile, { force: true });
+}
+
+/** Returns false when the pid is still in use after the timeout, by a zombie. */
+async function isCollected(pid: number): Promise<boolean> {
+  for (const deadline = Date.now() + COLLECTED_TIMEOUT_MS; Date.now() < deadline; await sleep(20)) {
+    try {
+      process.kill(pid, 0);
+    } catch {
+      return true;
+    }
+  }
+  return false;
+}
+
+/** Long enough for the recovery after a kill, which replays up to max_wal_size of the write-ahead log. */
+const READY_TIMEOUT_MS = 120_000;
+const POLL_MS = 40;
+const DUPLICATE_DATABASE = '42P04';
+const WRONG_PASSWORD = '28P01';
+
+/** Resolves when the server accepts sessions. Throws when it ends, rejects our password, or takes too long. */
+async function waitUntilAnswering(
+  url: string,
+  exited: Promise<ExitStatus>,
+  signal?: AbortSignal,
+): Promise<void> {
+  let ended: ExitStatus | undefined;
+  void exited.then((status) => {
+    ended = status;
+  });
+  const deadline = Date.now() + READY_TIMEOUT_MS;
+  for (;;) {
+    try {
+      return await withClient(url, async () => undefined);
+    } catch (error) {
+      if (ended !== undefined) throw new Error(`it ${describeExit(ended)}`);
+      if (codeOf(error) === WRONG_PASSWORD) throw error;
+      signal?.throwIfAborted();
+      if (Date.now() > deadline) throw new Error(`it did not answer within ${READY_TIMEOUT_MS / 1000} s`);
+    }
+    await sleep(POLL_MS);
+  }
+}
+
+/** Creates the database unless it exists. */
+async function ensureDatabase(url: string, name: string): Promise<void> {
+  await withClient(url, async (client) => {
+    const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [name]);
+    if (rowCount !== 0) return;
+    await client.query(`CREATE DATABASE ${pg.escapeIdentifier(name)}`).catch((error: unknown) => {
+      if (codeOf(error) !== DUPLICATE_DATABASE) throw error;
+    });
+  });
+}
+
+async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
+  // Raised when an idle session is cut off; the next query fails anyway.
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    return await work(client);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+const codeOf = (error: unknown): unknown =>
+  typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
+
+/**
+ * Settings of the embedded server, for a few cores and a few hundred megabytes of memory. Durability keeps PostgreSQL's
+ * defaults (fsync and synchronous_commit on).
+ */
+const POSTGRES_SETTINGS: Readonly<Record<string, string>> = {
+  listen_addresses: '127.0.0.1',
+  // A socket path may have at most 107 bytes, which a deeply nested data folder exceeds.
+  unix_socket_directories: '',
+  max_connections: '200',
+  shared_buffers: '256MB',
+  work_mem: '8MB',
+  maintenance_work_mem: '64MB',
+  max_wal_size: '1GB',
+  random_page_cost: '1.1',
+  // Compiling costs more than it gains on short statements.
+  jit: 'off',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+  logging_collector: 'off',
+  log_line_prefix: '%m [%p] ',
+  log_checkpoints: 'off',
+  // Statements, parameters and the DETAIL of an error may contain personal data, which must not be logged.
+  log_statement: 'none',
+  log_min_error_statement: 'panic',
+  log_parameter_max_length: '0',
+  log_parameter_max_length_on_error: '0',
+  log_error_verbosity: 'terse',
+  // An error message itself may quote a value (`invalid input syntax for type date: "…"`). The client receives the error
+  // and logs its code; the server logs only messages about itself (LOG, FATAL, PANIC).
+  log_min_messages: 'log',
+};
+
+const settingArguments = (settings: Readonly<Record<string, string>>): string[] =>
+  Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);

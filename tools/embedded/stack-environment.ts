@@ -1,0 +1,144 @@
+import { join } from 'node:path';
+import type { StackSecrets } from '../../src/starter/local-stack/stack-secrets.ts';
+import { type StackStorage, s3Environment } from '../../src/starter/local-stack/stack-storage.ts';
+import { BACKGROUND_QUEUES, INTERACTIVE_QUEUES } from '../../src/temporal/worker-queues.ts';
+import type { StackPorts } from './stack-ports.ts';
+
+export type Environment = Readonly<Record<string, string>>;
+export type SourcePrefix = 'HIE' | 'PHARMACY' | 'LAB';
+
+/** The values from which the environments of all processes are built. */
+export interface StackFacts {
+  readonly dataDir: string;
+  readonly logLevel: string;
+  readonly secrets: StackSecrets;
+  readonly ports: StackPorts;
+  /** Of the login of gateway and worker. */
+  readonly databaseUrl: string;
+  /** TEMPORAL_ADDRESS and the other variables of the connection. */
+  readonly temporal: Environment;
+  readonly storage: StackStorage;
+  readonly accountId: string;
+  readonly webhookKey: string;
+  /** Variables of external sources. For such a source they replace all variables of the simulator. */
+  readonly sources: Partial<Record<SourcePrefix, Environment>>;
+}
+
+/** Shorter than in a deployment: unfinished work is found soon after a process of the stack was killed. */
+const RECONCILE_INTERVAL_SECONDS = '15';
+
+const loopback = (port: number): string => `http://127.0.0.1:${port}`;
+export const gatewayUrl = (ports: StackPorts): string => loopback(ports.gateway);
+export const receiverUrl = (ports: StackPorts): string => loopback(ports.receiver);
+export const simulatorUrl = (ports: StackPorts): string => loopback(ports.simulator);
+
+export const simulatorEnvironment = ({
+  dataDir,
+  logLevel,
+  ports,
+  secrets,
+}: Pick<StackFacts, 'dataDir' | 'logLevel' | 'ports' | 'secrets'>): Environment => ({
+  LOG_LEVEL: logLevel,
+  SIMULATOR_PORT: String(ports.simulator),
+  SIMULATOR_ADMIN_TOKEN: secrets.simulatorAdminToken,
+  SIMULATOR_LOG: join(dataDir, 'logs', 'simulator-requests.jsonl'),
+  SIMULATOR_DATA: join(dataDir, 'simulator'),
+  SIMULATOR_NOTIFY_URL: gatewayUrl(ports),
+  NOTIFICATION_SENDERS: notificationSenders(secrets),
+  IDENTITY_PARTNER_SECRET: secrets.identityPartnerSecret,
+  MESSAGE_PARTNER_SECRET: secrets.messagePartnerSecret,
+  ...simulatedSource('HIE', ports, secrets),
+  ...simulatedSource('PHARMACY', ports, secrets),
+  ...simulatedSource('LAB', ports, secrets),
+});
+
+export const gatewayEnvironment = (facts: StackFacts): Environment => ({
+  ...exchangeEnvironment(facts),
+  GATEWAY_PORT: String(facts.ports.gateway),
+  NOTIFICATION_SENDERS: notificationSenders(facts.secrets),
+  IDENTITY_PARTNER_BASE_URL: `${simulatorUrl(facts.ports)}/identity`,
+  IDENTITY_PARTNER_SECRET: facts.secrets.identityPartnerSecret,
+});
+
+export const workerEnvironment = (facts: StackFacts): Environment => ({
+  ...commonWorkerEnvironment(facts),
+  WORKER_QUEUES: INTERACTIVE_QUEUES.join(' '),
+  WORKER_PORT: String(facts.ports.worker),
+});
+
+export const backgroundWorkerEnvironment = (facts: StackFacts): Environment => ({
+  ...commonWorkerEnvironment(facts),
+  WORKER_QUEUES: BACKGROUND_QUEUES.join(' '),
+  WORKER_PORT: String(facts.ports.workerBackground),
+});
+
+const commonWorkerEnvironment = (facts: StackFacts): Environment => ({
+  ...exchangeEnvironment(facts),
+  EXCHANGE_BASE_URL: gatewayUrl(facts.ports),
+  EXCHANGE_ACCOUNT_ID: facts.accountId,
+  AUDIT_KEY: facts.secrets.auditKey,
+  AUDIT_HEADS: facts.storage.auditHeads,
+  ORCHESTRATOR_FILES: facts.storage.orchestratorFiles,
+  RECONCILE_INTERVAL_SECONDS,
+});
+
+export const receiverEnvironment = (facts: StackFacts): Environment => ({
+  ...commonEnvironment(facts),
+  RECEIVER_PORT: String(facts.ports.receiver),
+  RECEIVER_LOG: join(facts.dataDir, 'logs', 'received-webhooks.jsonl'),
+  WEBHOOK_KEY: facts.webhookKey,
+  INTAKE_KEY: facts.secrets.intakeKey,
+  EXCHANGE_ACCOUNT_ID: facts.accountId,
+});
+
+const commonEnvironment = ({ logLevel, temporal, secrets }: StackFacts): Environment => ({
+  LOG_LEVEL: logLevel,
+  DATA_KEYS: secrets.dataKeys,
+  ID_HMAC_KEY: secrets.idHmacKey,
+  ...temporal,
+});
+
+const exchangeEnvironment = (facts: StackFacts): Environment => ({
+  ...commonEnvironment(facts),
+  DATABASE_URL: facts.databaseUrl,
+  BLOB_STORE: facts.storage.blobs,
+  ...s3Environment(facts.storage),
+  LINK_SIGNING_KEY: facts.secrets.linkSigningKey,
+  INTERNAL_TOKEN_KEY: facts.secrets.internalTokenKey,
+  PUBLIC_BASE_URL: gatewayUrl(facts.ports),
+  ALLOW_LOOPBACK_WEBHOOKS: 'true',
+  WEBHOOK_REFUSED_PORTS: refusedPorts(facts.ports),
+  MESSAGE_PARTNER_BASE_URL: `${simulatorUrl(facts.ports)}/messages`,
+  MESSAGE_PARTNER_SECRET: facts.secrets.messagePartnerSecret,
+  ...(facts.sources.HIE ?? simulatedSource('HIE', facts.ports, facts.secrets)),
+  ...(facts.sources.PHARMACY ?? simulatedSource('PHARMACY', facts.ports, facts.secrets)),
+  ...(facts.sources.LAB ?? simulatedSource('LAB', facts.ports, facts.secrets)),
+});
+
+/** Webhooks go to the receiver, and to no other part of the stack. */
+const refusedPorts = ({ receiver: _, ...others }: StackPorts): string => Object.values(others).join(' ');
+
+/** The simulator is the only sender. */
+const notificationSenders = ({ notificationSecret }: StackSecrets): string =>
+  `simulator=${notificationSecret}`;
+
+/** The simulator is on this machine and needs no sparing. */
+const SIMULATOR_RATE = '1000';
+
+/** Variables for both the simulator and the connectors. The hie source uses OAuth, the others a bearer token. */
+function simulatedSource(prefix: SourcePrefix, ports: StackPorts, secrets: StackSecrets): Environment {
+  const name = prefix.toLowerCase() as Lowercase<SourcePrefix>;
+  const base = `${simulatorUrl(ports)}/${name}`;
+  return {
+    [`${prefix}_BASE_URL`]: `${base}/fhir`,
+    [`${prefix}_RATE_PER_SECOND`]: SIMULATOR_RATE,
+    [`${prefix}_CALLBACK_SECRET`]: secrets[`${name}CallbackSecret`],
+    ...(name === 'hie'
+      ? {
+          HIE_TOKEN_URL: `${base}/oauth/token`,
+          HIE_CLIENT_ID: 'exchange',
+          HIE_CLIENT_SECRET: secrets.hieClientSecret,
+        }
+      : { [`${prefix}_BEARER_TOKEN`]: secrets[`${name}BearerToken`] }),
+  };
+}

@@ -1,0 +1,92 @@
+import { dirname } from 'node:path';
+import { holdsCluster } from '../../src/starter/local-stack/cluster-folder.ts';
+import type { StackConnection } from '../../src/starter/local-stack/connection-file.ts';
+import { ensureSecrets } from '../../src/starter/local-stack/stack-secrets.ts';
+import { startObservers } from './observers.ts';
+import { allOrThrow, openStack, type StackSite, type StartedParts } from './open-stack.ts';
+import {
+  backgroundWorkerEnvironment,
+  type Environment,
+  gatewayEnvironment,
+  receiverEnvironment,
+  simulatorEnvironment,
+  workerEnvironment,
+} from './stack-environment.ts';
+import { connectionOf, prepareStack } from './stack-facts.ts';
+import type { ProcessName, ProgramName, StackOptions } from './stack-options.ts';
+import { ensurePorts } from './stack-ports.ts';
+import { startDatabase, startTemporal } from './stack-servers.ts';
+
+export interface Stack {
+  readonly connection: StackConnection;
+  /** Current pids by part name. */
+  pids(): Record<string, number>;
+  /** Restarts one of our processes with the current code. */
+  restart(name: ProcessName): Promise<void>;
+  /** Stops all parts in reverse order. Never rejects; may be called again. */
+  stop(): Promise<void>;
+}
+
+/** Longer than stopping all parts takes, each of which is killed when it takes too long. */
+export const STOP_TIMEOUT_MS = 180_000;
+
+/**
+ * Limits the worker's heap: with the default limit of 4 GB, Node.js collects garbage so late that importing a CSV takes
+ * 300 MB more. The worker's image has the same limit (docker-compose.yml).
+ */
+export const WORKER_NODE_ARGS = ['--max-old-space-size=1536'];
+
+/**
+ * Starts the whole system on one machine, with its state in one folder: PostgreSQL, Temporal, the simulated sources, the
+ * gateway, the receiver and a worker. Resolves when all of them serve. If one does not start, stops the others and throws
+ * its reason. Later, a part that dies is restarted on the same port. Throws DataFolderInUseError.
+ */
+export async function startStack(options: StackOptions): Promise<Stack> {
+  if (await holdsCluster(options.dataDir))
+    throw new Error(
+      `The data folder ${options.dataDir} holds a cluster. Start that with: DATA_DIR=${dirname(options.dataDir)} npm run cluster`,
+    );
+  const hasPostgres = options.outside?.databaseUrl === undefined;
+  const { connection, group, stop } = await openStack({ ...options, hasPostgres }, (site) =>
+    startParts(options, site),
+  );
+  return { connection, pids: () => group.pids(), restart: (name) => group.restart(name), stop };
+}
+
+async function startParts(options: StackOptions, site: StackSite): Promise<StartedParts> {
+  const { outside = {}, logLevel = 'info' } = options;
+  const { dataDir, group, closers, step, log } = site;
+  const secrets = await ensureSecrets(dataDir);
+  const ports = await ensurePorts(dataDir, options.ports);
+  const startNode = (name: ProcessName, environment: Environment) => {
+    const program = programOf(name);
+    return site.startNode(name, () => ({
+      entry: program === 'simulator' ? 'tools/simulator.ts' : `src/${program}.ts`,
+      environment: { ...environment, ...options.environment?.[program] },
+      nodeArgs: [...(program === 'worker' ? WORKER_NODE_ARGS : []), ...(options.nodeArgs?.[program] ?? [])],
+    }));
+  };
+  const context = { group, dataDir, ports, secrets, outside, closers };
+  const [databaseUrl, temporal] = await allOrThrow([
+    step('PostgreSQL', startDatabase(context)),
+    step('Temporal', startTemporal(context)),
+    startNode('simulator', simulatorEnvironment({ dataDir, logLevel, ports, secrets })),
+  ]);
+  const servers = { databaseUrl, temporal, logLevel };
+  const prepared = await step('database schema', prepareStack(context, servers));
+  const { facts } = prepared;
+  const hasOwnQueues = options.environment?.worker?.WORKER_QUEUES !== undefined;
+  await allOrThrow([
+    startNode('gateway', gatewayEnvironment(facts)),
+    startNode('receiver', receiverEnvironment(facts)),
+    // Last, so that they stop first: the work that they finish needs all the other parts.
+    startNode('worker', workerEnvironment(facts)),
+    ...(hasOwnQueues ? [] : [startNode('worker-background', backgroundWorkerEnvironment(facts))]),
+  ]);
+  const observers = options.observe
+    ? await step('observers', startObservers({ group, dataDir, ports, log }))
+    : {};
+  return { connection: { ...observers, ...connectionOf(prepared, servers) }, ui: temporal.ui };
+}
+
+const programOf = (name: ProcessName): ProgramName => (name === 'worker-background' ? 'worker' : name);
