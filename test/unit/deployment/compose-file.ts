@@ -57,4 +57,4 @@ export const ours = services.filter(([, service]) => service.build !== undefined
 
 /** The entry point that a service of ours runs. */
 export const entryOf = ({ entrypoint, command }: ComposeService): string | undefined =>
-  [...(entrypoint ?? []), ...(command ?? [])].find((word) => word.startsWith('src/'));
+  [...(entrypoint ?? []), ...(command ?? [])].find((word) => /^(?:src|tools)\//.test(word));
