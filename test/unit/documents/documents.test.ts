@@ -84,3 +84,10 @@ describe.each(documents)('%s', (path) => {
     expect(files.filter((file) => !isThere(file))).toEqual([]);
   });
 });
+
+test('docs/README.md leads to every page of docs', async () => {
+  const index = await readFile(join(ROOT, 'docs/README.md'), 'utf8');
+  const pages = documents.filter((path) => /^docs\/(?:operations\/)?[^/]+\.md$/.test(path));
+  const linked = (path: string) => index.includes(`](${path.replace('docs/', '')}`);
+  expect(pages.filter((path) => path !== 'docs/README.md' && !linked(path))).toEqual([]);
+});

@@ -39,7 +39,7 @@ export interface AccountUpdate {
 /**
  * Brings an account's notifications about a subject in line with the subject's present state. Each fact is announced once,
  * with its own time, however late or often it is reported. A corrected time is not announced again. A fact that is no longer
- * true is marked as withdrawn. (docs/decisions/0026-a-fact-is-told-once-with-its-own-time.md)
+ * true is marked as withdrawn. (docs/decisions/0026-each-fact-is-announced-once.md)
  */
 export async function notifyAccount(tx: AccountTx, subject: SubjectUpdate): Promise<AccountUpdate> {
   const { patientId, state, subjectId } = subject;

@@ -76,7 +76,7 @@ export async function findMatch(
 
 /**
  * The oldest patient who has one of the identity keys and does not contradict: another SSN or driver's licence means two
- * people, who then have keys of their own (docs/decisions/0151-what-contradicts-stays-apart.md).
+ * people, who then have keys of their own (docs/decisions/0151-contradicting-patients-stay-apart.md).
  */
 async function findKnown(
   { tx, hmacKey }: SaveContext,

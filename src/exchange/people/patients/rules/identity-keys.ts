@@ -18,7 +18,7 @@ const ZIP_AT_BYTE = 28;
  * digits). Returns one key of 32 bytes per zip, sorted, so that concurrent writers lock them in the same order.
  *
  * A key is the HMAC of the person, so that the table of keys discloses nothing, with the zip combined into its last bytes. The
- * keys of one person are therefore adjacent in the index (docs/decisions/0016-one-hash-a-person.md).
+ * keys of one person are therefore adjacent in the index (docs/decisions/0016-one-hash-per-person.md).
  */
 export const identityKeys = (hmacKey: string, accountId: string, person: Person): Buffer[] =>
   identityKeyTexts(hmacKey, accountId, person).map((key) => Buffer.from(key, 'latin1'));
@@ -28,7 +28,7 @@ export const identityKeys = (hmacKey: string, accountId: string, person: Person)
  *
  * A name of a newborn or an unknown person ("Baby Boy", "John Doe"), the birth date 1900-01-01 and the zips 00000 and 99999 stand
  * for many people. Whoever has one of these is the same only under the same id of the caller (`externalId`); without one there
- * are no keys, so nothing matches. (docs/decisions/0151-what-contradicts-stays-apart.md)
+ * are no keys, so nothing matches. (docs/decisions/0151-contradicting-patients-stay-apart.md)
  */
 export function identityKeyTexts(hmacKey: string, accountId: string, person: Person): string[] {
   const { firstNames, lastNames, dob, addresses, externalId } = person;
