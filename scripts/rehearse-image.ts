@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type ComposeService, ours } from '../test/unit/deployment/compose-file.ts';
+import { type ComposeService, ours } from '../test/support/compose-file.ts';
 
 /**
  * Builds the Dockerfile where there is no container engine, and tries the image (docs/deployment.md, "The image without an

@@ -28,6 +28,7 @@ import { createTestNamespace } from '../support/temporal-namespace.ts';
 import { TEST_ID_HMAC_KEY, testKeyRing } from '../support/test-keys.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';
 import { installTestRuntime } from './network-query-runtime.ts';
+import { shortWorkflowTasks } from './short-workflow-tasks.ts';
 
 installTestRuntime();
 type EngineParts = Pick<Awaited<ReturnType<typeof createQueryEnvironment>>, 'store' | 'blobs'>;
@@ -53,7 +54,12 @@ export async function createBulkExchange(
     openConnection({ address }),
     NativeConnection.connect({ address }),
   ]);
-  const temporal = new Client({ connection, namespace, dataConverter });
+  const temporal = new Client({
+    connection,
+    namespace,
+    dataConverter,
+    interceptors: { workflow: [shortWorkflowTasks] },
+  });
   const { webhookDispatcher } = createDeliveries(store, temporal);
   store.onEventsCommitted(webhookDispatcher.send);
   const service = createBulkCreateService({ store, blobs, temporal, logger });

@@ -33,6 +33,7 @@ import { createTestNamespace } from '../support/temporal-namespace.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';
 import { installTestRuntime } from './network-query-runtime.ts';
+import { shortWorkflowTasks } from './short-workflow-tasks.ts';
 
 installTestRuntime();
 const logger = pino({ level: 'silent' });
@@ -66,7 +67,10 @@ export async function createTestExchange(options: { build?: string; kept?: KeptP
     openConnection({ address }),
     NativeConnection.connect({ address }),
   ]);
-  const temporal = Object.assign(new Client({ connection, namespace, dataConverter }), { connection });
+  const temporal = Object.assign(
+    new Client({ connection, namespace, dataConverter, interceptors: { workflow: [shortWorkflowTasks] } }),
+    { connection },
+  );
   /** By `<request id>/<source>`, else what the source does by default. */
   const behaviours = new Map<string, Behaviour>();
 

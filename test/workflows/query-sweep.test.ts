@@ -32,6 +32,7 @@ import { testKeyRing } from '../support/test-keys.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';
 import { eventually, untilStuck } from './network-query-environment.ts';
 import { installTestRuntime } from './network-query-runtime.ts';
+import { shortWorkflowTasks } from './short-workflow-tasks.ts';
 
 installTestRuntime();
 let environment: SweepEnvironment;
@@ -53,7 +54,12 @@ beforeAll(async () => {
   const dataConverter = createDataConverter(testKeyRing());
   const namespace = await createTestNamespace();
   native = await NativeConnection.connect({ address });
-  temporal = new Client({ connection: await openConnection({ address }), namespace, dataConverter });
+  temporal = new Client({
+    connection: await openConnection({ address }),
+    namespace,
+    dataConverter,
+    interceptors: { workflow: [shortWorkflowTasks] },
+  });
   const real = createSweepActivities({
     store: environment.store,
     callbackKey: CALLBACK_KEY,

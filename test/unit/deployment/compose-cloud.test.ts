@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { VARIABLES } from '../../../src/config.ts';
-import { cloudSecrets, cloudServices } from './compose-cloud.ts';
-import { entryOf, readText } from './compose-file.ts';
+import { cloudSecrets, cloudServices } from '../../support/compose-cloud.ts';
+import { entryOf, readText } from '../../support/compose-file.ts';
 
 /** Checked as docker-compose.yml is: there is no container engine here. */
 const ofTemporal = cloudServices.filter(([, { environment = {} }]) => 'TEMPORAL_ADDRESS' in environment);

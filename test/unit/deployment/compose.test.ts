@@ -6,7 +6,15 @@ import { VARIABLES } from '../../../src/config.ts';
 import { SEARCH_ATTRIBUTES } from '../../../src/contract/temporal.ts';
 import { DEMO_ACCOUNT_ID } from '../../../src/exchange/operations/admin/seed.ts';
 import { BACKGROUND_QUEUES, INTERACTIVE_QUEUES, WORKER_QUEUES } from '../../../src/temporal/worker-queues.ts';
-import { type ComposeService, compose, entryOf, ours, ROOT, readText, services } from './compose-file.ts';
+import {
+  type ComposeService,
+  compose,
+  entryOf,
+  ours,
+  ROOT,
+  readText,
+  services,
+} from '../../support/compose-file.ts';
 
 /** There is no container engine where this is written, so what the file names is held against what there is. */
 const { scripts } = JSON.parse(readText('package.json')) as { scripts: Record<string, string> };

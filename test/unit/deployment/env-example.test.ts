@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { VARIABLES } from '../../../src/config.ts';
-import { compose, readText, taken } from './compose-file.ts';
+import { compose, readText, taken } from '../../support/compose-file.ts';
 
 /** Of the stack on one machine; a deployment has no use for them. */
 const EMBEDDED_ONLY = [

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { parseKeyRing } from '../../../src/lib/key-ring.ts';
-import { cloudSecrets } from './compose-cloud.ts';
-import { compose, ROOT, readText } from './compose-file.ts';
+import { cloudSecrets } from '../../support/compose-cloud.ts';
+import { compose, ROOT, readText } from '../../support/compose-file.ts';
 
 const execute = promisify(execFile);
 

@@ -7,8 +7,8 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { VARIABLES } from '../../../src/config.ts';
 import { parseWorkerQueues, WORKER_QUEUES } from '../../../src/temporal/worker-queues.ts';
-import { compose, entryOf, ROOT, readText } from './compose-file.ts';
-import { kustomizations, manifests, ofKind, workloads } from './kubernetes-files.ts';
+import { compose, entryOf, ROOT, readText } from '../../support/compose-file.ts';
+import { kustomizations, manifests, ofKind, workloads } from '../../support/kubernetes-files.ts';
 
 const named = (name: string) => workloads.filter((workload) => workload.name === name);
 const workers = workloads.filter(({ name }) => name.startsWith('worker-'));
@@ -33,7 +33,7 @@ describe('deploy/kubernetes holds to the schemas of Kubernetes', () => {
       (document, index) =>
         `// @ts-expect-error\nexport const wrong${index}: Kinds['Deployment'] = ${JSON.stringify(document)};`,
     );
-    const kinds = join(ROOT, 'test/unit/deployment/kubernetes-kinds.ts');
+    const kinds = join(ROOT, 'test/support/kubernetes-kinds.ts');
     const head = `import type { Kinds, Patch } from '${kinds}';`;
     const strict = '--ignoreConfig --noEmit --strict --skipLibCheck --allowImportingTsExtensions'.split(' ');
     try {

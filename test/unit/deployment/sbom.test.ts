@@ -2,7 +2,7 @@ import { execFileSync, type StdioOptions } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { readText } from './compose-file.ts';
+import { readText } from '../../support/compose-file.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 

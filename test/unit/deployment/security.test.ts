@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { ROOT, readText } from './compose-file.ts';
+import { ROOT, readText } from '../../support/compose-file.ts';
 
 const threats = readText('SECURITY.md')
   .split('\n')

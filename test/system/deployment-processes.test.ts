@@ -3,9 +3,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { cloudServices } from './compose-cloud.ts';
-import { type ComposeService, compose, entryOf, ours, ROOT } from './compose-file.ts';
-import { exampleEnvironmentOf, workloads } from './kubernetes-files.ts';
+import { cloudServices } from '../support/compose-cloud.ts';
+import { type ComposeService, compose, entryOf, ours, ROOT } from '../support/compose-file.ts';
+import { exampleEnvironmentOf, workloads } from '../support/kubernetes-files.ts';
 
 /** With docker-compose.cloud.yml; credentials of Temporal are empty files. */
 const withCloud = cloudServices
