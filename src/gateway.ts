@@ -4,6 +4,7 @@ import { createGateway } from './exchange/create-gateway.ts';
 import { MLLP_VARIABLES, openMllp } from './exchange/messaging/notifications/mllp/open-mllp.ts';
 import { openIdentityPartner } from './exchange/people/identity/partner.ts';
 import { GATEWAY_CONNECTIONS } from './exchange/platform/database/callers.ts';
+import { checkClock } from './exchange/platform/database/check-clock.ts';
 import { createResponseSeal } from './exchange/platform/http/response-seal.ts';
 import { isUnderPressure, watchPressure } from './exchange/platform/limits/pressure.ts';
 import { drain } from './lib/draining.ts';
@@ -44,6 +45,7 @@ await runProcess('gateway', async (logger) => {
     accountMax: config.ACCOUNT_CONNECTIONS_MAX,
     sharedMax: config.SHARED_CONNECTIONS_MAX,
   });
+  await checkClock(exchange.store);
   const app = await createGateway({
     ...exchange,
     messages: config.MESSAGE_PARTNER_BASE_URL === undefined ? undefined : exchange.messages,

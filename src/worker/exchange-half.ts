@@ -7,6 +7,7 @@ import { isImporting } from '../exchange/people/bulk-create/recovery-store.ts';
 import { createAuditChain } from '../exchange/platform/audit/chain.ts';
 import { openAuditHeads } from '../exchange/platform/audit/open-heads.ts';
 import { auditSealing } from '../exchange/platform/audit/sealer.ts';
+import { checkClock } from '../exchange/platform/database/check-clock.ts';
 import { measureConnections } from '../exchange/platform/database/connection-metrics.ts';
 import { createReconcileMetrics } from '../exchange/platform/recovery/reconcile-metrics.ts';
 import { createRoundCount } from '../exchange/platform/recovery/reconcile-state-store.ts';
@@ -37,6 +38,7 @@ export async function openExchangeHalf({ logger, temporal, metrics }: HalfDeps):
   const messagePartner = openMessagePartner(config);
   const exchange = await assembleExchange(config, temporal, logger);
   const { store, keyRing } = exchange;
+  await checkClock(store);
   measureConnections(metrics, store);
   const connectorDeps = {
     signer: createAssertionSigner(store, keyRing),
