@@ -1,11 +1,13 @@
 import { Worker } from '@temporalio/worker';
 import { createEndpointActivities } from '../activities/orchestrator/endpoints.ts';
 import { parseKeyRing } from '../lib/key-ring.ts';
+import { createLogger } from '../lib/logger.ts';
+import { installTracer, type Tracer } from '../lib/tracing/spans.ts';
+import { startTracing } from '../lib/tracing/start-tracing.ts';
 import { openExchange } from '../orchestrator/exchange-access.ts';
 import { createDataConverter } from '../temporal/data-converter.ts';
 import { connectTemporal } from '../temporal/worker-connection.ts';
 import { ORCHESTRATOR_WORKER_OPTIONS, traceOptions } from '../temporal/workers.ts';
-import { shareTracing } from './shared-tracing.ts';
 
 const ID_HMAC_KEY_LENGTH_MIN = 16;
 
@@ -97,4 +99,31 @@ function withoutClash(endpointActivities: object, own: object): object {
       `Rename these activities, because operations of the interface have the same names: ${taken.join(', ')}`,
     );
   return { ...endpointActivities, ...own };
+}
+
+let shared: { tracer: Promise<Tracer | undefined>; workers: number } | undefined;
+
+/**
+ * Switches traces on for workers in a process that is not ours, and returns what a worker calls at its end: the last one sends
+ * what is left. Throws ConfigError if a variable is invalid.
+ */
+async function shareTracing(serviceName: string): Promise<() => Promise<void>> {
+  shared ??= { tracer: startTracing(serviceName, createLogger(serviceName)), workers: 0 };
+  const mine = shared;
+  mine.workers += 1;
+  const leave = async () => {
+    mine.workers -= 1;
+    if (mine.workers > 0) return;
+    shared = undefined;
+    installTracer(undefined);
+    await mine.tracer.then(
+      (tracer) => tracer?.stop(),
+      () => undefined,
+    );
+  };
+  await mine.tracer.catch(async (error: unknown) => {
+    await leave();
+    throw error;
+  });
+  return leave;
 }

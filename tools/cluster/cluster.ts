@@ -3,27 +3,22 @@ import { join } from 'node:path';
 import type { StackConnection } from '../../src/starter/local-stack/connection-file.ts';
 import { ensureSecrets } from '../../src/starter/local-stack/stack-secrets.ts';
 import { pinnedRuns, setCurrentBuild, unpinRun } from '../../src/temporal/builds.ts';
-import { createTemporalClient, type TemporalClient } from '../../src/temporal/client.ts';
-import { allOrThrow, openStack, type StackSite, type StartedParts } from '../embedded/open-stack.ts';
-import {
-  gatewayEnvironment,
-  receiverEnvironment,
-  simulatorEnvironment,
-  workerEnvironment,
-} from '../embedded/stack-environment.ts';
+import { type TemporalClient, createTemporalClient } from '../../src/temporal/client.ts';
+import { type StackSite, type StartedParts, allOrThrow, openStack } from '../embedded/open-stack.ts';
+import { type Environment, gatewayEnvironment, receiverEnvironment, simulatorEnvironment, workerEnvironment } from '../embedded/stack-environment.ts';
 import { connectionOf, prepareStack } from '../embedded/stack-facts.ts';
 import type { StackOptions } from '../embedded/stack-options.ts';
 import { ensurePorts } from '../embedded/stack-ports.ts';
 import { reachable, startDatabase } from '../embedded/stack-servers.ts';
 import { CLUSTER_PORT_NAMES, GATEWAYS } from './cluster-ports.ts';
-import { type ProxyCounts, startProxy } from './proxy/proxy.ts';
+import { type GatewayProxy, type ProxyCounts, startProxy } from './proxy/proxy.ts';
 import type { Refusal } from './proxy/refusals.ts';
-import type { RunningParts } from './running-parts.ts';
 import { getSeaweedFs } from './seaweedfs/program.ts';
 import { s3Storage, startSeaweedFs } from './seaweedfs/seaweedfs.ts';
 import { startTemporalCluster } from './temporal/start-temporal.ts';
 import { waitUntil } from './wait-until.ts';
-import { buildName, startWorkers, workerNames } from './worker-groups.ts';
+import { BACKGROUND_QUEUES } from '../../src/temporal/worker-queues.ts';
+import { WORKER_NODE_ARGS } from '../embedded/stack.ts';
 
 export type ClusterOptions = Pick<
   StackOptions,
@@ -213,4 +208,56 @@ async function unpin(temporal: TemporalClient, build: number): Promise<number> {
     moved += 1;
   }
   return moved;
+}
+
+/** What rolling needs to know of a running cluster. */
+interface RunningParts {
+  readonly site: StackSite;
+  readonly proxy: GatewayProxy;
+  readonly gateways: readonly { name: string; url: string }[];
+  readonly workerEnvironment: Environment;
+}
+
+/** The task queues of each worker process (WORKER_QUEUES). */
+export const WORKER_GROUPS = {
+  'worker-exchange': 'exchange webhooks partners builds',
+  'worker-sources': 'source-hie source-pharmacy source-lab',
+  'worker-orchestrator': 'orchestrator',
+  'worker-background': BACKGROUND_QUEUES.join(' '),
+} as const;
+
+const buildName = (build: number): string => `build-${build}`;
+/** As the processes of a build are named in logs and pid files. */
+const workerNames = (build: number): string[] =>
+  Object.keys(WORKER_GROUPS).map((group) => `${group}-${build}`);
+
+/**
+ * Starts the workers of a build: beside those of others, or alone. Alone they take over from whatever build is current in
+ * Temporal, because an earlier run of the cluster may have been rolled. A worker that is started again does not take over.
+ */
+export async function startWorkers(
+  site: StackSite,
+  environment: Environment,
+  { build, alone = false }: { build: number; alone?: boolean },
+): Promise<void> {
+  await Promise.all(
+    Object.entries(WORKER_GROUPS).map(([group, queues]) => {
+      let versioning = alone ? 'alone' : 'on';
+      return site.startNode(`${group}-${build}`, () => {
+        const WORKER_VERSIONING = versioning;
+        versioning = 'on';
+        return {
+          entry: 'src/worker.ts',
+          nodeArgs: WORKER_NODE_ARGS,
+          environment: {
+            ...environment,
+            WORKER_QUEUES: queues,
+            WORKER_VERSIONING,
+            BUILD_ID: buildName(build),
+            WORKER_PORT: '0',
+          },
+        };
+      });
+    }),
+  );
 }

@@ -1,11 +1,14 @@
-import { type FastifyInstance, fastify } from 'fastify';
+import { createHash } from 'node:crypto';
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
+import { z } from 'zod';
 import { prepareDraining, SERVES_WHILE_CLOSING } from '../../lib/draining.ts';
+import { sendNotice } from '../../lib/pages/notice-page.ts';
 import { traceRequests } from '../../lib/tracing/trace-requests.ts';
-import { registerConfirmation } from './confirmation-route.ts';
-import { registerIntake } from './intake-route.ts';
+import { readOnboardingRequest } from '../patient-onboarding/onboarding-request.ts';
 import { sendProblem } from './problem.ts';
-import type { ReceiverDeps } from './receiver-deps.ts';
-import { registerReturn } from './return-route.ts';
+import { type ReceiverDeps, rawBodyOf } from './receiver-deps.ts';
+import { isSigned } from './signatures.ts';
+import { parseJson } from './webhook-message.ts';
 import { registerWebhooks } from './webhooks-route.ts';
 
 const BODY_SIZE_MAX_BYTES = 1024 * 1024;
@@ -59,3 +62,138 @@ export function createReceiver(deps: ReceiverDeps): FastifyInstance {
   });
   return app;
 }
+
+const confirmationSchema = z.object({
+  jobId: z.string().trim().min(1).max(255),
+  aal2SessionId: z.string().min(1).max(500),
+});
+
+/**
+ * `POST /intake/confirmation` `{jobId, aal2SessionId}`, signed with INTAKE_KEY: reports that the person of that job's
+ * onboarding has authenticated with two factors and returned to the redirect address with this session. Responds 202; 400
+ * for an invalid body; 401 without a valid signature; 404 when no such onboarding is running; 503 when Temporal is down.
+ */
+function registerConfirmation(app: FastifyInstance, { onboardings, intakeKeys, logger }: ReceiverDeps): void {
+  app.post('/intake/confirmation', async (request, reply) => {
+    const rawBody = rawBodyOf(request.body);
+    if (!isSigned(rawBody, request.headers, intakeKeys))
+      return sendProblem(reply, 401, 'Unauthorized', 'The signature is missing, invalid or too old');
+    const confirmation = confirmationSchema.safeParse(parseJson(rawBody));
+    if (!confirmation.success)
+      return sendProblem(reply, 400, 'Missing or invalid parameters', 'jobId and aal2SessionId are required');
+    const { jobId, aal2SessionId } = confirmation.data;
+    try {
+      if (await onboardings.signalConfirmed(jobId, { aal2SessionId }))
+        return reply.code(202).send({ message: 'taken' });
+      return sendProblem(reply, 404, 'Not found', 'No onboarding for this job is running');
+    } catch (error) {
+      logger.error({ err: error }, 'could not signal a confirmation to its onboarding');
+      return sendProblem(
+        reply.header('retry-after', '5'),
+        503,
+        'Service unavailable',
+        'Temporal cannot be reached; send the request again in a few seconds',
+      );
+    }
+  });
+}
+
+/**
+ * `POST /intake` `{jobId, facilityId, patient, cohortIds?, sources?, ias?, metadata?}`, signed with INTAKE_KEY: starts the
+ * onboarding of that job, once. Responds 202 `{workflowId}`; 400 with the list of problems; 401 without a valid signature;
+ * 503 when Temporal is down.
+ */
+function registerIntake(app: FastifyInstance, { onboardings, intakeKeys, logger }: ReceiverDeps): void {
+  app.post('/intake', async (request, reply) => {
+    const rawBody = rawBodyOf(request.body);
+    if (!isSigned(rawBody, request.headers, intakeKeys))
+      return sendProblem(reply, 401, 'Unauthorized', 'The signature is missing, invalid or too old');
+    const body = parseJson(rawBody);
+    const read = body === undefined ? NOT_JSON : readOnboardingRequest(body);
+    if (!read.ok)
+      return sendProblem(
+        reply,
+        400,
+        'Missing or invalid parameters',
+        read.problems.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join(', '),
+        read.problems,
+      );
+    try {
+      const workflowId = await onboardings.start(read.request, messageIdOf(request, rawBody));
+      logger.info({ workflowId }, 'intake taken');
+      return reply.code(202).send({ workflowId });
+    } catch (error) {
+      logger.error({ err: error }, 'could not start an onboarding from intake');
+      return sendProblem(
+        reply.header('retry-after', '5'),
+        503,
+        'Service unavailable',
+        'Temporal cannot be reached; send the request again in a few seconds',
+      );
+    }
+  });
+}
+
+const NOT_JSON = {
+  ok: false as const,
+  problems: [{ path: '', message: 'The body is not valid JSON' }],
+};
+
+/** The sender's id of this message, or else its content. Hashed, because senders may use record numbers as ids. */
+const messageIdOf = (request: FastifyRequest, rawBody: Buffer): string =>
+  createHash('sha256')
+    .update(request.headers['webhook-id']?.toString() ?? rawBody)
+    .digest('hex')
+    .slice(0, 32);
+
+const paramsSchema = z.object({ orchestrationId: z.string().regex(/^[\w-]{1,64}$/) });
+/** The parameters that the exchange adds to the address. The first page also adds `sessionId`, which we already know. */
+const querySchema = z.object({
+  status: z.string().max(50).optional().catch(undefined),
+  aal2SessionId: z.string().min(1).max(500).optional().catch(undefined),
+});
+
+/**
+ * `GET /return/<orchestration id>`: the page to which the identity partner redirects the person, for callers that do not
+ * have one of their own (`redirectUrl` of the onboarding). A visit proves nothing, so it only signals the onboarding to poll
+ * the exchange. The session in the address is used only with an exchange that cannot report it itself.
+ */
+function registerReturn(app: FastifyInstance, { onboardings, logger }: ReceiverDeps): void {
+  app.get('/return/:orchestrationId', async (request, reply) => {
+    const params = paramsSchema.safeParse(request.params);
+    const { status, aal2SessionId } = querySchema.parse(request.query);
+    if (!params.success) return sendPage(reply, 404, UNKNOWN);
+    try {
+      const isKnown = await onboardings.signalReturned(
+        params.data.orchestrationId,
+        status === 'verified' ? { aal2SessionId } : {},
+      );
+      if (!isKnown) return sendPage(reply, 404, UNKNOWN);
+    } catch (error) {
+      // The onboarding polls anyway.
+      logger.error({ err: error }, 'could not signal a return to its onboarding');
+    }
+    return sendPage(reply, 200, status === 'verified' ? THANKS : FAILED);
+  });
+}
+
+interface Page {
+  title: string;
+  text: string;
+}
+
+const THANKS: Page = {
+  title: 'Thank you',
+  text: 'The application that sent you here collects your medical records from the health networks once every step is confirmed. If another page of this request is still open, please complete it. You can close this page.',
+};
+const FAILED: Page = {
+  title: 'Not confirmed',
+  text: 'Your identity could not be confirmed. Without that, your medical records cannot be requested on your behalf. To try again, ask the organization that sent you the link for a new one.',
+};
+const UNKNOWN: Page = {
+  title: 'Nothing to do',
+  text: 'This link is not in use: it may have expired, or its request may be complete. If you still expect to confirm your identity, ask the organization that sent you the link for a new one.',
+};
+
+const sendPage = (reply: FastifyReply, status: number, { title, text }: Page): FastifyReply =>
+  sendNotice(reply.code(status), title, text);

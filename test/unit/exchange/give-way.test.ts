@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { givingWay } from '../../../src/exchange/platform/recovery/give-way.ts';
+import { givingWay } from '../../../src/exchange/platform/recovery/reconciler.ts';
 import type { Recovery } from '../../../src/exchange/platform/recovery/recovery.ts';
 
 function comparing() {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { PacedWork } from '../../../src/exchange/platform/outbox/paced-work.ts';
+import { PacedWork } from '../../../src/exchange/platform/outbox/webhook-dispatcher.ts';
 
 const A_DAY_MS = 86_400_000;
 

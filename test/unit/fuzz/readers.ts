@@ -7,7 +7,7 @@ import { acknowledge } from '../../../src/exchange/messaging/notifications/hl7v2
 import { parseHl7 } from '../../../src/exchange/messaging/notifications/hl7v2/message.ts';
 import { readHl7, reportedInHl7 } from '../../../src/exchange/messaging/notifications/hl7v2/read-hl7.ts';
 import { UnreadableMessageError } from '../../../src/exchange/messaging/notifications/inbound.ts';
-import { deliveryOf } from '../../../src/exchange/messaging/notifications/recording/delivery.ts';
+import { deliveryOf } from '../../../src/exchange/messaging/notifications/recording/record-subject.ts';
 import { convertCcda } from '../../../src/exchange/records/conversion/ccda/convert.ts';
 import { renderHtml } from '../../../src/exchange/records/summary/render-html.ts';
 import { summarise } from '../../../src/exchange/records/summary/summarise.ts';

@@ -1,5 +1,6 @@
 import { fc, test } from '@fast-check/vitest';
 import { describe, expect } from 'vitest';
+import { isUcum } from '../../../src/exchange/records/conversion/ccda/datatypes.ts';
 import {
   attribute,
   type CdaElement,
@@ -7,7 +8,6 @@ import {
   select,
 } from '../../../src/exchange/records/conversion/ccda/element.ts';
 import { narrativeParts, words } from '../../../src/exchange/records/conversion/ccda/narrative.ts';
-import { isUcum } from '../../../src/exchange/records/conversion/ccda/ucum.ts';
 
 const name = fc.constantFrom('a', 'b', 'id', 'entry', 'constructor', '__proto__');
 const text = fc.string({ maxLength: 6 }).map((words) => words.replaceAll(/[^ -~]/g, ' '));

@@ -4,31 +4,19 @@ import type { Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import { systemEnvironment } from '../../../src/config.ts';
 import { SEARCH_ATTRIBUTES } from '../../../src/contract/temporal.ts';
-import { runCommand } from '../../../src/lib/run-command.ts';
+import { CommandError, runCommand } from '../../../src/lib/run-command.ts';
 import { withConnection } from '../../../src/temporal/connection.ts';
 import { registerSearchAttributes } from '../../../src/temporal/register-search-attributes.ts';
-import { allOrThrow, type StackSite } from '../../embedded/open-stack.ts';
+import { type StackSite, allOrThrow } from '../../embedded/open-stack.ts';
 import type { RunningPart } from '../../embedded/running-part.ts';
-import {
-  type ServerContext,
-  type StackTemporal,
-  startTemporal,
-  startUi,
-} from '../../embedded/stack-servers.ts';
+import { type ServerContext, type StackTemporal, startTemporal, startUi } from '../../embedded/stack-servers.ts';
 import { checkListening } from '../../embedded/temporal-ready.ts';
 import { DATABASE_FILE } from '../../embedded/temporal-server.ts';
 import type { ClusterPorts } from '../cluster-ports.ts';
 import { startServerProcess } from '../server-process.ts';
 import { waitUntil } from '../wait-until.ts';
-import {
-  serverConfig,
-  TEMPORAL_DATABASES,
-  TEMPORAL_SERVICES,
-  type TemporalPorts,
-  type TemporalService,
-  uiConfig,
-} from './config.ts';
-import { getTemporalPrograms, type TemporalPrograms } from './programs.ts';
+import { TEMPORAL_DATABASES, TEMPORAL_SERVICES, type TemporalPorts, type TemporalService, serverConfig, uiConfig } from './config.ts';
+import { fillCache, findCached } from '../../../src/temporal/server-binary/cache.ts';
 
 /**
  * Starts a Temporal server on PostgreSQL with its services apart, and its UI. An external one is used as it is. Where the
@@ -205,3 +193,60 @@ const ping = (ports: TemporalPorts) =>
   });
 
 const addressOf = ({ temporal }: TemporalPorts) => `127.0.0.1:${temporal}`;
+
+/** A program that its Go module is built into. The versions are those of docker-compose.yml. */
+interface GoProgram {
+  readonly fileName: string;
+  readonly module: string;
+  readonly binary: string;
+}
+
+const SERVER = '1.32.0';
+const UI = '2.54.1';
+const PROGRAMS = {
+  server: {
+    fileName: `temporal-server-${SERVER}`,
+    module: `go.temporal.io/server/cmd/server@v${SERVER}`,
+    binary: 'server',
+  },
+  schema: {
+    fileName: `temporal-sql-tool-${SERVER}`,
+    module: `go.temporal.io/server/cmd/tools/sql@v${SERVER}`,
+    binary: 'sql',
+  },
+  ui: {
+    fileName: `temporal-ui-server-${UI}`,
+    module: `github.com/temporalio/ui-server/v2/cmd/server@v${UI}`,
+    binary: 'server',
+  },
+} as const satisfies Record<string, GoProgram>;
+
+/** The paths of the server, its schema tool and its UI. */
+type TemporalPrograms = Readonly<Record<keyof typeof PROGRAMS, string>>;
+
+/** The server alone took ten minutes on two busy cores. */
+const BUILD_TIMEOUT_MS = 60 * 60_000;
+
+/** Returns the programs from the cache, and builds what is not there. Throws when there is no Go, or a build fails. */
+async function getTemporalPrograms(log: (line: string) => void): Promise<TemporalPrograms> {
+  const paths: [string, string][] = [];
+  for (const [name, program] of Object.entries(PROGRAMS))
+    paths.push([name, (await findCached(program.fileName)) ?? (await build(program, log))]);
+  return Object.fromEntries(paths) as TemporalPrograms;
+}
+
+async function build({ fileName, module, binary }: GoProgram, log: (line: string) => void): Promise<string> {
+  await runCommand('go', ['version'], { timeoutMs: 10_000 }).catch((error: unknown) => {
+    throw error instanceof CommandError && error.code === 'ENOENT'
+      ? new Error('Go is not on the PATH')
+      : error;
+  });
+  log(`Building ${module} with Go, once (minutes) …`);
+  return fillCache(fileName, async (folder) => {
+    const install = ['go', 'install', '-trimpath', '-ldflags=-s -w', module];
+    await runCommand('env', [`GOBIN=${folder}`, 'CGO_ENABLED=0', ...install], {
+      timeoutMs: BUILD_TIMEOUT_MS,
+    });
+    return join(folder, binary);
+  });
+}

@@ -1,7 +1,10 @@
 import type { FastifyInstance } from 'fastify';
+import type { Bundle } from 'fhir/r4.js';
 import { fhirJson } from '../../../lib/written-decimals.ts';
-import type { AccountTx } from '../../platform/database/database.ts';
-import { ConflictError } from '../../platform/errors.ts';
+import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
+import { findPatient } from '../../people/patients/patient-store.ts';
+import type { AccountTx, Store } from '../../platform/database/database.ts';
+import { ConflictError, ExchangeError, NotFoundError } from '../../platform/errors.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { ok, orNotFound } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
@@ -9,6 +12,8 @@ import { openPage } from '../../platform/http/paging.ts';
 import { addSignedLinkRoute, auditLink } from '../../platform/http/signed-link-route.ts';
 import { endFollowUps } from './follow-up/follow-up-store.ts';
 import type { FollowUps } from './follow-up/follow-ups.ts';
+import { readSubject } from './inbound-store.ts';
+import { notificationBundle } from './notification-bundle.ts';
 import { notificationUrl } from './notification-link.ts';
 import {
   findNotification,
@@ -16,8 +21,9 @@ import {
   NOTIFICATION_ORDER,
   type StoredNotification,
 } from './notification-store.ts';
-import { readNotificationBundle } from './read-notification.ts';
+import { presentSubject } from './recording/present-subject.ts';
 import { serializeNotification } from './serializers.ts';
+import { subjectState } from './subject-state.ts';
 
 /** Notifications and their follow-ups (docs/interface.md, "Notifications"). */
 export function addNotificationRoutes(
@@ -74,4 +80,34 @@ export function addNotificationLinkRoute(
     );
     return reply.type('application/fhir+json; charset=utf-8').send(fhirJson(bundle));
   });
+}
+
+/**
+ * The Patient, and what the sender reports today. Throws NotFoundError when the patient was deleted, and 410 when the sender
+ * has since reported that this is about another person.
+ *
+ * @param audit writes the audit entry, in the transaction that reads the notification
+ */
+async function readNotificationBundle(
+  deps: { store: Store; blobs: BlobStore; idHmacKey: string },
+  { accountId, notificationId }: { accountId: string; notificationId: string },
+  audit: (tx: AccountTx, patientId: string) => Promise<void>,
+): Promise<Bundle> {
+  const { notification, factKey, patient } = await deps.store.asAccount(accountId, async (tx) => {
+    const stored = await findNotification(tx, notificationId);
+    const ofPatient = stored && (await findPatient(tx, stored.patientId));
+    if (stored === undefined || ofPatient === undefined) throw new NotFoundError('Notification');
+    await audit(tx, ofPatient.id);
+    return { notification: stored, factKey: stored.factKey, patient: ofPatient };
+  });
+  const state = await deps.store.asSystem(async (tx) =>
+    subjectState(await readSubject(tx, notification.subjectId)),
+  );
+  if (notification.withdrawnAt !== null && state.facts.some(({ key }) => key === factKey))
+    throw new ExchangeError(
+      410,
+      'The sender has since reported that this notification was about another person',
+    );
+  const { resources } = await presentSubject(deps, notification.subjectId);
+  return notificationBundle(patient, resources);
 }

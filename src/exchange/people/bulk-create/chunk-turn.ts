@@ -1,13 +1,26 @@
 import type { BulkCounts } from '../../../contract/bulk-create.ts';
 import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
 import type { CsvLayout } from '../../../shared/bulk-csv/layout.ts';
+import type { RowStatus } from '../../../shared/bulk-csv/result.ts';
+import { rowReason } from '../../../shared/bulk-csv/row.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
 import { retryOvertaken } from '../../platform/database/retry.ts';
-import { completeChunk, lockChunk } from './chunk-store.ts';
+import { isSameContent } from '../patients/rules/patient-content.ts';
+import { type ChunkCounts, completeChunk, lockChunk } from './chunk-store.ts';
 import type { BulkEngineDeps } from './engine-steps.ts';
-import { type BulkJob, judgeChunk } from './judge-chunk.ts';
+import { type BulkJob, claimsOf, type JudgedChunk, judgeChunk, type MatchedRow } from './judge-chunk.ts';
+import {
+  addAllMemberships,
+  type IdentifiedContent,
+  insertPatients,
+  recordBulkPatients,
+  updatePatients,
+} from './patient-store.ts';
 import type { PreparedChunk } from './prepare-chunk.ts';
-import { resultPart } from './result-part.ts';
-import { writeChunk } from './write-chunk.ts';
+import { csvCell } from './result-csv.ts';
+import { contentAfter } from './row-content.ts';
+import type { FoldedPerson, RowOutcome } from './rules/bulk-fold.ts';
+import { insertTrialKeys } from './trial-store.ts';
 
 export interface TurnJob extends BulkJob {
   accountId: string;
@@ -107,4 +120,124 @@ class StoppedError extends Error {
   constructor(readonly stop: 'ended' | 'paused') {
     super(`The bulk create is ${stop}`);
   }
+}
+
+/** A person of the chunk with at least one row. */
+interface PersonWithRows extends Pick<FoldedPerson, 'id' | 'isNew'> {
+  matchedRows: MatchedRow[];
+}
+
+/** Writes the outcome of a chunk: patients and cohort memberships. A dry run writes only the trial keys. */
+async function writeChunk(tx: AccountTx, job: BulkJob, chunk: JudgedChunk): Promise<void> {
+  if (job.dryRun) {
+    const trials = claimsOf(chunk).map((claim) => ({
+      ...claim,
+      firstRow: chunk.trialRows.get(claim.personId) ?? null,
+    }));
+    await insertTrialKeys(tx, job.requestId, trials);
+    return;
+  }
+  const persons: PersonWithRows[] = [];
+  for (const { id, isNew, rows } of chunk.persons) {
+    const matchedRows = rows.map((place) => chunk.matched[place]).filter((row) => row !== undefined);
+    if (matchedRows.length > 0) persons.push({ id, isNew, matchedRows });
+  }
+  const { created, changed } = contentsOf(chunk, persons, job.facilityId);
+  const noted = persons.map(({ id, isNew, matchedRows }) => ({
+    patientId: id,
+    firstRow: matchedRows[0]?.row ?? chunk.firstRow,
+    isNew,
+  }));
+  // The statements run one after the other on one connection; the later ones are built while PostgreSQL runs the first.
+  await Promise.all([
+    insertPatients(tx, created),
+    updatePatients(tx, changed),
+    addAllMemberships(tx, persons.flatMap(membershipsOf)),
+    recordBulkPatients(tx, job.requestId, noted),
+  ]);
+}
+
+/** The new and changed patients after merging their rows in file order. Unchanged patients are left out. */
+function contentsOf(chunk: JudgedChunk, persons: readonly PersonWithRows[], defaultFacilityId: string) {
+  const created: IdentifiedContent[] = [];
+  const changed: IdentifiedContent[] = [];
+  for (const { id, matchedRows } of persons) {
+    const patient = chunk.patients.get(id);
+    const content = contentAfter(patient, matchedRows, defaultFacilityId);
+    if (content === undefined) continue;
+    if (patient === undefined) created.push({ id, content });
+    else if (!isSameContent(patient, content)) changed.push({ id, content });
+  }
+  return { created, changed };
+}
+
+function membershipsOf({ id, matchedRows }: PersonWithRows) {
+  if (matchedRows.every(({ cohorts }) => cohorts.length === 0)) return [];
+  const cohortIds = new Set<string>();
+  for (const { cohorts } of matchedRows) for (const cohort of cohorts) cohortIds.add(cohort.id);
+  return [...cohortIds].map((cohortId) => ({ cohortId, patientId: id }));
+}
+
+interface RowResult {
+  status: RowStatus;
+  patientId: string;
+  reason: string;
+}
+
+/** The chunk's lines of the result CSV, in file order, and the number of rows created, updated and failed. */
+function resultPart(
+  job: Pick<BulkJob, 'dryRun'>,
+  chunk: JudgedChunk,
+  layout: CsvLayout,
+): { counts: ChunkCounts; csv: Buffer } {
+  const counts = { created: 0, updated: 0, failed: 0 };
+  const outcomes = chunk.outcomes[Symbol.iterator]();
+  const lines = chunk.lines.map(({ line, errors }) => {
+    const result =
+      errors.length > 0
+        ? failed(rowReason(errors))
+        : resultOf(outcomes.next().value ?? failMissingOutcome(), job.dryRun, chunk);
+    counts[COUNTED_AS[result.status]] += 1;
+    const { patientId, status, reason } = result;
+    return `${line},${patientId},${patientId},${status},${csvCell(reason)}${layout.recordDelimiter}`;
+  });
+  return { counts, csv: Buffer.from(lines.join(''), 'utf8') };
+}
+
+const COUNTED_AS = {
+  created: 'created',
+  'would-create': 'created',
+  updated: 'updated',
+  'would-update': 'updated',
+  failed: 'failed',
+} as const satisfies Record<RowStatus, keyof ChunkCounts>;
+
+const failed = (reason: string): RowResult => ({ status: 'failed', patientId: '', reason });
+
+function resultOf(outcome: RowOutcome, dryRun: boolean, chunk: JudgedChunk): RowResult {
+  if (outcome.kind === 'no-consent')
+    return failed(
+      `a cohort of this row is for treatment, and patient ${outcome.person.id} has no treatment relationship`,
+    );
+  if (outcome.kind === 'no-room') return failed(outcome.reason);
+  const { id } = outcome.person;
+  const named = (persons: ReadonlyArray<{ id: string }>): string =>
+    persons
+      .map((person) => chunk.trialRows.get(person.id) ?? person.id)
+      .map((name) => (typeof name === 'number' ? `the patient of row ${name}` : `patient ${name}`))
+      .join(', ');
+  const { alsoMatches, contradicted } = outcome;
+  const reason = [
+    ...(alsoMatches.length === 0 ? [] : [`also matches ${named(alsoMatches)}; the oldest was updated`]),
+    ...(contradicted.length === 0
+      ? []
+      : [`another SSN or driver's licence than ${named(contradicted)}, so they stay two patients`]),
+  ].join('; ');
+  if (!dryRun) return { status: outcome.kind, patientId: id, reason };
+  const status = outcome.kind === 'created' ? 'would-create' : 'would-update';
+  return { status, patientId: chunk.patients.has(id) ? id : '', reason };
+}
+
+function failMissingOutcome(): never {
+  throw new Error('A row without errors has no outcome');
 }

@@ -1,11 +1,22 @@
 import type { Client } from '@temporalio/client';
 import { UPLOAD_URL_MINUTES } from '../../../contract/bulk-create.ts';
+import { BULK_END_REASONS } from '../../../contract/bulk-create-steps.ts';
+import { BULK_CREATE_MESSAGES as MESSAGES } from '../../../contract/bulk-create-workflow.ts';
+import { bulkPatientCreateWorkflowId } from '../../../contract/temporal.ts';
 import type { Logger } from '../../../lib/logger.ts';
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
 import type { Store } from '../../platform/database/database.ts';
-import { type BulkControl, createBulkControl } from './control.ts';
+import { ConflictError, NotFoundError } from '../../platform/errors.ts';
+import {
+  type CommandOutcome,
+  commandWorkflow,
+  endStuckWorkflow,
+  unavailable,
+} from '../../platform/workflows/workflow-command.ts';
 import { type BulkLauncher, createBulkLauncher } from './launcher.ts';
 import { createUploadReceiver, type UploadReceiver } from './receive-upload.ts';
+import { type BulkRequestView, readBulkRequest, setPaused } from './request-store.ts';
+import { failBulkCreate } from './transitions.ts';
 
 export const UPLOAD_LIFETIME_MS = UPLOAD_URL_MINUTES * 60_000;
 
@@ -36,5 +47,86 @@ export function createBulkCreateService(deps: {
     receiveUpload: createUploadReceiver(deps).receive,
     drain: launcher.drain,
     ...createBulkControl({ ...deps, launcher }),
+  };
+}
+
+/** Control of a bulk create. Each function returns the request afterwards, and throws 404, 409 or 503. */
+interface BulkControl {
+  /** Processes no further rows; rows already processed stay. */
+  pauseBulkCreate(accountId: string, requestId: string): Promise<BulkRequestView>;
+  resumeBulkCreate(accountId: string, requestId: string): Promise<BulkRequestView>;
+  /** Ends the request as failed; also while it waits for its file. */
+  cancelBulkCreate(accountId: string, requestId: string): Promise<BulkRequestView>;
+}
+
+function createBulkControl(deps: {
+  store: Store;
+  temporal: Client;
+  launcher: BulkLauncher;
+  commandTimeoutMs?: number;
+}): BulkControl {
+  const { store, launcher } = deps;
+  const command = (requestId: string, name: string) =>
+    commandWorkflow(deps.temporal, bulkPatientCreateWorkflowId(requestId), name, {
+      timeoutMs: deps.commandTimeoutMs,
+    });
+
+  /** Sends a command to the workflow, starting it if none runs. */
+  async function steer(accountId: string, requestId: string, name: string): Promise<CommandOutcome> {
+    const outcome = await command(requestId, name);
+    if (outcome !== 'closed') return outcome;
+    const state = await launcher.start(accountId, requestId).catch(unavailable);
+    return state === 'open' ? command(requestId, name) : 'closed';
+  }
+
+  const view = (accountId: string, requestId: string): Promise<BulkRequestView> =>
+    store.asAccount(accountId, async (tx) => {
+      const request = await readBulkRequest(tx, requestId);
+      if (request === undefined) throw new NotFoundError('Bulk create');
+      return request;
+    });
+
+  async function openRequest(accountId: string, requestId: string): Promise<BulkRequestView> {
+    const request = await view(accountId, requestId);
+    if (request.status === 'waiting' || request.status === 'processing') return request;
+    throw new ConflictError(`The bulk create has ended (${request.status})`);
+  }
+
+  /** Ends a request whose workflow has ended without it, and which would otherwise stay open. */
+  async function end(accountId: string, requestId: string, reason: string): Promise<void> {
+    await store.asAccount(accountId, (tx) => failBulkCreate(tx, requestId, reason));
+  }
+
+  async function pauseOrResume(accountId: string, requestId: string, paused: boolean) {
+    const request = await openRequest(accountId, requestId);
+    if (request.status === 'waiting' && paused)
+      throw new ConflictError('No file has been uploaded yet, so there is nothing to pause');
+    // The workflow is asked also when the row is as wanted: an earlier command whose answer was lost may not have reached the
+    // row yet, and this one must follow it. Otherwise a late pause would outlast its resume.
+    const outcome = await steer(accountId, requestId, paused ? MESSAGES.pause : MESSAGES.resume);
+    if (request.paused === paused)
+      throw new ConflictError(paused ? 'The bulk create is already paused' : 'The bulk create is not paused');
+    if (outcome === 'stuck') {
+      await store.asAccount(accountId, (tx) => setPaused(tx, requestId, paused));
+      await launcher.replace(accountId, requestId).catch(unavailable);
+    }
+    if (outcome === 'closed') {
+      await end(accountId, requestId, BULK_END_REASONS.workflowGone);
+      await openRequest(accountId, requestId);
+    }
+    return view(accountId, requestId);
+  }
+
+  return {
+    pauseBulkCreate: (accountId, requestId) => pauseOrResume(accountId, requestId, true),
+    resumeBulkCreate: (accountId, requestId) => pauseOrResume(accountId, requestId, false),
+    async cancelBulkCreate(accountId, requestId) {
+      await openRequest(accountId, requestId);
+      const outcome = await steer(accountId, requestId, MESSAGES.cancel);
+      if (outcome !== 'taken') await end(accountId, requestId, BULK_END_REASONS.cancelled);
+      if (outcome === 'stuck')
+        await endStuckWorkflow(deps.temporal, bulkPatientCreateWorkflowId(requestId)).catch(unavailable);
+      return view(accountId, requestId);
+    },
   };
 }

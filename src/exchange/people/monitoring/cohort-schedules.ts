@@ -1,22 +1,35 @@
 import type { Client } from '@temporalio/client';
+import { NETWORK_QUERIES_PER_MINUTE } from '../../../contract/query-limits.ts';
+import { parseCohortMonitoringId } from '../../../contract/temporal.ts';
 import type { Logger } from '../../../lib/logger.ts';
-import { SCHEDULE_RULES } from '../../../shared/monitoring/monitoring-schedule.ts';
+import {
+  deleteMonitoringSchedule,
+  describeMonitoringSchedule,
+  monitoringFingerprint,
+  OFF_NOTE,
+  putMonitoringSchedule,
+  switchOffMonitoringSchedule,
+} from '../../../shared/monitoring/monitoring-control.ts';
+import { type MonitoringPlan, SCHEDULE_RULES } from '../../../shared/monitoring/monitoring-schedule.ts';
+import { monitoringHoursSchema } from '../../../shared/monitoring/monitoring-slot.ts';
+import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import type { Store } from '../../platform/database/database.ts';
 import type { Recovery, RecoveryRound, TakenUp } from '../../platform/recovery/recovery.ts';
 import { createBackground } from '../../platform/workflows/start-workflow.ts';
-import { createScheduleListing } from './list-schedules.ts';
 import {
   adoptSchedules,
   deleteScheduleRow,
   driftedSchedules,
+  type LeasedSchedule,
   leaseSchedule,
   recordWritten,
   releaseSchedule,
   type ScheduleRef,
   schedulesToCheck,
   sliceEnd,
+  type WrittenSchedule,
 } from './schedule-store.ts';
-import { isUntouched, writeSchedule } from './write-schedule.ts';
+import type { WantedSchedule } from './tables.ts';
 
 /** The Temporal Schedules of the cohorts' scheduled monitoring (`settings.monitoring`). */
 export interface CohortSchedules {
@@ -147,5 +160,120 @@ export function createCohortSchedules(
     sync,
     recovery: { name: 'monitoring schedules', takeUp },
     drain: () => background.drain(),
+  };
+}
+
+/**
+ * Writes the schedule in Temporal according to the settings: running, paused when monitoring is switched off, or deleted when
+ * the cohort was. Returns undefined when no schedule exists afterwards. Throws when Temporal does not answer.
+ */
+async function writeSchedule(
+  { temporal, logger }: { temporal: Client; logger: Logger },
+  ref: ScheduleRef,
+  wanted: WantedSchedule | undefined,
+): Promise<WrittenSchedule | undefined> {
+  const { cohortId, kind } = ref;
+  if (wanted === undefined) {
+    await deleteMonitoringSchedule(temporal, cohortId, kind);
+    return undefined;
+  }
+  if (!wanted.enabled) {
+    const exists = await switchOffMonitoringSchedule(temporal, cohortId, kind);
+    return exists ? { applied: wanted, fingerprint: null } : undefined;
+  }
+  const hours = monitoringHoursSchema.parse(wanted.hours ?? {});
+  if (differs(wanted.hours, hours))
+    logger.warn(
+      { accountId: ref.accountId, hours },
+      'settings.monitoring of the account is invalid; these hours are used instead',
+    );
+  await putMonitoringSchedule(temporal, planOf(ref, wanted, hours));
+  const described = await describeMonitoringSchedule(temporal, cohortId, kind);
+  return { applied: wanted, fingerprint: described === undefined ? null : monitoringFingerprint(described) };
+}
+
+/** Whether the schedule in Temporal is still as it was written. Throws when Temporal does not answer. */
+async function isUntouched(
+  temporal: Client,
+  { cohortId, kind }: ScheduleRef,
+  { wanted, fingerprint }: LeasedSchedule,
+): Promise<boolean> {
+  const described = await describeMonitoringSchedule(temporal, cohortId, kind);
+  if (described === undefined || wanted === undefined) return false;
+  if (!wanted.enabled) return described.state.paused;
+  const isSwitchedOff = described.state.paused && described.state.note === OFF_NOTE;
+  return !isSwitchedOff && fingerprint?.equals(monitoringFingerprint(described)) === true;
+}
+
+const planOf = (
+  { accountId, cohortId, kind }: ScheduleRef,
+  { name, frequency, networkQueriesPerMinute }: WantedSchedule & { enabled: true },
+  hours: MonitoringPlan['hours'],
+): MonitoringPlan => ({
+  cohortId,
+  cohortName: name,
+  kind,
+  frequency,
+  hours,
+  networkQueriesPerMinute: networkQueriesPerMinute ?? NETWORK_QUERIES_PER_MINUTE,
+  credentialRef: `account/${accountId}`,
+  accountId,
+});
+
+/** Whether a member of the given settings was replaced because it was invalid. */
+function differs(given: unknown, used: MonitoringPlan['hours']): boolean {
+  if (given === null || given === undefined) return false;
+  const members = new Map(Object.entries(given));
+  return Object.entries(used).some(([name, value]) => members.has(name) && members.get(name) !== value);
+}
+
+/** Deadline for reading one part of the list. */
+const LIST_TIMEOUT_MS = 20_000;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** The list of all schedules in Temporal, read part by part, so that no round reads all of it. */
+interface ScheduleListing {
+  /**
+   * Reads at most `count` more schedules, and returns those of monitoring that carry an account id. (Schedules that a starter
+   * made for another operator's exchange carry none.) Begins again after the end, and after an error.
+   */
+  next(count: number): Promise<{ listed: ScheduleRef[]; isEnd: boolean }>;
+}
+
+function createScheduleListing(temporal: Client): ScheduleListing {
+  const open = () => temporal.schedule.list({ pageSize: 1_000 })[Symbol.asyncIterator]();
+  let position: ReturnType<typeof open> | undefined;
+
+  async function read(count: number): Promise<{ listed: ScheduleRef[]; isEnd: boolean }> {
+    position ??= open();
+    const listed: ScheduleRef[] = [];
+    for (let read = 0; read < count; read++) {
+      const { done, value } = await position.next();
+      if (done === true) {
+        position = undefined;
+        return { listed, isEnd: true };
+      }
+      const accountId = value.typedSearchAttributes?.get(searchAttribute.accountId);
+      const parsed = parseCohortMonitoringId(value.scheduleId);
+      if (
+        parsed !== undefined &&
+        accountId !== undefined &&
+        UUID.test(accountId) &&
+        UUID.test(parsed.cohortId)
+      )
+        listed.push({ accountId, ...parsed });
+    }
+    return { listed, isEnd: false };
+  }
+
+  return {
+    async next(count) {
+      try {
+        return await temporal.withDeadline(Date.now() + LIST_TIMEOUT_MS, () => read(count));
+      } catch (error) {
+        position = undefined;
+        throw error;
+      }
+    },
   };
 }

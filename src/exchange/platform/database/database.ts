@@ -1,8 +1,21 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { readdir, readFile } from 'node:fs/promises';
-import { Kysely, type Migration, Migrator, type RawBuilder, sql, type Transaction } from 'kysely';
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  type Driver,
+  Kysely,
+  type Migration,
+  Migrator,
+  PostgresDialect,
+  type PostgresDialectConfig,
+  PostgresDriver,
+  type RawBuilder,
+  sql,
+  type Transaction,
+} from 'kysely';
 import pg from 'pg';
 import { AccountTurns } from './account-turns.ts';
-import { BoundDialect, boundBy } from './bound-dialect.ts';
 import type { Database } from './schema.ts';
 
 /** A transaction that can access the rows of one account only (row-level security). */
@@ -211,4 +224,52 @@ async function readMigrations(): Promise<Record<string, Migration>> {
     };
   }
   return migrations;
+}
+
+/** The statements that begin a transaction and set its role and account. */
+const binding = new AsyncLocalStorage<string>();
+
+/** Runs `transact`. The transaction that it begins executes `statements` together with BEGIN, in one round trip. */
+const boundBy = <T>(statements: string, transact: () => Promise<T>): Promise<T> =>
+  binding.run(`begin; ${statements}`, transact);
+
+interface BoundDialectConfig extends PostgresDialectConfig {
+  /** Called after each wait for a connection of the pool, successful or not. */
+  onConnection(waitedMs: number): void;
+}
+
+/** PostgreSQL dialect for `boundBy`. Several statements in one query cannot have parameters. */
+class BoundDialect extends PostgresDialect {
+  readonly #config: BoundDialectConfig;
+
+  constructor(config: BoundDialectConfig) {
+    super(config);
+    this.#config = config;
+  }
+
+  override createDriver(): Driver {
+    return new BoundDriver(this.#config);
+  }
+}
+
+class BoundDriver extends PostgresDriver {
+  readonly #onConnection: BoundDialectConfig['onConnection'];
+
+  constructor(config: BoundDialectConfig) {
+    super(config);
+    this.#onConnection = config.onConnection;
+  }
+
+  override async acquireConnection(): Promise<DatabaseConnection> {
+    const askedAt = performance.now();
+    try {
+      return await super.acquireConnection();
+    } finally {
+      this.#onConnection(performance.now() - askedAt);
+    }
+  }
+
+  override async beginTransaction(connection: DatabaseConnection): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw(binding.getStore() ?? 'begin'));
+  }
 }

@@ -4,7 +4,7 @@ import { inTurns, Postponed } from './postponed.ts';
 export interface Recovery {
   /** The kind of work, in the log and as the label of the metrics, such as `bulk creates`. */
   name: string;
-  /** Gives way to imports of patients, because nothing depends on it being done at once (give-way.ts). */
+  /** Gives way to imports of patients, because nothing depends on it being done at once. */
   canWait?: true;
   /** Deletes blobs or records: pausing deleting stops it, and only that. */
   deletes?: true;

@@ -5,7 +5,6 @@ import { mergeBatch } from './merge-batch.ts';
 import { type DeliveryPlace, lockRecord } from './merge-store.ts';
 import { readResourceOrigins } from './origin-store.ts';
 import { resourceOrigins } from './resource-origins.ts';
-import { deleteSplit, insertSplit, resourceOf } from './split-store.ts';
 
 /**
  * Takes a delivery out of a consolidated resource, for good: it is a resource of its own from now on.
@@ -59,4 +58,45 @@ async function regroup(tx: AccountTx, patientId: string, place: DeliveryPlace): 
   // Its source moved it to another person at this moment, or the like.
   if (resourceId === null) throw new ConflictError('The delivery is no longer part of the record');
   return resourceOrigins(tx, patientId, resourceId);
+}
+
+async function insertSplit(tx: AccountTx, patientId: string, place: DeliveryPlace): Promise<void> {
+  await tx.db
+    .insertInto('record_split')
+    .values({
+      account_id: tx.accountId,
+      patient_id: patientId,
+      source: place.source,
+      resource_type: place.resourceType,
+      source_id: place.sourceId,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+async function deleteSplit(tx: AccountTx, patientId: string, place: DeliveryPlace): Promise<void> {
+  await tx.db
+    .deleteFrom('record_split')
+    .where('patient_id', '=', patientId)
+    .where('source', '=', place.source)
+    .where('resource_type', '=', place.resourceType)
+    .where('source_id', '=', place.sourceId)
+    .execute();
+}
+
+/** The consolidated resource that a delivery belongs to now. */
+export async function resourceOf(
+  tx: AccountTx,
+  patientId: string,
+  place: DeliveryPlace,
+): Promise<string | null> {
+  const row = await tx.db
+    .selectFrom('record_origin')
+    .select('resource_id')
+    .where('patient_id', '=', patientId)
+    .where('source', '=', place.source)
+    .where('resource_type', '=', place.resourceType)
+    .where('source_id', '=', place.sourceId)
+    .executeTakeFirst();
+  return row?.resource_id ?? null;
 }

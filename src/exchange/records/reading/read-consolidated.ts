@@ -1,8 +1,10 @@
 import type { FhirResource } from 'fhir/r4.js';
+import { sql } from 'kysely';
 import type { RecordSource } from '../../../contract/primitives.ts';
 import { findPatient } from '../../people/patients/patient-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { NotFoundError } from '../../platform/errors.ts';
+import { listedDocuments } from '../deliveries/listed-documents.ts';
 import { readSourcePatientIds } from '../deliveries/source-patient-store.ts';
 import { type HeldDocument, withOurAddresses } from '../rules/attachment-addresses.ts';
 import { foldGroup } from '../rules/fold.ts';
@@ -13,7 +15,6 @@ import { parseLocalReference, referencesIn } from '../rules/references.ts';
 import type { Resolve } from '../rules/rewrite-references.ts';
 import { statedOn } from '../rules/stated-on.ts';
 import type { ConsolidatedPlace } from './consolidated-place.ts';
-import { heldKey, readHeldDocuments } from './held-documents.ts';
 import {
   countLeading,
   type RecordMember,
@@ -230,3 +231,29 @@ async function resolver(
 
 const nameOf = (source: string, { type, id }: { type: string; id: string }): string =>
   `${source} ${type}/${id}`;
+
+/** The ids that DocumentReferences have at their sources. */
+interface SourceDocument {
+  source: RecordSource;
+  sourceId: string;
+}
+
+/** The stored files of these DocumentReferences, those that the list of documents shows; by `heldKey`. */
+async function readHeldDocuments(
+  tx: AccountTx,
+  patientId: string,
+  references: readonly SourceDocument[],
+): Promise<Map<string, HeldDocument[]>> {
+  const held = new Map<string, HeldDocument[]>();
+  if (references.length === 0) return held;
+  const ids = [...new Set(references.map(({ sourceId }) => sourceId))];
+  const { rows } = await sql<HeldDocument & SourceDocument>`
+    select id, source, source_document_id as "sourceId", content_type as "contentType", size_bytes as "sizeBytes",
+      encode(sha256, 'hex') as sha256
+    from ${listedDocuments(patientId, sql`and d.source_document_id = any(${ids})`)} as d
+    order by id`.execute(tx.db);
+  for (const row of rows) held.set(heldKey(row), [...(held.get(heldKey(row)) ?? []), row]);
+  return held;
+}
+
+const heldKey = ({ source, sourceId }: SourceDocument): string => `${source} ${sourceId}`;

@@ -1,11 +1,12 @@
-import { codeSystem } from './codes.ts';
-import { withDerivedValues } from './derived-values.ts';
+import { codeSystem, meaningOf, valueIn } from './codes.ts';
 import { FILLED } from './filled-elements.ts';
 import { mainElement } from './fingerprints.ts';
 import { canonical, canonicalJson, isJson, type Json, objectsOf, textOf } from './json.ts';
+import { digitsOf, measureOf, unitText } from './measures.ts';
 import type { Member } from './member.ts';
-import { withPreciseValues } from './precise-values.ts';
 import { type Resolve, rewriteReferences } from './rewrite-references.ts';
+import table from './ucum.json' with { type: 'json' };
+import { fromBaseUnits, inBaseUnits, unitOf } from './ucum.ts';
 
 /**
  * Folds the deliveries of one thing, the leading one first, into one resource. The leading delivery's content stands; the
@@ -105,4 +106,85 @@ function pointsInside(value: unknown): boolean {
   if (!isJson(value)) return false;
   if (typeof value.reference === 'string' && value.reference.startsWith('#')) return true;
   return Object.values(value).some(pointsInside);
+}
+
+/**
+ * The leading Observation with the most precise of the group's numbers. Numbers from other, converted documents are not
+ * used: they often have more digits than were measured.
+ *
+ * @param members deliveries of one group, whose numbers agree; the leading one first
+ */
+function withPreciseValues(members: readonly Member[]): Json {
+  const [leader, ...others] = members;
+  if (leader === undefined) return {};
+  const native = others.filter(({ isConverted }) => isConverted !== true).map(({ content }) => content);
+  if (native.length === 0) return leader.content;
+  const precise = preciser(leader.content, native);
+  if (!Array.isArray(leader.content.component)) return precise;
+  const parts = native.flatMap(({ component }) => objectsOf(component));
+  const component = objectsOf(leader.content.component).map((part) =>
+    preciser(
+      part,
+      parts.filter(({ code }) => meaningOf(code) === meaningOf(part.code)),
+    ),
+  );
+  return { ...precise, component };
+}
+
+function preciser(own: Json, others: readonly Json[]): Json {
+  const known = valueIn(own);
+  if (known === undefined || measureOf(known.value) === undefined) return own;
+  let [best, digits] = [known, digitsIn(known.value)];
+  for (const other of others) {
+    const found = valueIn(other);
+    if (found === undefined || digitsIn(found.value) <= digits) continue;
+    [best, digits] = [found, digitsIn(found.value)];
+  }
+  if (best === known) return own;
+  const { [known.name]: _coarse, ...rest } = own;
+  return { ...rest, [best.name]: best.value };
+}
+
+function digitsIn(value: unknown): number {
+  const number = isJson(value) ? value.value : value;
+  return typeof number === 'number' ? digitsOf(number) : 0;
+}
+
+const DERIVED = 'urn:medical-exchange:derived-quantity';
+const PREFERRED: Readonly<Record<string, string>> = table.preferred;
+
+/**
+ * An Observation whose quantities carry, as an extension, the same amount in the one unit that `ucum.json` prefers for what they
+ * measure: derived by us, beside the source's number and unit. Those that are in that unit, or in an unknown one, are as they were.
+ */
+function withDerivedValues(observation: Json): Json {
+  const own = withDerived(observation);
+  if (!Array.isArray(own.component)) return own;
+  return { ...own, component: objectsOf(own.component).map(withDerived) };
+}
+
+function withDerived(part: Json): Json {
+  const { valueQuantity } = part;
+  const derived = isJson(valueQuantity) ? derivedFrom(valueQuantity) : undefined;
+  if (!isJson(valueQuantity) || derived === undefined) return part;
+  const extension = [...objectsOf(valueQuantity.extension), { url: DERIVED, valueQuantity: derived }];
+  return { ...part, valueQuantity: { ...valueQuantity, extension } };
+}
+
+function derivedFrom(quantity: Json): Json | undefined {
+  const text = unitText(quantity);
+  const unit = unitOf(text);
+  const code = PREFERRED[unit?.dimension ?? ''];
+  const preferred = code === undefined ? undefined : unitOf(code);
+  if (unit === undefined || preferred === undefined || text === code || typeof quantity.value !== 'number')
+    return undefined;
+  const value = fromBaseUnits(inBaseUnits(quantity.value, unit), preferred);
+  const { comparator } = quantity;
+  return {
+    value,
+    unit: code,
+    system: 'http://unitsofmeasure.org',
+    code,
+    ...(comparator !== undefined && { comparator }),
+  };
 }

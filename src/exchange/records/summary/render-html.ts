@@ -1,8 +1,15 @@
 import { escapeHtml } from '../../../lib/escape-html.ts';
-import { chartsHtml } from './html-charts.ts';
-import { noteHtml, overviewHtml } from './html-overview.ts';
+import type { Chart, Shape } from './charts/drawing.ts';
 import { HTML_STYLE } from './html-style.ts';
-import type { Column, SummaryCell, SummaryHead, SummaryPart } from './parts.ts';
+import type {
+  Column,
+  OverviewBlock,
+  OverviewItem,
+  SummaryCell,
+  SummaryHead,
+  SummaryNote,
+  SummaryPart,
+} from './parts.ts';
 
 /**
  * Renders a summary as one HTML page, piece by piece: no scripts, no external resources, all text escaped. Headings,
@@ -109,4 +116,64 @@ function cellHtml({ text, tone }: SummaryCell, column: Column | undefined, isFir
   return isFirst
     ? `<th scope="row"${attributes}>${escapeHtml(text)}</th>`
     : `<td${attributes}>${escapeHtml(text)}</td>`;
+}
+
+/** The overview as a section of blocks, which the style shows side by side where there is room. */
+function overviewHtml(blocks: readonly OverviewBlock[]): string {
+  return `<section class="overview" aria-labelledby="overview">
+<h2 id="overview">Overview</h2>
+<div class="blocks">
+${blocks.map(blockHtml).join('\n')}
+</div>
+</section>
+`;
+}
+
+const blockHtml = ({ title, items, notes, rest }: OverviewBlock): string =>
+  `<div class="block"><h3>${escapeHtml(title)}</h3>
+${items.length === 0 ? '' : `<ul>${items.map(itemHtml).join('\n')}</ul>\n`}${notes.map(noteHtml).join('')}${
+  rest === undefined
+    ? ''
+    : `<p class="rest"><a href="#${escapeHtml(rest.section)}">${escapeHtml(rest.text)}</a></p>`
+}</div>`;
+
+const itemHtml = ({ text, detail, tone }: OverviewItem): string =>
+  `<li><span dir="auto" class="${tone === 'alert' ? 'alert' : 'what'}">${escapeHtml(text)}</span> <span dir="auto" class="detail">${escapeHtml(detail)}</span></li>`;
+
+const noteHtml = ({ text, tone }: SummaryNote): string =>
+  `<p${tone === undefined ? '' : ` class="${tone}"`}>${escapeHtml(text)}</p>\n`;
+
+/** @param id begins the ids of the charts */
+const chartsHtml = (charts: readonly Chart[], id: string): string =>
+  `<div class="charts">
+${charts.map((chart, index) => chartHtml(chart, `${escapeHtml(id)}-chart-${index + 1}`)).join('\n')}
+</div>
+`;
+
+function chartHtml({ title, detail, description, drawing }: Chart, id: string): string {
+  const { width, height, shapes } = drawing;
+  return `<figure><figcaption><b dir="auto">${escapeHtml(title)}</b> <span class="detail" dir="auto">${escapeHtml(detail)}</span></figcaption>
+<svg viewBox="0 0 ${width} ${height}" role="img" aria-labelledby="${id} ${id}-text"><title id="${id}">${escapeHtml(title)}</title><desc id="${id}-text">${escapeHtml(description)}</desc>${shapes.map(shapeSvg).join('')}</svg></figure>`;
+}
+
+function shapeSvg(shape: Shape): string {
+  switch (shape.kind) {
+    case 'band':
+      return `<rect class="band" x="${shape.x}" y="${shape.y}" width="${shape.width}" height="${shape.height}"/>`;
+    case 'grid':
+    case 'line':
+    case 'second':
+      return `<polyline class="${shape.kind}" points="${shape.points.map(([x, y]) => `${x},${y}`).join(' ')}"/>`;
+    case 'dot':
+    case 'ring': {
+      const [x, y] = shape.at;
+      return `<circle class="${shape.kind}" cx="${x}" cy="${y}" r="2.2"><title>${escapeHtml(shape.text)}</title></circle>`;
+    }
+    case 'diamond': {
+      const [x, y] = shape.at;
+      return `<path class="diamond" d="M${x} ${y}m0-4l4 4-4 4-4-4z"><title>${escapeHtml(shape.text)}</title></path>`;
+    }
+    case 'label':
+      return `<text x="${shape.at[0]}" y="${shape.at[1]}"${shape.align === 'end' ? ' text-anchor="end"' : ''}>${escapeHtml(shape.text)}</text>`;
+  }
 }

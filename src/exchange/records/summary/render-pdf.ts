@@ -1,7 +1,6 @@
 import type { Column, SummaryBodyPart, SummaryHead, SummaryPart } from './parts.ts';
 import { drawCharts } from './pdf-charts.ts';
-import { drawContents } from './pdf-contents.ts';
-import { ACCENT, ALERT, type Element, PdfPages, SOFT } from './pdf-document.ts';
+import { ACCENT, ALERT, type Element, PdfPages, SOFT, type TextStyle } from './pdf-document.ts';
 import { drawOverview } from './pdf-overview.ts';
 import { PdfTable } from './pdf-table.ts';
 
@@ -136,4 +135,28 @@ class SummaryWriter {
   #beginTable(caption: string, columns: readonly Column[]): void {
     this.#table = new PdfTable(this.pages, this.#section, caption, columns);
   }
+}
+
+const STYLE: TextStyle = { size: 8, color: ACCENT };
+const LINE = 11;
+const GAP = 12;
+
+/** The table of contents: the titles of the sections beside each other, each a link. */
+function drawContents(pages: PdfPages, parent: Element, sections: SummaryHead['sections']): void {
+  const contents = pages.element('TOC', parent);
+  let x = pages.left;
+  for (const { id, title } of sections) {
+    const width = pages.widthOf(title, STYLE);
+    if (x > pages.left && x + width > pages.left + pages.width) {
+      x = pages.left;
+      pages.y += LINE;
+    }
+    if (pages.room < LINE) pages.newPage();
+    const entry = pages.element('TOCI', contents);
+    pages.lineTo(id, title, x, pages.y, entry, STYLE);
+    entry.end();
+    x += width + GAP;
+  }
+  contents.end();
+  pages.y += LINE + 2;
 }

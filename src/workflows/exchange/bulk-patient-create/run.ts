@@ -6,8 +6,10 @@ import {
   condition,
   isCancellation,
   patched,
+  proxyActivities,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
+import type { BulkActivities } from '../../../activities/exchange/bulk-create.ts';
 import {
   BULK_END_REASONS,
   BULK_FAILURE_TYPES,
@@ -16,8 +18,28 @@ import {
 import type { BulkPatientCreateInput } from '../../../contract/bulk-create-workflow.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { rejected } from '../../shared/rejected.ts';
-import { fileActivities, rowActivities } from './activities.ts';
 import type { BulkProgress } from './progress.ts';
+
+/**
+ * The activities that read the file and process its rows. Failures on our side (the database is down, a worker was killed)
+ * are retried for two days. A killed activity resumes from its last commit within seconds.
+ */
+const fileActivities = (summary: string) =>
+  proxyActivities<Pick<BulkActivities, 'checkUpload' | 'handleRows' | 'finishBulkCreate'>>({
+    startToCloseTimeout: '30 minutes',
+    scheduleToCloseTimeout: '2 days',
+    heartbeatTimeout: '10 seconds',
+    retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
+    summary,
+  });
+
+/** The activities that read and write the request's row; retried until they succeed. */
+const rowActivities = (summary: string) =>
+  proxyActivities<Pick<BulkActivities, 'lookForUpload' | 'setBulkPaused' | 'endBulkCreate'>>({
+    startToCloseTimeout: '30 seconds',
+    retry: { initialInterval: '500ms', maximumInterval: '30 seconds' },
+    summary,
+  });
 
 /**
  * How long one activity processes rows. Short in the first minute, so that progress is visible soon; longer after that,

@@ -24,11 +24,10 @@ import {
   type BulkOnboardingSummary,
 } from '../../../contract/bulk-onboarding.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
+import { instant } from '../../shared/instant.ts';
 import { BulkOnboarding } from './bulk-onboarding.ts';
 import type { BulkState } from './bulk-state.ts';
-import { bulkOnboardingDetails } from './details.ts';
 import { type BulkCalls, bulkCalls } from './exchange-calls.ts';
-import { bulkOnboardingOutcome, bulkOnboardingStatus, bulkOnboardingSummary } from './report.ts';
 import {
   cancelRequest,
   discardUpload,
@@ -174,3 +173,81 @@ const WAITS = {
   status: 'Wait for the webhook, then poll the status',
   deadline: 'Wait for the webhook until the deadline',
 } as const;
+
+/** Markdown for the workflow's page in the Temporal UI: ids, states and counts. */
+function bulkOnboardingDetails(status: BulkOnboardingStatus): string {
+  const { counts, requestIds, problem, rowsPerSecond, secondsLeft } = status;
+  const heading = status.paused ? 'Paused' : PHASES[status.phase];
+  return [
+    `**${heading}**${problem === undefined ? '' : ` (${problem})`}`,
+    '',
+    `\`${bar(counts.rows === 0 ? 0 : counts.handled / counts.rows)}\` ${counts.handled} of ${counts.rows} rows`,
+    rowsPerSecond === undefined ? '' : `${Math.round(rowsPerSecond)} rows/s, ${secondsLeft ?? '?'} s left`,
+    '',
+    '| Created | Updated | Failed |',
+    '|---|---|---|',
+    `| ${counts.created} | ${counts.updated} | ${counts.failed} |`,
+    '',
+    `Request: ${requestIds.at(-1) ?? '–'}${requestIds.length > 1 ? ` (number ${requestIds.length})` : ''}`,
+    `Dry run: ${status.dryRun ? 'yes' : 'no'}. Webhooks: ${status.webhooksReceived}. Polls: ${status.polls}.`,
+    status.nextPollAt === undefined ? '' : `Next poll, unless a webhook arrives: ${status.nextPollAt}`,
+  ].join('\n');
+}
+
+const WIDTH = 30;
+function bar(fraction: number): string {
+  const full = Math.round(Math.min(1, fraction) * WIDTH);
+  return `${'█'.repeat(full)}${'░'.repeat(WIDTH - full)} ${Math.floor(fraction * 100)} %`;
+}
+
+const PHASES: Readonly<Record<BulkOnboardingStatus['phase'], string>> = {
+  requesting: 'Requesting an upload URL',
+  uploading: 'Uploading the file',
+  processing: 'The exchange is processing the rows',
+  'reading-result': 'Reading the result',
+  cancelling: 'Cancelled; cancelling the request at the exchange',
+  ended: 'Ended',
+};
+
+/** The answer to the query `status`. */
+function bulkOnboardingStatus(state: BulkState, { dryRun, file }: BulkOnboardingInput): BulkOnboardingStatus {
+  const waits = state.phase === 'processing';
+  return {
+    phase: state.phase,
+    dryRun,
+    fileSha256: file.sha256,
+    requestIds: state.requestIds,
+    paused: state.paused,
+    counts: state.counts,
+    rowsPerSecond: waits ? state.rowsPerSecond : undefined,
+    secondsLeft: waits ? state.secondsLeft : undefined,
+    webhooksReceived: state.webhooksReceived,
+    polls: state.polls,
+    nextPollAt: waits ? instant(state.nextPollAtMs) : undefined,
+    deadlineAt: new Date(state.deadlineAtMs).toISOString(),
+    problem: state.problem,
+  };
+}
+
+/** The workflow's result. */
+function bulkOnboardingSummary(state: BulkState, { dryRun }: BulkOnboardingInput): BulkOnboardingSummary {
+  const { ending, outcome, requestIds, webhooksReceived } = state;
+  return {
+    status: bulkOnboardingOutcome(state),
+    dryRun,
+    requestIds,
+    outcome,
+    reason: outcome === undefined ? ending?.reason : undefined,
+    via: ending?.via,
+    webhooksReceived,
+  };
+}
+
+/** Completed, partial, failed or timed out. A file without rows is completed as soon as its result was read. */
+function bulkOnboardingOutcome({ ending, outcome }: BulkState): BulkOnboardingSummary['status'] {
+  if (ending?.status === 'timed-out') return 'timed-out';
+  if (outcome === undefined) return 'failed';
+  const { rows, failed } = outcome.counts;
+  if (failed === 0) return 'completed';
+  return failed < rows ? 'partial' : 'failed';
+}

@@ -18,7 +18,6 @@ import { callFailure } from '../../shared/call-failure.ts';
 import type { Gate } from '../../shared/gate.ts';
 import { pageWithin } from '../../shared/pacing.ts';
 import type { PageDone } from '../../shared/work-in-pages.ts';
-import { monitoringDetails } from './details.ts';
 
 /** The state that is carried over a continue-as-new. */
 export interface MonitoringState {
@@ -175,3 +174,16 @@ const refused = (kind: string): ApplicationFailure =>
     `The exchange refuses ${kind} queries for this account; check that access to this source is enabled`,
     'source-refused',
   );
+
+/** Markdown for the workflow's page in the Temporal UI: ids, counts and states. */
+function monitoringDetails(status: CohortMonitoringStatus): string {
+  const { state, kind, patients, started, failed, skipped, dueAt, notes } = status;
+  const done = started + failed + skipped.alreadyAsked + skipped.optedOut + skipped.gone;
+  return [
+    `**${state}**: ${done} of ${patients} patients, ${kind}, due ${dueAt}`,
+    `- queries started: ${started}`,
+    `- skipped: ${skipped.alreadyAsked} already queried in this period, ${skipped.optedOut} opted out, ${skipped.gone} deleted`,
+    `- failed: ${failed}`,
+    ...notes.map((note) => `- ${note}`),
+  ].join('\n');
+}

@@ -1,3 +1,4 @@
+import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
 import {
   ApplicationFailure,
   CancellationScope,
@@ -8,6 +9,7 @@ import {
   isCancellation,
   setHandler,
   upsertSearchAttributes,
+  workflowInfo,
 } from '@temporalio/workflow';
 import {
   type CohortMonitoringInput,
@@ -18,7 +20,6 @@ import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { Gate } from '../../shared/gate.ts';
 import { UNSTATED } from '../../shared/unstated.ts';
 import { workInPages } from '../../shared/work-in-pages.ts';
-import { nominalTime } from './due-at.ts';
 import { Monitoring, type MonitoringState } from './monitoring.ts';
 
 /**
@@ -58,4 +59,13 @@ export async function cohortMonitoring(
   monitoring.end('completed');
   upsertSearchAttributes([{ key: searchAttribute.queryStatus, value: 'completed' }]);
   return monitoring.status;
+}
+
+/** Temporal sets this search attribute on each run that a Schedule starts. */
+const SCHEDULED_START = defineSearchAttributeKey('TemporalScheduledStartTime', SearchAttributeType.DATETIME);
+
+/** The time that a run stands for, ISO 8601: the scheduled time without jitter or delay, or else its start time. */
+function nominalTime(input: CohortMonitoringInput): string {
+  const { typedSearchAttributes, startTime } = workflowInfo();
+  return input.dueAt ?? (typedSearchAttributes.get(SCHEDULED_START) ?? startTime).toISOString();
 }

@@ -7,7 +7,7 @@ import {
 } from '../../../../src/exchange/records/deliveries/delivery-store.ts';
 import { insertSourcePatientIds } from '../../../../src/exchange/records/deliveries/source-patient-store.ts';
 import { mergeBatch } from '../../../../src/exchange/records/merge/merge-batch.ts';
-import { resourceOf } from '../../../../src/exchange/records/merge/split-store.ts';
+import { resourceOf } from '../../../../src/exchange/records/merge/splits.ts';
 import { type Build, badBody, badQuery, type OperationCases, type Refused } from '../operation-cases.ts';
 import type { World } from '../world.ts';
 

@@ -1,9 +1,8 @@
-import type { Patient } from 'fhir/r4.js';
+import type { Address, HumanName, Patient } from 'fhir/r4.js';
 import { UnreadableMessageError } from '../inbound.ts';
 import { recordNumber, required } from './fields.ts';
 import type { Hl7Message, Hl7Segment } from './message.ts';
-import { personOf } from './person.ts';
-import { offsetOf, parseHl7Time, type TimeReading } from './time.ts';
+import { offsetOf, parseHl7Date, parseHl7Time, type TimeReading } from './time.ts';
 
 /** What all kinds of messages have in common: id, times and the person. */
 export interface Envelope {
@@ -42,4 +41,36 @@ export function envelopeOf(message: Hl7Message, zone: string): Envelope {
     person: personOf(required(pid, 'PID', 'the patient')),
     sourcePatientId: pid && recordNumber(pid, 3),
   };
+}
+
+const GENDERS: Readonly<Record<string, Patient['gender']>> = {
+  F: 'female',
+  M: 'male',
+  O: 'other',
+  A: 'other',
+};
+
+/** The person that a PID segment describes, reduced to what the matching rule uses. */
+function personOf(pid: Hl7Segment): Patient {
+  return {
+    resourceType: 'Patient',
+    name: pid.repetitions(5).map(nameOf),
+    birthDate: parseHl7Date(pid.value(7)),
+    gender: GENDERS[pid.value(8)?.toUpperCase() ?? ''],
+    address: pid.repetitions(11).flatMap(addressOf),
+  };
+}
+
+type Reader = ReturnType<Hl7Segment['repetitions']>[number];
+
+function nameOf(read: Reader): HumanName {
+  const given = [read(2), read(3)].filter((name) => name !== undefined);
+  return { family: read(1), ...(given.length > 0 ? { given } : {}) };
+}
+
+function addressOf(read: Reader): Address[] {
+  // BA: the sender marked the address as bad.
+  if (read(7) === 'BA') return [];
+  const line = [read(1), read(2)].filter((text) => text !== undefined);
+  return [{ line, city: read(3), state: read(4), postalCode: read(5), country: read(6) }];
 }

@@ -1,4 +1,4 @@
-import type { Json } from '../../rules/json.ts';
+import { isJson, type Json } from '../../rules/json.ts';
 import { withStatedOn } from '../../rules/stated-on.ts';
 import {
   attribute,
@@ -12,7 +12,6 @@ import {
 import { headerEncounter } from './encounters.ts';
 import { type Reading, readStatement } from './entries.ts';
 import { narrativeParts } from './narrative.ts';
-import { createResult } from './result.ts';
 import { emptySection, isNull, kindOf, sectionsOf, statementsIn } from './sections.ts';
 import { resourceOf, type Scope } from './table.ts';
 import { fhirTime, offsetOf } from './times.ts';
@@ -155,3 +154,64 @@ function patientOf(role: CdaElement, scope: Scope): Json {
 
 const isWhole = (xml: string): boolean =>
   /<\/(?:[A-Za-z][\w.-]*:)?ClinicalDocument\s*>/.test(xml.trimEnd().slice(-2_000));
+
+/** Types that stand for a person, place or thing; equal content is one resource. */
+const SHARED: ReadonlySet<string> = new Set([
+  'Device',
+  'Location',
+  'Organization',
+  'Practitioner',
+  'PractitionerRole',
+  'Specimen',
+]);
+
+/** Collects the resources of a document with ids of their own. */
+function createResult(unit: string) {
+  const made: Json[] = [];
+  let counts = new Map<string, number>();
+  let shared = new Map<string, string>();
+  return {
+    /** Adds a resource without empty parts; returns a reference to it. */
+    add(resource: Json): Json {
+      const own = withoutEmpty(resource) as Json;
+      const type = String(own.resourceType);
+      const key = SHARED.has(type) ? JSON.stringify(own) : undefined;
+      const known = key === undefined ? undefined : shared.get(key);
+      if (known !== undefined) return { reference: known };
+      const number = (counts.get(type) ?? 0) + 1;
+      counts.set(type, number);
+      const { resourceType, ...rest } = own;
+      const id = `ccda.${unit}.${number}`;
+      made.push({ resourceType, id, ...rest });
+      if (key !== undefined) shared.set(key, `${type}/${id}`);
+      return { reference: `${type}/${id}` };
+    },
+    mark: () => ({ made: made.length, counts: new Map(counts), shared: new Map(shared) }),
+    /** Forgets what was added since a mark. */
+    backTo(mark: { made: number; counts: Map<string, number>; shared: Map<string, string> }): void {
+      made.length = mark.made;
+      counts = mark.counts;
+      shared = mark.shared;
+    },
+    resources: (): Json[] => made,
+  };
+}
+
+/** A copy without empty texts, lists and objects; undefined when nothing is left. */
+function withoutEmpty(value: unknown): unknown {
+  if (value === null || value === undefined || value === '') return undefined;
+  if (Array.isArray(value)) {
+    const items = value.map(withoutEmpty).filter((item) => item !== undefined);
+    return items.length === 0 ? undefined : items;
+  }
+  if (!isJson(value)) return value;
+  const copy: Record<string, unknown> = {};
+  let isEmpty = true;
+  for (const [name, part] of Object.entries(value)) {
+    const own = withoutEmpty(part);
+    if (own === undefined) continue;
+    copy[name] = own;
+    isEmpty = false;
+  }
+  return isEmpty ? undefined : copy;
+}
