@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { ConfigError } from '../config.ts';
 import { ExchangeCallError, type FailureKind } from '../orchestrator/client/failures.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
-import { fileReason, isFileError } from './file-errors.ts';
+import reasons from './file-reasons.json' with { type: 'json' };
 
 /** Invalid options or arguments; the message says what to pass instead. */
 export class UsageError extends Error {
@@ -67,3 +67,17 @@ const EXCHANGE_FAILURES: Readonly<Record<FailureKind, { exitCode: ExitCode; hint
     hint: 'The response is not that of an exchange; check the base URL',
   },
 };
+
+/** Why the operating system refused to read or write, by the code of the error. */
+const REASONS: Readonly<Record<string, string>> = reasons;
+
+/** An error of the file system. It names the path that it is about, unless it happened while a file was written. */
+const isFileError = (error: unknown): error is NodeJS.ErrnoException =>
+  error instanceof Error &&
+  'code' in error &&
+  (('path' in error && typeof error.path === 'string') ||
+    ('syscall' in error && error.syscall === 'write' && String(error.code) in REASONS));
+
+/** The reason in words, such as `no such file or folder`. */
+export const fileReason = ({ code = '' }: NodeJS.ErrnoException): string =>
+  REASONS[code] ?? (code === '' ? 'unknown reason' : `error ${code}`);

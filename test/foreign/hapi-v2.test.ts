@@ -8,7 +8,7 @@ import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { createIntake } from '../../src/exchange/messaging/notifications/intake.ts';
 import { createMllpAnswer } from '../../src/exchange/messaging/notifications/mllp/answer.ts';
-import { createMllpListener } from '../../src/exchange/messaging/notifications/mllp/listener.ts';
+import { createMllpListener } from '../../src/exchange/messaging/notifications/mllp/open-mllp.ts';
 import { newPerson } from '../support/gateway.ts';
 import { buildJava, classPathOf, javaMissing } from '../support/java-project.ts';
 import { createSenderEnvironment } from '../support/senders.ts';

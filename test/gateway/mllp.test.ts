@@ -12,7 +12,7 @@ import { framed } from '../../src/exchange/messaging/notifications/mllp/frames.t
 import {
   createMllpListener,
   type MllpListener,
-} from '../../src/exchange/messaging/notifications/mllp/listener.ts';
+} from '../../src/exchange/messaging/notifications/mllp/open-mllp.ts';
 import { createAuthority } from '../support/authority.ts';
 import { closedGate } from '../support/gate.ts';
 import { createTestGateway, newPerson, type TestGateway } from '../support/gateway.ts';

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { RETENTION_KINDS } from '../../src/exchange/operations/retention/kinds/all-kinds.ts';
+import { RETENTION_KINDS } from '../../src/exchange/operations/retention/kinds.ts';
 import { retentionSweep } from '../../src/exchange/operations/retention/sweep.ts';
 import { insertEvent } from '../../src/exchange/platform/outbox/event-store.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';

@@ -13,7 +13,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ConfigError } from '../../src/config.ts';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
-import { acceptLoss } from '../../src/exchange/operations/admin/accept-loss.ts';
+import { acceptLoss } from '../../src/exchange/operations/admin/audit.ts';
 import { insertAuditEntry } from '../../src/exchange/platform/audit/audit-store.ts';
 import { createAuditChain } from '../../src/exchange/platform/audit/chain.ts';
 import type { AuditHeads } from '../../src/exchange/platform/audit/heads.ts';

@@ -7,7 +7,7 @@ import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
-import { acceptLoss } from '../../src/exchange/operations/admin/accept-loss.ts';
+import { acceptLoss } from '../../src/exchange/operations/admin/audit.ts';
 import { runAdmin } from '../../src/exchange/operations/admin/run.ts';
 import { insertAuditEntry } from '../../src/exchange/platform/audit/audit-store.ts';
 import { createAuditChain, type SignedAuditHead } from '../../src/exchange/platform/audit/chain.ts';

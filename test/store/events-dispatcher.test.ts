@@ -9,7 +9,7 @@ import { webhookDestinationWorkflowId } from '../../src/contract/temporal.ts';
 import { reopenUndelivered } from '../../src/exchange/messaging/webhooks/replay-store.ts';
 import { findDestination, setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
 import { claimEvents } from '../../src/exchange/platform/outbox/claim-store.ts';
-import { afterDelivery, recordDelivered } from '../../src/exchange/platform/outbox/delivered-store.ts';
+import { afterDelivery, recordDelivered } from '../../src/exchange/platform/outbox/delivery.ts';
 import { eventRecovery } from '../../src/exchange/platform/outbox/event-recovery.ts';
 import {
   addEvent,

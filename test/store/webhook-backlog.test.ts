@@ -5,7 +5,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { SystemTx } from '../../src/exchange/platform/database/database.ts';
 import { claimDue, claimEvents } from '../../src/exchange/platform/outbox/claim-store.ts';
-import { afterDelivery, recordDelivered } from '../../src/exchange/platform/outbox/delivered-store.ts';
+import { afterDelivery, recordDelivered } from '../../src/exchange/platform/outbox/delivery.ts';
 import { routesOf } from '../../src/exchange/platform/outbox/event-copy-store.ts';
 import type { EventState } from '../../src/exchange/platform/outbox/tables.ts';
 import { addEvent, createDeliveries, startReceiver } from '../support/events-environment.ts';

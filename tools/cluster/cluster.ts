@@ -3,9 +3,17 @@ import { join } from 'node:path';
 import type { StackConnection } from '../../src/starter/local-stack/connection-file.ts';
 import { ensureSecrets } from '../../src/starter/local-stack/stack-secrets.ts';
 import { pinnedRuns, setCurrentBuild, unpinRun } from '../../src/temporal/builds.ts';
-import { type TemporalClient, createTemporalClient } from '../../src/temporal/client.ts';
-import { type StackSite, type StartedParts, allOrThrow, openStack } from '../embedded/open-stack.ts';
-import { type Environment, gatewayEnvironment, receiverEnvironment, simulatorEnvironment, workerEnvironment } from '../embedded/stack-environment.ts';
+import { createTemporalClient, type TemporalClient } from '../../src/temporal/client.ts';
+import { BACKGROUND_QUEUES } from '../../src/temporal/worker-queues.ts';
+import { allOrThrow, openStack, type StackSite, type StartedParts } from '../embedded/open-stack.ts';
+import { WORKER_NODE_ARGS } from '../embedded/stack.ts';
+import {
+  type Environment,
+  gatewayEnvironment,
+  receiverEnvironment,
+  simulatorEnvironment,
+  workerEnvironment,
+} from '../embedded/stack-environment.ts';
 import { connectionOf, prepareStack } from '../embedded/stack-facts.ts';
 import type { StackOptions } from '../embedded/stack-options.ts';
 import { ensurePorts } from '../embedded/stack-ports.ts';
@@ -17,8 +25,6 @@ import { getSeaweedFs } from './seaweedfs/program.ts';
 import { s3Storage, startSeaweedFs } from './seaweedfs/seaweedfs.ts';
 import { startTemporalCluster } from './temporal/start-temporal.ts';
 import { waitUntil } from './wait-until.ts';
-import { BACKGROUND_QUEUES } from '../../src/temporal/worker-queues.ts';
-import { WORKER_NODE_ARGS } from '../embedded/stack.ts';
 
 export type ClusterOptions = Pick<
   StackOptions,

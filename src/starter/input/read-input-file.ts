@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { UsageError } from '../errors.ts';
-import { fileReason } from '../file-errors.ts';
+import { fileReason, UsageError } from '../errors.ts';
 
 /** Reads a file that the user named. Throws UsageError, with the reason in words. */
 export const readInputFile = (path: string): Promise<Buffer> => readFile(path).catch(throwUnreadable(path));

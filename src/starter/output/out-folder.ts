@@ -1,7 +1,6 @@
 import { mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { UsageError } from '../errors.ts';
-import { fileReason } from '../file-errors.ts';
+import { fileReason, UsageError } from '../errors.ts';
 
 /** New folders are for their owner only: the files are about patients. */
 const MODE = 0o700;

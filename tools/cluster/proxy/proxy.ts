@@ -6,8 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from 'undici';
 import { withoutHops } from '../../../src/lib/hop-by-hop.ts';
 import { detailOf, isPostponed, pathPattern, type Refusal, type Refused } from './refusals.ts';
-import { mayBeRepeated } from './repeatable.ts';
-import { type Answer, type Outcome, send } from './send.ts';
+import { type Answer, mayBeRepeated, type Outcome, send } from './send.ts';
 
 export interface ProxyCounts {
   requests: number;

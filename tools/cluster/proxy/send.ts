@@ -1,7 +1,6 @@
 import { type Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { withoutHops } from '../../../src/lib/hop-by-hop.ts';
-import { hasBody, REPEATABLE_BYTES_MAX } from './repeatable.ts';
 
 /** `body`: of a short response, which has arrived whole. */
 export interface Answer {
@@ -63,3 +62,20 @@ function begin({ agent, origin, incoming, body, signal }: Sending): Promise<Outc
     outgoing.on('error', () => resolve({ failed: true, wasSent }));
   });
 }
+
+/** What is larger is streamed, and so cannot be sent a second time. */
+const REPEATABLE_BYTES_MAX = 1024 * 1024;
+
+/** Whether a request may be sent again when its answer was lost: it reads, or its Idempotency-Key makes both sendings one. */
+export function mayBeRepeated({ method, headers }: Pick<IncomingMessage, 'method' | 'headers'>): boolean {
+  if (method === 'GET' || method === 'HEAD') return !hasBody(headers);
+  const bytes = Number(headers['content-length'] ?? 0);
+  return (
+    headers['idempotency-key'] !== undefined &&
+    headers['transfer-encoding'] === undefined &&
+    bytes <= REPEATABLE_BYTES_MAX
+  );
+}
+
+const hasBody = (headers: IncomingMessage['headers']): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;

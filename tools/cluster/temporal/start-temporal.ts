@@ -7,16 +7,28 @@ import { SEARCH_ATTRIBUTES } from '../../../src/contract/temporal.ts';
 import { CommandError, runCommand } from '../../../src/lib/run-command.ts';
 import { withConnection } from '../../../src/temporal/connection.ts';
 import { registerSearchAttributes } from '../../../src/temporal/register-search-attributes.ts';
-import { type StackSite, allOrThrow } from '../../embedded/open-stack.ts';
+import { fillCache, findCached } from '../../../src/temporal/server-binary/cache.ts';
+import { allOrThrow, type StackSite } from '../../embedded/open-stack.ts';
 import type { RunningPart } from '../../embedded/running-part.ts';
-import { type ServerContext, type StackTemporal, startTemporal, startUi } from '../../embedded/stack-servers.ts';
+import {
+  type ServerContext,
+  type StackTemporal,
+  startTemporal,
+  startUi,
+} from '../../embedded/stack-servers.ts';
 import { checkListening } from '../../embedded/temporal-ready.ts';
 import { DATABASE_FILE } from '../../embedded/temporal-server.ts';
 import type { ClusterPorts } from '../cluster-ports.ts';
 import { startServerProcess } from '../server-process.ts';
 import { waitUntil } from '../wait-until.ts';
-import { TEMPORAL_DATABASES, TEMPORAL_SERVICES, type TemporalPorts, type TemporalService, serverConfig, uiConfig } from './config.ts';
-import { fillCache, findCached } from '../../../src/temporal/server-binary/cache.ts';
+import {
+  serverConfig,
+  TEMPORAL_DATABASES,
+  TEMPORAL_SERVICES,
+  type TemporalPorts,
+  type TemporalService,
+  uiConfig,
+} from './config.ts';
 
 /**
  * Starts a Temporal server on PostgreSQL with its services apart, and its UI. An external one is used as it is. Where the

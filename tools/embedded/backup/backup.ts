@@ -1,4 +1,16 @@
-import { chmod, lchown, mkdir, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  copyFile,
+  lchown,
+  lstat,
+  mkdir,
+  readdir,
+  realpath,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
 import { runCommand } from '../../../src/lib/run-command.ts';
@@ -6,7 +18,6 @@ import { holdsCluster } from '../../../src/starter/local-stack/cluster-folder.ts
 import { NoStackError, readConnection } from '../../../src/starter/local-stack/connection-file.ts';
 import { lockDataFolder } from '../../../src/starter/local-stack/stack-lock.ts';
 import { clusterFolder } from '../postgres-cluster.ts';
-import { copyLive } from './copy-live.ts';
 
 /** Marks a complete backup. */
 const MARK = 'backup.json';
@@ -160,4 +171,38 @@ async function copyRunningPostgres(from: string, to: string, databaseUrl: string
   } finally {
     await session.end();
   }
+}
+
+/**
+ * Copies a folder whose files may change meanwhile, with modes and, where allowed, owners. Files that disappear during the
+ * copy are left out. `skip` receives paths relative to the folder. Returns the number of files.
+ */
+async function copyLive(
+  from: string,
+  to: string,
+  skip: (path: string) => boolean = () => false,
+  path = '',
+): Promise<number> {
+  const [source, target] = [join(from, path), join(to, path)];
+  const found = await lstat(source).catch(unlessGone);
+  if (found === undefined || (!found.isDirectory() && !found.isFile())) return 0;
+  let copied = 0;
+  if (found.isDirectory()) {
+    await mkdir(target, { recursive: true });
+    for (const name of (await readdir(source).catch(unlessGone)) ?? []) {
+      const inner = join(path, name);
+      if (!skip(inner)) copied += await copyLive(from, to, skip, inner);
+    }
+  } else {
+    if ((await copyFile(source, target).then(() => true, unlessGone)) === undefined) return 0;
+    copied = 1;
+  }
+  // PostgreSQL runs as another user if we are root; everybody else copies only files of their own.
+  if (process.getuid?.() === 0) await lchown(target, found.uid, found.gid);
+  await chmod(target, found.mode & 0o777);
+  return copied;
+}
+
+function unlessGone(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error;
 }

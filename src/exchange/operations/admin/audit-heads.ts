@@ -1,8 +1,7 @@
 import { countOf } from '../../../lib/counted.ts';
 import { copyHeads } from '../../platform/audit/copy-heads.ts';
 import { openAuditHeads } from '../../platform/audit/open-heads.ts';
-import { AdminError, type AdminResult, type AdminTarget } from './command.ts';
-import { existingStore } from './existing-store.ts';
+import { AdminError, type AdminResult, type AdminTarget, existingStore } from './command.ts';
 
 /** `audit copy-heads`: moves the external heads to another AUDIT_HEADS, while no worker writes them. */
 export async function copyHeadsCommand(

@@ -2,8 +2,7 @@ import { countOf } from '../../../lib/counted.ts';
 import { type BlobCopyReport, COPY_PARTS, copyBlobs } from '../../../shared/blobs/copy-blobs.ts';
 import { openSealedStorage } from '../../../shared/blobs/open-sealed-storage.ts';
 import { verifyBlobs } from '../../platform/blobs/verify-blobs.ts';
-import { AdminError, type AdminResult, type AdminTarget } from './command.ts';
-import { existingStore } from './existing-store.ts';
+import { AdminError, type AdminResult, type AdminTarget, existingStore } from './command.ts';
 
 const SHOWN_MAX = 20;
 

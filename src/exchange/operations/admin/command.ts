@@ -1,3 +1,5 @@
+import { stat } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
 import type { KeyRing } from '../../../lib/key-ring.ts';
 import { minuteOf } from '../../../lib/utc-time.ts';
 import type { AuditChain } from '../../platform/audit/chain.ts';
@@ -38,3 +40,47 @@ export const ADMIN_ACTOR = 'admin';
 
 /** UTC, to the minute. */
 export const shortTime = (time: Date | null): string => (time === null ? '–' : minuteOf(time));
+
+/** Parses an option with an ISO 8601 date (UTC) or time. Throws AdminError. */
+export function parseTime(option: string, text: string | undefined): Date | undefined {
+  if (text === undefined) return undefined;
+  const time = /^\d{4}-\d{2}-\d{2}(T[\d:.]+(Z|[+-]\d{2}:\d{2}))?$/.test(text) ? Date.parse(text) : Number.NaN;
+  if (!Number.isNaN(time)) return new Date(time);
+  throw new AdminError(
+    `${option} "${text}" is not a time; expected 2026-11-21 (UTC) or 2026-11-21T12:00:00Z`,
+  );
+}
+
+/** An operator's statement about a command, kept in the audit for good. */
+export interface Statement {
+  by: string;
+  reason: string;
+}
+
+const STATEMENT_LENGTH_MAX = 500;
+
+export function checkedStatement({ by, reason }: Statement): Statement {
+  const statement = { by: by.trim(), reason: reason.trim() };
+  for (const [option, text] of Object.entries(statement))
+    if (text.length === 0 || text.length > STATEMENT_LENGTH_MAX)
+      throw new AdminError(
+        `--${option} must have 1 to ${STATEMENT_LENGTH_MAX} characters and must not contain patient data`,
+      );
+  return statement;
+}
+
+/**
+ * The address of a store to copy from. Throws AdminError for a folder that does not exist: a mistyped one must not become an
+ * empty store that is copied without a word.
+ */
+export async function existingStore(address: string): Promise<string> {
+  if (address.startsWith('file:///') && !(await isFolder(fileURLToPath(address))))
+    throw new AdminError(`--from: there is no folder ${address}`);
+  return address;
+}
+
+const isFolder = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );

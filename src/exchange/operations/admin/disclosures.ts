@@ -5,8 +5,7 @@ import { listClients } from '../../access/fhir-clients/client-store.ts';
 import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
 import { type Disclosure, readDisclosures } from '../audit/disclosure-store.ts';
 import { requireAccount } from './accounts.ts';
-import { ADMIN_ACTOR, AdminError, type AdminResult, type AdminTarget } from './command.ts';
-import { parseTime } from './parse-time.ts';
+import { ADMIN_ACTOR, AdminError, type AdminResult, type AdminTarget, parseTime } from './command.ts';
 
 export interface DisclosureOptions {
   account: string;

@@ -7,8 +7,15 @@ import {
 import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
 import { type SystemTx, withinAccount } from '../../platform/database/database.ts';
 import { requireAccount } from './accounts.ts';
-import { ADMIN_ACTOR, AdminError, type AdminResult, type AdminTarget, shortTime } from './command.ts';
-import { checkedStatement, type Statement } from './statement.ts';
+import {
+  ADMIN_ACTOR,
+  AdminError,
+  type AdminResult,
+  type AdminTarget,
+  checkedStatement,
+  type Statement,
+  shortTime,
+} from './command.ts';
 
 type Target = Pick<AdminTarget, 'store'>;
 

@@ -1,8 +1,14 @@
 import { RECONCILE_PARTS, type ReconcilePart } from '../../../contract/reconcile-workflow.ts';
 import { pauseReconcile, readPauses, resumeReconcile } from '../../platform/recovery/pause-store.ts';
-import { AdminError, type AdminResult, type AdminTarget, shortTime } from './command.ts';
+import {
+  AdminError,
+  type AdminResult,
+  type AdminTarget,
+  checkedStatement,
+  type Statement,
+  shortTime,
+} from './command.ts';
 import { auditEverywhere } from './sources.ts';
-import { checkedStatement, type Statement } from './statement.ts';
 
 /** Lists the paused parts of reconcile. */
 export async function listReconcileCommand({ store }: Pick<AdminTarget, 'store'>): Promise<AdminResult> {

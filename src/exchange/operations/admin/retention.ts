@@ -1,12 +1,19 @@
 import { listAccounts } from '../../access/accounts/account-store.ts';
 import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
 import { withinAccount } from '../../platform/database/database.ts';
-import { RETENTION_KINDS } from '../retention/kinds/all-kinds.ts';
+import { RETENTION_KINDS } from '../retention/kinds.ts';
 import type { RetentionKind } from '../retention/retention-kind.ts';
 import { listRules, setRule } from '../retention/rule-store.ts';
 import { removedBefore, removeSlice } from '../retention/sweep.ts';
-import { ADMIN_ACTOR, AdminError, type AdminResult, type AdminTarget, shortTime } from './command.ts';
-import { checkedStatement, type Statement } from './statement.ts';
+import {
+  ADMIN_ACTOR,
+  AdminError,
+  type AdminResult,
+  type AdminTarget,
+  checkedStatement,
+  type Statement,
+  shortTime,
+} from './command.ts';
 
 type Target = Pick<AdminTarget, 'store'>;
 

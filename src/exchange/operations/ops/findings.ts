@@ -1,6 +1,14 @@
 import { counted } from '../../../lib/counted.ts';
-import { BACKLOG_LATE_SECONDS, LATE_AFTER_SECONDS, WEBHOOK_LATE_SECONDS } from './late-after.ts';
-import type { OpenWork, OperationsReport, QueueReport, SenderReport, WorkKind } from './report.ts';
+import {
+  BACKLOG_LATE_SECONDS,
+  LATE_AFTER_SECONDS,
+  type OpenWork,
+  type OperationsReport,
+  type QueueReport,
+  type SenderReport,
+  WEBHOOK_LATE_SECONDS,
+  type WorkKind,
+} from './report.ts';
 
 export const FINDING_KINDS = ['stuck', 'late', 'dead-lettered', 'refused', 'paused'] as const;
 

@@ -2,7 +2,6 @@ import { sql } from 'kysely';
 import type { Store, SystemTx } from '../../platform/database/database.ts';
 import { readPauses } from '../../platform/recovery/pause-store.ts';
 import { reportSources } from '../../sources/health/report.ts';
-import { WEBHOOK_LATE_SECONDS } from './late-after.ts';
 import {
   DESTINATION_STATES,
   type DestinationReport,
@@ -14,6 +13,7 @@ import {
   type SenderReport,
   type SourceOutcome,
   type UndeliverableEvents,
+  WEBHOOK_LATE_SECONDS,
   type WorkKind,
 } from './report.ts';
 

@@ -1,6 +1,6 @@
 import { type Feature, NO_ROUTES, type OpenFeature } from '../../platform/feature.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { RETENTION_KINDS } from './kinds/all-kinds.ts';
+import { RETENTION_KINDS } from './kinds.ts';
 import { retentionSweep } from './sweep.ts';
 
 /** Removes what is older than the operator's rules; without rules everything is kept. */

@@ -102,7 +102,7 @@ async function recordMissedHead(
 /**
  * Writes the external head from committed entries, while the head is locked, so that an older head never replaces a newer
  * one. An external head that is missing, has an invalid signature, or is not continued by the chain is evidence of
- * manipulation: it is logged and left as it is; only an operator can replace it (accept-loss.ts).
+ * manipulation: it is logged and left as it is; only an operator can replace it (operations/admin/audit.ts).
  */
 async function updateHead(deps: SealerDeps, tx: SystemTx, accountId: string): Promise<void> {
   const { chain, heads, logger } = deps;

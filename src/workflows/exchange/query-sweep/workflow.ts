@@ -6,21 +6,25 @@ import {
   defineQuery,
   defineUpdate,
   isCancellation,
+  proxyActivities,
+  setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
+import type { SweepActivities } from '../../../activities/exchange/query-sweep.ts';
 import {
   QUERY_SWEEP_MESSAGES as MESSAGES,
   type QuerySweepInput,
   type QuerySweepProgress,
+  type SweepPace,
 } from '../../../contract/bulk-create-workflow.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { continueWithCurrentBuild } from '../../shared/current-build.ts';
 import { Gate } from '../../shared/gate.ts';
+import { backOff } from '../../shared/pacing.ts';
 import { rejected } from '../../shared/rejected.ts';
 import { UNSTATED } from '../../shared/unstated.ts';
-import { workInPages } from '../../shared/work-in-pages.ts';
-import { Sweep } from './sweep.ts';
+import { type PageDone, workInPages } from '../../shared/work-in-pages.ts';
 
 /**
  * Starts a query for each patient of a bulk create.
@@ -76,4 +80,135 @@ export async function querySweep(
 
 function mustBeActive(sweep: Sweep): void {
   if (sweep.hasEnded) throw rejected(`The sweep has already ended (${sweep.progress.state})`);
+}
+
+/** First and longest wait before checking a full window again. */
+const WINDOW_FIRST_MS = 1_000;
+const WINDOW_MAX_MS = 30_000;
+
+/** Retried until they succeed: PostgreSQL may be down for a while. */
+const activities = (summary: string) =>
+  proxyActivities<SweepActivities>({
+    startToCloseTimeout: '5 minutes',
+    heartbeatTimeout: '1 minute',
+    retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
+    summary,
+  });
+
+/** The progress and the steps of one sweep; the workflow connects it to its handlers. */
+class Sweep {
+  progress: QuerySweepProgress;
+  /** Whether the sweep's row has been read, by this run or the one before. */
+  hasBegun: boolean;
+  #checksWithoutChange = 0;
+
+  constructor(
+    readonly input: QuerySweepInput,
+    readonly pace: SweepPace,
+    readonly gate: Gate,
+    carried?: QuerySweepProgress,
+  ) {
+    const { requestId } = input;
+    this.progress = carried ?? {
+      requestId,
+      state: 'running',
+      patients: 0,
+      started: 0,
+      skipped: 0,
+      failed: 0,
+      open: 0,
+    };
+    this.hasBegun = carried !== undefined;
+    if (carried !== undefined) this.#show(carried);
+  }
+
+  get hasEnded(): boolean {
+    return this.progress.state === 'completed' || this.progress.state === 'cancelled';
+  }
+
+  /** Reads the sweep's row, and with it what an earlier workflow of this sweep may have done. */
+  async begin(): Promise<void> {
+    const { beginSweep } = activities('Count the patients');
+    const found = await beginSweep(this.input);
+    if (found === undefined) {
+      this.gate.stop();
+      this.#show({ ...this.progress, state: 'completed' });
+      this.hasBegun = true;
+      return;
+    }
+    this.#show(found);
+    if (found.state === 'paused') this.gate.pause();
+    if (this.hasEnded) this.gate.stop();
+    this.hasBegun = true;
+  }
+
+  async nextPage(): Promise<PageDone> {
+    const { startSweepPage } = activities('Start queries for the next patients');
+    const before = this.progress;
+    const page = await startSweepPage({ ...this.input, pace: this.pace });
+    // Without a page, the bulk create and its sweep have been deleted.
+    this.#show(page?.progress ?? { ...before, state: 'cancelled' });
+    if (page === undefined) return { isLast: true, uses: [] };
+    if (this.hasEnded) return { isLast: true, uses: [] };
+    const hasMoved = page.progress.started > before.started || page.progress.open < before.open;
+    this.#checksWithoutChange = hasMoved ? 0 : this.#checksWithoutChange + 1;
+    return { isLast: false, uses: [], wait: this.#waitFor(page.waitFor) };
+  }
+
+  #waitFor(waitFor: { what: 'window' } | { what: 'limit'; resetMs: number } | undefined): PageDone['wait'] {
+    switch (waitFor?.what) {
+      case undefined:
+        return undefined;
+      case 'limit':
+        return {
+          ms: Math.ceil(waitFor.resetMs),
+          why: 'Wait for the next minute: this minute’s limit is used up',
+        };
+      case 'window':
+        return {
+          ms: backOff(this.#checksWithoutChange, WINDOW_FIRST_MS, WINDOW_MAX_MS),
+          why: 'Wait until running queries of the sweep have ended',
+        };
+    }
+  }
+
+  async pause(): Promise<void> {
+    this.gate.pause();
+    await this.#record('paused');
+  }
+
+  async resume(): Promise<void> {
+    if (!this.hasBegun) await condition(() => this.hasBegun);
+    if (this.hasEnded) throw rejected(`The sweep has already ended (${this.progress.state})`);
+    await this.#record('running');
+    this.gate.resume();
+  }
+
+  /** Starts no further queries; running queries continue. */
+  async cancel(): Promise<void> {
+    this.gate.stop();
+    await this.#record('cancelled');
+  }
+
+  /** Writes a command to the sweep's row; readers look only there, so the command takes effect with this write. */
+  async #record(state: 'paused' | 'running' | 'cancelled'): Promise<void> {
+    const { recordSweepState } = activities(`Record that the sweep is ${state}`);
+    const now = await recordSweepState({ ...this.input, state });
+    this.#show(now ?? { ...this.progress, state });
+  }
+
+  #show(found: QuerySweepProgress): void {
+    // A page that was running when the sweep was paused still reports `running`.
+    const state = found.state === 'running' && this.gate.isPaused ? 'paused' : found.state;
+    const now = { ...found, state };
+    this.progress = now;
+    const done = now.started + now.skipped + now.failed;
+    setCurrentDetails(
+      [
+        `**${now.state}**: ${done} of ${now.patients} patients`,
+        `- queries started: ${now.started}, still running: ${now.open}`,
+        `- skipped (opted out or deleted): ${now.skipped}`,
+      ].join('\n'),
+    );
+  }
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { columnWidths } from '../../../../src/exchange/records/summary/column-widths.ts';
+import { columnWidths } from '../../../../src/exchange/records/summary/fitted-tables.ts';
 import { row } from '../../../../src/exchange/records/summary/parts.ts';
 
 const titled = (...titles: string[]) => titles.map((title) => ({ title }));

@@ -1,10 +1,15 @@
 import { createHash } from 'node:crypto';
 import type { Patient } from 'fhir/r4.js';
-import { type InboundContent, type InboundMessage, UnreadableMessageError } from '../inbound.ts';
-import { fillsOf, resultsOf } from './clinical-items.ts';
+import {
+  type ClinicalItem,
+  type InboundContent,
+  type InboundMessage,
+  UnreadableMessageError,
+} from '../inbound.ts';
+import type { EncounterEvent, Transfer } from '../rules/encounter-event.ts';
+import { statusRank } from '../rules/status-rank.ts';
 import { BundleContents, jsonOf, nameOf, toInstant } from './contents.ts';
-import { encounterEvent } from './encounter.ts';
-import { bundleSchema, type Read, type ReadBundle, type ReadType } from './schemas.ts';
+import { bundleSchema, type Read, type ReadBundle, type ReadResource, type ReadType } from './schemas.ts';
 
 /** Types that a Bundle may be about. The message's focus decides, otherwise the first of these that the Bundle contains. */
 const SUBJECT_TYPES = [
@@ -135,4 +140,117 @@ function recordNumber(patient: Read<'Patient'>): string | undefined {
     identifiers.find(({ type }) => type?.coding?.some(({ code }) => code === 'MR')) ?? identifiers[0];
   if (record === undefined) return patient.id && `Patient/${patient.id}`;
   return `${record.value}^${record.system ?? ''}`;
+}
+
+const PHASES: Readonly<Record<string, EncounterEvent['phase']>> = {
+  arrived: 'open',
+  triaged: 'open',
+  'in-progress': 'open',
+  onleave: 'open',
+  finished: 'ended',
+  cancelled: 'cancelled',
+  'entered-in-error': 'cancelled',
+};
+
+/** An Encounter as an event that describes the whole encounter (`snapshot`). A planned Encounter is only an `update`. */
+function encounterEvent(
+  encounter: Read<'Encounter'>,
+  contents: BundleContents,
+): Omit<EncounterEvent, 'messageKey' | 'arrival' | 'recordedAt' | 'sentAt'> {
+  const phase = PHASES[encounter.status];
+  const stays = (encounter.location ?? [])
+    .map(({ location, period }) => ({
+      name: location?.display ?? contents.resolve('Location', location?.reference)?.name,
+      from: toInstant(period?.start),
+    }))
+    .sort((a, b) => ((a.from ?? '') < (b.from ?? '') ? -1 : 1));
+  const disposition = encounter.hospitalization?.dischargeDisposition;
+  return {
+    trigger: phase === undefined ? 'update' : 'snapshot',
+    phase,
+    admittedAt: toInstant(encounter.period?.start),
+    dischargedAt: toInstant(encounter.period?.end),
+    encounterClass: encounter.class?.code,
+    location: stays.at(-1)?.name,
+    disposition: disposition?.coding?.[0]?.code ?? disposition?.text,
+    transfers: encounter.location && transfersOf(stays),
+  };
+}
+
+interface Stay {
+  name?: string;
+  from?: string;
+}
+
+/** A transfer for each stay after the first whose start is known. */
+const transfersOf = (stays: readonly Stay[]): Transfer[] =>
+  stays.flatMap((stay, index) =>
+    index === 0 || stay.from === undefined
+      ? []
+      : [{ at: stay.from, from: stays[index - 1]?.name, to: stay.name }],
+  );
+
+const REPORTED = new Set(['final', 'amended', 'corrected', 'appended', 'preliminary', 'partial']);
+
+/** The medication fills: each MedicationDispense or, in a Bundle without any, each MedicationRequest. */
+function fillsOf(contents: BundleContents): ClinicalItem[] {
+  const dispenses = contents.all('MedicationDispense');
+  if (dispenses.length > 0)
+    return dispenses.map((dispense) => ({
+      sourceId: idOf(dispense),
+      at: toInstant(dispense.whenHandedOver ?? dispense.whenPrepared),
+      isTrue:
+        dispense.status === 'completed' ||
+        (dispense.status === 'in-progress' && dispense.whenHandedOver !== undefined),
+      rank: statusRank(dispense.status),
+    }));
+  return contents.all('MedicationRequest').map((request) => ({
+    sourceId: idOf(request),
+    isTrue: request.status === 'active' || request.status === 'completed',
+  }));
+}
+
+/** The laboratory results: each DiagnosticReport or, in a Bundle without any, the Observations of each specimen together. */
+function resultsOf(contents: BundleContents): ClinicalItem[] {
+  const reports = contents.all('DiagnosticReport');
+  if (reports.length > 0)
+    return reports.map((report) => ({
+      sourceId: idOf(report),
+      at: takenAt(report, report.specimen?.[0]?.reference, contents),
+      isTrue: REPORTED.has(report.status),
+      rank: statusRank(report.status),
+    }));
+  const bySpecimen = new Map<string, ClinicalItem>();
+  for (const observation of contents.all('Observation')) {
+    const specimen = observation.specimen?.reference;
+    const sourceId = specimen ?? idOf(observation);
+    bySpecimen.set(sourceId, {
+      sourceId,
+      at: takenAt(observation, specimen, contents) ?? bySpecimen.get(sourceId)?.at,
+      isTrue: REPORTED.has(observation.status) || bySpecimen.get(sourceId)?.isTrue === true,
+      rank: Math.max(statusRank(observation.status), bySpecimen.get(sourceId)?.rank ?? 0),
+    });
+  }
+  return [...bySpecimen.values()];
+}
+
+function takenAt(
+  result: Read<'DiagnosticReport'> | Read<'Observation'>,
+  specimen: string | undefined,
+  contents: BundleContents,
+): string | undefined {
+  const collection = contents.resolve('Specimen', specimen)?.collection;
+  return toInstant(
+    collection?.collectedDateTime ??
+      collection?.collectedPeriod?.start ??
+      result.effectiveDateTime ??
+      result.effectivePeriod?.start,
+  );
+}
+
+function idOf(resource: ReadResource): string {
+  const name = nameOf(resource);
+  if (name !== undefined) return name;
+  const place = `${resource.resourceType}.id`;
+  throw new UnreadableMessageError('invalid', `${place} is required, or an identifier with a value`, place);
 }
