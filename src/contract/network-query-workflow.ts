@@ -17,25 +17,13 @@ export interface NetworkQueryInput {
 /** Far below the 51,200 events at which Temporal ends a workflow. */
 export const HISTORY_EVENTS_MAX = 4_000;
 
-/** What decides about the course of a query; the rest of a source's policy is src/workflows/…/source-policy.ts. */
+/** What decides about the course of a query; the values are in the exchange's `rules/retries.ts`. */
 export interface SourceSteering {
   /** A source that has not answered an attempt after this long ends as failed. */
   deadlineMs: number;
   /** Waits before further attempts, for a source that accepted the request and then failed. */
   nextAttemptAfterMs: readonly number[];
 }
-
-const NEXT_ATTEMPT_AFTER_MS = [5_000, 5 * 60_000];
-
-/**
- * National networks answer within minutes to days, pharmacies at once, labs within a week. Written into the input of each
- * new query, so that a change applies to new queries only.
- */
-export const SOURCE_STEERING: Record<SourceType, SourceSteering> = {
-  hie: { deadlineMs: 48 * 3_600_000, nextAttemptAfterMs: NEXT_ATTEMPT_AFTER_MS },
-  pharmacy: { deadlineMs: 6 * 3_600_000, nextAttemptAfterMs: NEXT_ATTEMPT_AFTER_MS },
-  lab: { deadlineMs: 7 * 24 * 3_600_000, nextAttemptAfterMs: NEXT_ATTEMPT_AFTER_MS },
-};
 
 /** Signal: a source reports that its data is ready. Only a hint; the data is always fetched. */
 export interface SourceCallback {

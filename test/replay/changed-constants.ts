@@ -2,9 +2,8 @@ import { DEFAULT_SWEEP_PACE } from '../../src/contract/bulk-create-workflow.ts';
 import { DEFAULT_BULK_TIMING } from '../../src/contract/bulk-onboarding.ts';
 import { DEFAULT_MONITORING_PACE } from '../../src/contract/cohort-monitoring.ts';
 import { FOLLOW_UP_PLAN } from '../../src/contract/discharge-follow-up-workflow.ts';
-import { SOURCE_STEERING } from '../../src/contract/network-query-workflow.ts';
 import { DEFAULT_ONBOARDING_TIMING } from '../../src/contract/patient-onboarding.ts';
-import { SOURCE_POLICIES } from '../../src/workflows/exchange/network-query/source-policy.ts';
+import { OUR_RETRIES, SOURCE_RETRIES } from '../../src/exchange/queries/network-query/rules/retries.ts';
 
 /**
  * Our workflows after every default has been changed. Runs in progress must not notice: the values that decide about their
@@ -31,9 +30,11 @@ Object.assign(DEFAULT_MONITORING_PACE, {
   shareOfRequests: 0.01,
 });
 Object.assign(FOLLOW_UP_PLAN, { roundsMs: [], lastQueryMs: 1 });
-for (const steering of Object.values(SOURCE_STEERING))
-  Object.assign(steering, { deadlineMs: 1, nextAttemptAfterMs: [] });
-for (const policy of Object.values(SOURCE_POLICIES))
-  Object.assign(policy, { pollFirstMs: 7_200_000, pollMaxMs: 7_200_000, startToClose: '1 hour', retry: {} });
+for (const retries of Object.values(SOURCE_RETRIES))
+  Object.assign(retries, {
+    ...{ deadlineMs: 1, nextAttemptAfterMs: [] },
+    ...{ pollFirstMs: 7_200_000, pollMaxMs: 7_200_000, startToCloseMs: 3_600_000 },
+  });
+Object.assign(OUR_RETRIES, { initialInterval: 1, backoffCoefficient: 1, maximumInterval: 1 });
 
 export * from '../../src/workflows/index.ts';

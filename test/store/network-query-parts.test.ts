@@ -1,9 +1,8 @@
 import type { FhirResource } from 'fhir/r4.js';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { SOURCE_STEERING } from '../../src/contract/network-query-workflow.ts';
 import { SOURCE_TYPES } from '../../src/contract/source-types.ts';
-import { partDeadlineMs } from '../../src/exchange/queries/network-query/rules/part-outcome.ts';
+import { partDeadlineMs, SOURCE_RETRIES } from '../../src/exchange/queries/network-query/rules/retries.ts';
 import { completenessMeta } from '../../src/exchange/records/reading/completeness.ts';
 import { readRecordCompleteness } from '../../src/exchange/records/reading/completeness-store.ts';
 import type { SourceConnections } from '../../src/exchange/sources/connections/connections.ts';
@@ -13,7 +12,6 @@ import {
   SourceFailure,
 } from '../../src/exchange/sources/connectors/connector.ts';
 import { namespaced } from '../../src/exchange/sources/connectors/namespaced-connector.ts';
-import { SOURCE_POLICIES } from '../../src/workflows/exchange/network-query/source-policy.ts';
 import { closedGate } from '../support/gate.ts';
 import {
   createQueryEnvironment,
@@ -367,8 +365,8 @@ describe('a connection that fails for a while', () => {
     });
     expect(cancelled).toEqual([job]);
     for (const source of SOURCE_TYPES) {
-      const longestWaitMs = Math.max(SOURCE_POLICIES[source].pollMaxMs, 30 * 60_000);
-      expect(partDeadlineMs(source) + longestWaitMs).toBeLessThan(SOURCE_STEERING[source].deadlineMs);
+      const longestWaitMs = Math.max(SOURCE_RETRIES[source].pollMaxMs, 30 * 60_000);
+      expect(partDeadlineMs(source) + longestWaitMs).toBeLessThan(SOURCE_RETRIES[source].deadlineMs);
     }
   });
 });

@@ -5,11 +5,9 @@ import {
   type SourceStep,
   SOURCE_FAILURE_TYPES as TYPES,
 } from '../../src/contract/network-query-steps.ts';
-import {
-  NETWORK_QUERY_MESSAGES as MESSAGES,
-  SOURCE_STEERING,
-} from '../../src/contract/network-query-workflow.ts';
+import { NETWORK_QUERY_MESSAGES as MESSAGES } from '../../src/contract/network-query-workflow.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
+import { SOURCE_RETRIES } from '../../src/exchange/queries/network-query/rules/retries.ts';
 import {
   callBack,
   completed,
@@ -238,7 +236,7 @@ describe('a source that takes the request', () => {
     });
     let deadlineAt = Number.POSITIVE_INFINITY;
     await skipping.withActivities(activities, async () => {
-      deadlineAt = (await skipping.now()) + SOURCE_STEERING.pharmacy.deadlineMs;
+      deadlineAt = (await skipping.now()) + SOURCE_RETRIES.pharmacy.deadlineMs;
       const run = await skipping.startQuery(['pharmacy']);
       expect(await run.result()).toMatchObject({ status: 'completed', sources: [{ resources: 7 }] });
     });
@@ -258,7 +256,7 @@ describe('a source that takes the request', () => {
       const collect = async (): Promise<SourceStep> => {
         const now = await skipping.now();
         if (backAt === Number.POSITIVE_INFINITY)
-          backAt = now + SOURCE_STEERING.pharmacy.deadlineMs + 3_600_000;
+          backAt = now + SOURCE_RETRIES.pharmacy.deadlineMs + 3_600_000;
         if (now < backAt) throw away;
         return answer;
       };

@@ -10,8 +10,7 @@ import { createBulkEngine } from '../../exchange/people/bulk-create/engine.ts';
 import type { Platform } from '../../exchange/platform/platform.ts';
 import type { StartGuard } from '../../exchange/platform/recovery/start-guard.ts';
 import { createRedriver } from '../../exchange/queries/redrive/redriver.ts';
-import type { SourceConnections } from '../../exchange/sources/connections/connections.ts';
-import type { SourceConnector } from '../../exchange/sources/connectors/connector.ts';
+import type { Connectors } from '../../exchange/sources/connections/connections.ts';
 import type { WorkerQueue } from '../../temporal/worker-queues.ts';
 import { createBulkActivities } from './bulk-create.ts';
 import { createBulkExportActivities } from './bulk-export.ts';
@@ -26,10 +25,7 @@ import type { ReconcileActivities } from './reconcile.ts';
 import { createEarlierWebhookActivities, createWebhookActivities } from './webhook-delivery.ts';
 
 /** What the activities of the exchange work with: the platform, all features' services, and what only workers have. */
-export interface ExchangeWorkerDeps extends Platform, Services {
-  /** Serve the accounts that have no connections of their own. */
-  connectors: Record<SourceType, SourceConnector>;
-  connections: SourceConnections;
+export interface ExchangeWorkerDeps extends Platform, Services, Connectors {
   /** Gives up work that repeatedly ends its process. */
   startGuard: StartGuard;
   /** Transports messages; without one, sending fails. */

@@ -1,14 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FailedAttempt, SourceStepInput } from '../../contract/network-query-steps.ts';
-import type { SourceType } from '../../contract/primitives.ts';
-import type { Store } from '../../exchange/platform/database/database.ts';
-import { newestAttempt } from '../../exchange/queries/network-query/attempt-store.ts';
-import { callbackHash, callbackToken } from '../../exchange/queries/network-query/callback-token.ts';
-import { cancelJobsOf } from '../../exchange/queries/network-query/cancel-jobs.ts';
+import { cancelJobsOf, type JobCancellation } from '../../exchange/queries/network-query/cancel-jobs.ts';
 import { failAttempt } from '../../exchange/queries/network-query/endings.ts';
-import { openAttempt, QueryGone } from '../../exchange/queries/network-query/open-attempt.ts';
-import type { SourceConnections } from '../../exchange/sources/connections/connections.ts';
-import type { SourceConnector } from '../../exchange/sources/connectors/connector.ts';
+import { openNextAttempt } from '../../exchange/queries/network-query/open-attempt.ts';
+import { QueryGone } from '../../exchange/queries/network-query/step-errors.ts';
 
 /** A cancellation at a source takes up to 5 s and goes on after the step; what the process cannot finish, `reconcile` does. */
 const CANCEL_AWAITED_MS = 500;
@@ -16,13 +11,7 @@ const CANCEL_AWAITED_MS = 500;
 export type RecordActivities = ReturnType<typeof createRecordActivities>;
 
 /** What the workflow itself records. Each activity may run twice and takes effect once. */
-export function createRecordActivities(deps: {
-  store: Store;
-  connectors: Record<SourceType, SourceConnector>;
-  /** Connections of accounts that have their own. */
-  connections?: SourceConnections;
-  callbackKey: string;
-}) {
+export function createRecordActivities(deps: JobCancellation & { callbackKey: string }) {
   const { store } = deps;
 
   return {
@@ -36,14 +25,7 @@ export function createRecordActivities(deps: {
 
     /** Opens the next attempt at a source, so that readers see it at once. */
     async openNextAttempt(of: SourceStepInput): Promise<{ attempt: number }> {
-      const opened = store.asAccount(of.accountId, async (tx) => {
-        const newest = await newestAttempt(tx, of.requestId, of.source);
-        // A running attempt was opened by an earlier execution of this step.
-        const attempt = newest?.status === 'running' ? newest.attempt : (newest?.attempt ?? 0) + 1;
-        const token = callbackToken(deps.callbackKey, of.requestId, of.source, attempt);
-        await openAttempt(tx, { ...of, attempt }, callbackHash(token));
-        return { attempt };
-      });
+      const opened = store.asAccount(of.accountId, (tx) => openNextAttempt(tx, of, deps.callbackKey));
       // The query was deleted: the first step of the attempt will find that too, and end the source.
       return opened.catch((error: unknown) => {
         if (error instanceof QueryGone) return { attempt: of.attempt };

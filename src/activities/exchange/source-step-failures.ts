@@ -1,20 +1,25 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import { MERGE_FAILED, OUR_OUTAGE_TYPES, SOURCE_FAILURE_TYPES } from '../../contract/network-query-steps.ts';
 import { isConnectionFault } from '../../exchange/platform/database/connection-fault.ts';
-import { AttemptSuperseded, MergeFailed } from '../../exchange/queries/network-query/collect.ts';
-import type { NextTry } from '../../exchange/queries/network-query/failed-calls.ts';
-import { QueryGone } from '../../exchange/queries/network-query/open-attempt.ts';
+import { OTHER_BUILD_RETRY_MS } from '../../exchange/queries/network-query/rules/retries.ts';
 import {
-  type SourceFailure,
-  type SourceFailureKind,
-  StoredByAnotherBuild,
-} from '../../exchange/sources/connectors/connector.ts';
+  AttemptSuperseded,
+  MergeFailed,
+  QueryGone,
+  StepFailed,
+} from '../../exchange/queries/network-query/step-errors.ts';
+import { StoredByAnotherBuild } from '../../exchange/sources/connectors/connector.ts';
 import { BlobStoreUnavailableError } from '../../shared/blobs/blob-store.ts';
-
-const OTHER_BUILD_RETRY_MS = 5_000;
 
 /** Gives an error the type that the workflow expects. */
 export function describeFailure(error: unknown): unknown {
+  if (error instanceof StepFailed)
+    return ApplicationFailure.create({
+      message: error.message,
+      type: error.type,
+      nonRetryable: error.retryAfterMs === undefined,
+      nextRetryDelay: error.retryAfterMs,
+    });
   if (error instanceof QueryGone)
     return ApplicationFailure.nonRetryable(error.message, SOURCE_FAILURE_TYPES.superseded);
   // The retry reads the attempt's new state from PostgreSQL.
@@ -51,24 +56,3 @@ function ourOutage(part: keyof typeof OUR_OUTAGE_TYPES, cause: Error): Applicati
     cause,
   });
 }
-
-const TYPE_OF_KIND: Record<SourceFailureKind, string> = {
-  transport: SOURCE_FAILURE_TYPES.transport,
-  'rate-limited': SOURCE_FAILURE_TYPES.rateLimited,
-  denied: SOURCE_FAILURE_TYPES.denied,
-  refused: SOURCE_FAILURE_TYPES.refused,
-  'bad-answer': SOURCE_FAILURE_TYPES.badAnswer,
-  'job-failed': SOURCE_FAILURE_TYPES.jobFailed,
-};
-
-/** @param next when the same call is made again; undefined: not within this attempt */
-export const toApplicationFailure = (
-  { kind, message }: SourceFailure,
-  next: NextTry | undefined,
-): ApplicationFailure =>
-  ApplicationFailure.create({
-    message,
-    type: TYPE_OF_KIND[kind],
-    nonRetryable: next === undefined,
-    nextRetryDelay: next?.waitMs,
-  });

@@ -1,5 +1,5 @@
-import { SOURCE_STEERING } from '../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../contract/primitives.ts';
+import { SOURCE_RETRIES } from '../../exchange/queries/network-query/rules/retries.ts';
 import type { Awaited } from '../../lib/live-lines.ts';
 import type { OnboardingView } from './onboarding-view.ts';
 import type { QueryView } from './query-view.ts';
@@ -22,5 +22,5 @@ export function awaitedByOnboarding({ state, phase, sources }: OnboardingView): 
 /** Only our own exchange says what a source is doing, and only there we know when an attempt ends without an answer. */
 function awaitedSource(type: SourceType, note: string | undefined, startedAt: string | undefined): Awaited {
   if (note === undefined || startedAt === undefined) return { what: type };
-  return { what: type, until: new Date(Date.parse(startedAt) + SOURCE_STEERING[type].deadlineMs) };
+  return { what: type, until: new Date(Date.parse(startedAt) + SOURCE_RETRIES[type].deadlineMs) };
 }

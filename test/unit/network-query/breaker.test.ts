@@ -3,7 +3,7 @@ import { describe, expect } from 'vitest';
 import {
   SHORT_WAIT_MAX_MS,
   waitAfterFailedCalls,
-} from '../../../src/exchange/queries/network-query/rules/source-back-off.ts';
+} from '../../../src/exchange/queries/network-query/rules/retries.ts';
 import {
   admission,
   afterFailure,

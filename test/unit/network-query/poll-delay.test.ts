@@ -1,9 +1,9 @@
 import { fc, test } from '@fast-check/vitest';
 import { describe, expect } from 'vitest';
 import { SOURCE_TYPES } from '../../../src/contract/primitives.ts';
-import { pollDelayMs, SOURCE_POLICIES } from '../../../src/workflows/exchange/network-query/source-policy.ts';
+import { pollDelayMs, SOURCE_RETRIES } from '../../../src/exchange/queries/network-query/rules/retries.ts';
 
-const policy = fc.constantFrom(...SOURCE_TYPES.map((source) => SOURCE_POLICIES[source]));
+const policy = fc.constantFrom(...SOURCE_TYPES.map((source) => SOURCE_RETRIES[source]));
 const asked = fc.integer({ min: 0, max: 100_000 });
 
 describe('the wait before a source is asked for its answer', () => {
@@ -24,7 +24,7 @@ describe('the wait before a source is asked for its answer', () => {
   );
 
   test('starts at once with what the source asked for, and grows when it was asked in vain', () => {
-    const waits = [0, 1, 2].map((askedInVain) => pollDelayMs(SOURCE_POLICIES.hie, askedInVain, 10_000));
+    const waits = [0, 1, 2].map((askedInVain) => pollDelayMs(SOURCE_RETRIES.hie, askedInVain, 10_000));
     expect(waits).toEqual([10_000, 15_000, 22_500]);
   });
 });

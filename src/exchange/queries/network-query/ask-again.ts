@@ -4,7 +4,7 @@ import type { AccountTx } from '../../platform/database/database.ts';
 import type { AskedConnection } from '../../sources/connections/connections.ts';
 import { ChangesNotHonoured } from '../../sources/connectors/connector.ts';
 import { type PartStep, updateProgress } from './attempt-store.ts';
-import { CountsDiffer, CountsMissing } from './compare-counts.ts';
+import { CountsDiffer, CountsMissing } from './complete.ts';
 import { ofConnection, updatePart } from './part-store.ts';
 import { addToTimeline } from './timeline-store.ts';
 

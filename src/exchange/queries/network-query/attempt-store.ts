@@ -4,6 +4,8 @@ import type { SourceType } from '../../../contract/primitives.ts';
 import type { Demographics } from '../../people/patients/rules/demographics.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import type { AskedConnection } from '../../sources/connections/connections.ts';
+import type { SourceConnector } from '../../sources/connectors/connector.ts';
+import type { PurposeOfUse } from '../../sources/connectors/source-config.ts';
 import { ofConnection, updatePart } from './part-store.ts';
 import type { Collection } from './tables.ts';
 import { addToTimeline } from './timeline-store.ts';
@@ -33,6 +35,9 @@ export interface AttemptWork {
   /** Set when everything is asked for because these counts of the source differed. */
   counts?: Readonly<Record<string, number>>;
 }
+
+export const purposeOf = ({ accessEndsAt }: Pick<AttemptWork, 'accessEndsAt'>): PurposeOfUse =>
+  accessEndsAt === undefined ? 'treatment' : 'ias';
 
 /** The attempt that a step works on; undefined when it has not been written, or was deleted with its query. */
 export async function readAttempt(tx: AccountTx, step: SourceStepInput): Promise<AttemptWork | undefined> {
@@ -184,6 +189,15 @@ export interface PartStep extends SourceStepInput {
   part?: AskedConnection;
 }
 
+/** What a step does on one connection to a source: which step, how far the attempt or part is, and whom it asks. */
+export interface SourceWork {
+  step: PartStep;
+  work: AttemptWork;
+  /** Reports to the breaker whenever the source answers. */
+  connector: SourceConnector;
+  signal: AbortSignal;
+}
+
 /** The row with the progress of a step: the part's if there is one, otherwise the attempt's. */
 export const updateProgress = (
   tx: AccountTx,
@@ -249,7 +263,7 @@ export interface PageCounts {
  * @param beginning how the connection was asked, with the first page of an answer for which that is not recorded yet
  * @returns the page's place in the attempt; undefined when the page must not be stored: the attempt has ended meanwhile, or
  * another execution of this step (one of the two timed out and still runs) has stored a page after the same `pagesBefore`.
- * With it, whether only changes are asked for.
+ * With it, how the connection was asked.
  */
 export async function savePage(
   tx: AccountTx,
@@ -258,7 +272,7 @@ export async function savePage(
   counts: PageCounts,
   cursor: Record<string, unknown> | null,
   beginning?: Collection,
-): Promise<{ place: number; isOfChanges: boolean } | undefined> {
+): Promise<{ place: number; collection: Collection | undefined } | undefined> {
   const added = {
     pages: sql<number>`pages + 1`,
     resources: sql<number>`resources + ${counts.resources}`,
@@ -277,14 +291,14 @@ export async function savePage(
     .returning(['attempt', 'collection'])
     .executeTakeFirst();
   if (saved === undefined) return undefined;
-  const isOfChanges = saved.collection?.since !== undefined;
-  if (step.part === undefined) return { place: pagesBefore, isOfChanges };
+  const collectedAs = saved.collection ?? undefined;
+  if (step.part === undefined) return { place: pagesBefore, collection: collectedAs };
   const attempt = await updateAttempt(tx, step)
     .set(added)
     .where('status', '=', 'running')
     .returning('pages')
     .executeTakeFirst();
-  return attempt === undefined ? undefined : { place: attempt.pages - 1, isOfChanges };
+  return attempt === undefined ? undefined : { place: attempt.pages - 1, collection: collectedAs };
 }
 
 /** Ends an attempt and returns its counts; undefined when it had already ended. */

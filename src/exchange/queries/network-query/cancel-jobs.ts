@@ -1,9 +1,7 @@
 import type { SourceStepInput } from '../../../contract/network-query-steps.ts';
-import type { SourceType } from '../../../contract/primitives.ts';
 import type { Store } from '../../platform/database/database.ts';
 import { itemRecovery, type Recovery } from '../../platform/recovery/recovery.ts';
-import type { SourceConnections } from '../../sources/connections/connections.ts';
-import type { SourceConnector } from '../../sources/connectors/connector.ts';
+import { type Connectors, connectorFor } from '../../sources/connections/connections.ts';
 import {
   type AbandonedJob,
   abandonedJobsOf,
@@ -12,15 +10,12 @@ import {
   removeAbandonedJob,
 } from './abandoned-job-store.ts';
 
-export interface JobCancellation {
+export interface JobCancellation extends Connectors {
   store: Pick<Store, 'asAccount'>;
-  connectors: Record<SourceType, SourceConnector>;
-  /** Connections of accounts that have their own. */
-  connections?: SourceConnections;
 }
 
 /** How long to wait for a source to acknowledge a cancellation. */
-const CANCEL_TIMEOUT_MS = 5_000;
+export const CANCEL_TIMEOUT_MS = 5_000;
 const JOBS_PER_ROUND = 20;
 /** Concurrent cancellations, because a source that does not answer takes the whole time. */
 const AT_ONCE = 10;
@@ -47,21 +42,15 @@ export const abandonedJobCancellation = (
   });
 
 /** Returns whether the source has acknowledged the cancellation. */
-async function cancel(
-  { store, connectors, connections }: JobCancellation,
-  of: AbandonedJob,
-): Promise<boolean> {
-  const { id, accountId, source, connectionId, purpose, job } = of;
-  const isAcknowledged = await (async () => {
-    const connector =
-      connectionId === null
-        ? connectors[source]
-        : await connections?.connector(accountId, connectionId, purpose);
-    await connector?.cancel(job, AbortSignal.timeout(CANCEL_TIMEOUT_MS));
-    return connector !== undefined;
-  })().catch(() => false);
-  await store.asAccount(accountId, (tx) =>
-    isAcknowledged ? removeAbandonedJob(tx, id) : noteFailedTry(tx, id),
+async function cancel(deps: JobCancellation, of: AbandonedJob): Promise<boolean> {
+  const isAcknowledged = await connectorFor(deps, of)
+    .then((connector) => connector.cancel(of.job, AbortSignal.timeout(CANCEL_TIMEOUT_MS)))
+    .then(
+      () => true,
+      () => false,
+    );
+  await deps.store.asAccount(of.accountId, (tx) =>
+    isAcknowledged ? removeAbandonedJob(tx, of.id) : noteFailedTry(tx, of.id),
   );
   return isAcknowledged;
 }

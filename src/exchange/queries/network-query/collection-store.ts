@@ -115,17 +115,14 @@ export async function beginCollection(
   });
 }
 
-/**
- * Writes the row of a collection whose pages are all stored, unless something is missing from them. Returns how the connection
- * was asked.
- */
+/** Writes the row of a collection whose pages are all stored, unless something is missing from them. */
 export async function rememberCollection(
   tx: AccountTx,
   step: PartStep,
   patientId: string,
-): Promise<Collection | undefined> {
-  const collection = await readCollection(tx, step);
-  if (collection === undefined || collection.hasGaps === true) return collection;
+  collection: Collection | undefined,
+): Promise<void> {
+  if (collection === undefined || collection.hasGaps === true) return;
   const { startedAt, basis, patientIds, since, fullAt } = collection;
   const differences = collection.differences ?? (await differencesTo(tx, step, patientId, collection.counts));
   await tx.db
@@ -144,7 +141,6 @@ export async function rememberCollection(
     // Another query of the patient has completed meanwhile: its row stands.
     .onConflict((conflict) => conflict.doNothing())
     .execute();
-  return collection;
 }
 
 /** By how much these counts of a source differ from what the record now holds. */

@@ -3,7 +3,7 @@ import type { SourceType } from '../../../contract/primitives.ts';
 import { deniedSources } from '../../people/consents/consent-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { SourceFailure } from '../../sources/connectors/connector.ts';
-import type { AttemptWork } from './attempt-store.ts';
+import { type AttemptWork, purposeOf } from './attempt-store.ts';
 
 /** Why the patient's consents exclude a source, as callers see it. */
 export const excludedByConsent = (source: SourceType): string =>
@@ -18,11 +18,10 @@ export const excludedByConsent = (source: SourceType): string =>
 export async function consentWithdrawn(
   tx: AccountTx,
   { source }: SourceStepInput,
-  { patientId, accessEndsAt, isCollected }: AttemptWork,
+  work: AttemptWork,
 ): Promise<string | undefined> {
-  if (isCollected) return undefined;
-  const purpose = accessEndsAt === undefined ? 'treatment' : 'ias';
-  const denied = await deniedSources(tx, patientId, purpose, [source]);
+  if (work.isCollected) return undefined;
+  const denied = await deniedSources(tx, work.patientId, purposeOf(work), [source]);
   if (!denied.has(source)) return undefined;
   return `${excludedByConsent(source)}; nothing more is collected for this query`;
 }

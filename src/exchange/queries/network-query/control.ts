@@ -18,10 +18,9 @@ import {
 import { failOpenAttempts } from './endings.ts';
 import type { Launcher } from './launcher.ts';
 import { type QueryView, readQuery } from './query-store.ts';
-import { openAttemptsOfRun } from './recovery-store.ts';
 import { checkRetryable, isOpen, openRetryRun } from './retry-run.ts';
 import { lastAttempts } from './rules/query-status.ts';
-import { latestRun } from './run-store.ts';
+import { latestRun, openAttemptsOfRun } from './run-store.ts';
 
 interface Run {
   accountId: string;

@@ -6,39 +6,67 @@ import { minuteOf } from '../../../lib/utc-time.ts';
 import { readExternalId } from '../../people/patients/patient-facts.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { insertEvent } from '../../platform/outbox/event-store.ts';
-import { deletePageResources } from '../../records/merge/retirement-store.ts';
+import { countRetired, deletePageResources } from '../../records/merge/retirement-store.ts';
+import type { RetireReason } from '../../records/rules/retirement.ts';
 import { keepJobsOfAttempt } from './abandoned-job-store.ts';
-import { endAttempt } from './attempt-store.ts';
-import { readCollection } from './collection-store.ts';
-import { readParts } from './part-store.ts';
+import { endAttempt, type PartStep, readStatus } from './attempt-store.ts';
+import { readCollection, rememberCollection } from './collection-store.ts';
+import { recordExclusions } from './omissions.ts';
+import { endPart, readParts } from './part-store.ts';
 import { type LockedQuery, lockQuery, settleQuery } from './query-store.ts';
-import { openAttemptsOfRun } from './recovery-store.ts';
-import { recordRetired } from './retire-missing.ts';
+import { openAttemptsOfRun } from './run-store.ts';
 import type { QueryState } from './tables.ts';
 import { addToTimeline } from './timeline-store.ts';
 
 /**
- * Ends an attempt as completed. The end of the attempt, the resulting status of the query and the event that announces it are
- * one transaction. Ending an attempt that has ended does nothing.
- *
- * @param says.note why the attempt completed without data; shown to callers
- * @param says.gap what is missing because some connections of the source failed; shown to callers
+ * Ends an attempt, or a part of it, whose data is merged, in the transaction that merges the last of it. Returns false when the
+ * attempt was ended otherwise.
  */
+export async function endMerged(tx: AccountTx, step: PartStep, patientId: string): Promise<boolean> {
+  if (step.part !== undefined) {
+    const collection = await endPart(tx, step, step.part, { status: 'completed' });
+    await rememberCollection(tx, step, patientId, collection);
+    return (await readStatus(tx, step)) === 'running';
+  }
+  const query = await lockQuery(tx, step.requestId);
+  await recordExclusions(tx, step, patientId);
+  const collection = await readCollection(tx, step);
+  await rememberCollection(tx, step, patientId, collection);
+  const isEnded = await completeLocked(tx, step, query, { since: collection?.since });
+  return isEnded || (await readStatus(tx, step)) === 'completed';
+}
+
+/** Ends an attempt of which at least one part completed, when all of them have ended. */
+export async function endOfParts(
+  tx: AccountTx,
+  step: SourceStepInput,
+  patientId: string,
+  says: { note?: string; gap?: string },
+): Promise<void> {
+  const query = await lockQuery(tx, step.requestId);
+  await recordExclusions(tx, step, patientId);
+  await completeLocked(tx, step, query, says);
+}
+
+/** Ends an attempt as completed that brought no data, because of `note`. Ending an attempt that has ended does nothing. */
 export async function completeAttempt(
   tx: AccountTx,
   step: SourceStepInput,
-  { note, gap }: { note?: string; gap?: string } = {},
+  { note }: { note?: string } = {},
 ): Promise<void> {
   const query = await lockQuery(tx, step.requestId);
-  await completeLocked(tx, step, query, { note, gap, since: (await readCollection(tx, step))?.since });
+  await completeLocked(tx, step, query, { note, since: (await readCollection(tx, step))?.since });
 }
 
 /**
- * Completes an attempt whose query the caller has locked; returns false if it had ended.
+ * Completes an attempt whose query the caller has locked; returns false if it had ended. The end of the attempt, the resulting
+ * status of the query and the event that announces it are one transaction.
  *
+ * @param says.note why the attempt completed without data; shown to callers
+ * @param says.gap what is missing because some connections of the source failed; shown to callers
  * @param says.since the source was asked only for what changed since then
  */
-export async function completeLocked(
+async function completeLocked(
   tx: AccountTx,
   step: SourceStepInput,
   query: LockedQuery | undefined,
@@ -118,6 +146,30 @@ async function endAnswer(tx: AccountTx, step: SourceStepInput): Promise<number> 
   await deletePageResources(tx, step);
   return recordRetired(tx, step);
 }
+
+/** Records in the timeline what an attempt retired, by reason and type; returns how many resources. */
+async function recordRetired(tx: AccountTx, step: SourceStepInput): Promise<number> {
+  const counts = await countRetired(tx, step);
+  const { source, attempt } = step;
+  let total = 0;
+  for (const [reason, beginning] of REASONS) {
+    const own = counts.filter((count) => count.reason === reason);
+    const sum = own.reduce((before, { count }) => before + count, 0);
+    if (sum === 0) continue;
+    total += sum;
+    const types = own.map(({ resourceType, count }) => `${count} ${resourceType}`).join(', ');
+    const were = sum === 1 ? 'it was retired' : 'they were retired';
+    const message = `${beginning} ${countOf(sum, 'resource')}: ${were} (${types})`;
+    const onceKey = `retired/${reason}/${source}/${attempt}`;
+    await addToTimeline(tx, step.requestId, { source, attempt, kind: 'retired', message, onceKey });
+  }
+  return total;
+}
+
+const REASONS: readonly [RetireReason, string][] = [
+  ['deleted', 'The source no longer has'],
+  ['moved', 'The source now names another person in'],
+];
 
 /**
  * Fails the open attempts of a run whose workflow is closed: those of one source, or of all. Returns how many there were.

@@ -1,14 +1,13 @@
 import { sql } from 'kysely';
 import type { AccountTx } from '../../platform/database/database.ts';
-import type { SourceFailure, SourceFailureKind } from '../../sources/connectors/connector.ts';
+import type { SourceFailure } from '../../sources/connectors/connector.ts';
 import { ANSWERED, type PartStep, updateProgress } from './attempt-store.ts';
 import { ofConnection } from './part-store.ts';
-import { SHORT_WAIT_MAX_MS, waitAfterFailedCalls } from './rules/source-back-off.ts';
+import { AFTER_FAILURE, SHORT_WAIT_MAX_MS, waitAfterFailedCalls } from './rules/retries.ts';
 import { addToTimeline, replaceInTimeline } from './timeline-store.ts';
 
 /** Whether the same call may succeed later, so that the attempt waits for its source until its deadline. */
-export const isTemporary = (kind: SourceFailureKind): boolean =>
-  kind === 'transport' || kind === 'rate-limited' || kind === 'denied';
+export const isTemporary = ({ kind }: SourceFailure): boolean => AFTER_FAILURE[kind].next === 'call-again';
 
 /** What follows a failed call; `nextTryAt` is set when the wait is long and shown to callers. */
 export interface NextTry {
@@ -37,7 +36,7 @@ export async function recordFailedCall(
     .executeTakeFirst();
   if (counted === undefined) return undefined;
   const { failed_calls: calls, failing_since: since } = counted;
-  const waitMs = isTemporary(failure.kind) ? waitAfterFailedCalls(calls, retryAfterMs) : undefined;
+  const waitMs = isTemporary(failure) ? waitAfterFailedCalls(calls, retryAfterMs) : undefined;
   if (waitMs === undefined || waitMs <= SHORT_WAIT_MAX_MS || since === null) {
     const asked = retryAfterMs === undefined ? '' : `; asked to wait ${Math.ceil(retryAfterMs / 1000)} s`;
     await addToTimeline(tx, requestId, {

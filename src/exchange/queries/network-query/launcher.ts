@@ -2,7 +2,6 @@ import type { Client } from '@temporalio/client';
 import {
   HISTORY_EVENTS_MAX,
   type NetworkQueryInput,
-  SOURCE_STEERING,
   type SourceSteering,
 } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
@@ -12,8 +11,8 @@ import { asCode } from '../../../lib/markdown.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import type { Store } from '../../platform/database/database.ts';
 import { createBackground, startOnce } from '../../platform/workflows/start-workflow.ts';
-import { runRows } from './recovery-store.ts';
-import { type QuerySubject, type RunSource, readRun } from './run-store.ts';
+import { SOURCE_RETRIES } from './rules/retries.ts';
+import { type QuerySubject, type RunSource, readRun, runRows } from './run-store.ts';
 
 export interface Launcher {
   /** Starts the workflow of a committed run in the background. When that fails, `reconcile` starts it later. */
@@ -83,17 +82,16 @@ export function createLauncher(deps: { store: Store; temporal: Client; logger: L
   };
 }
 
+const NOT_ASKED = { attempt: 1, firstAttempt: 1 };
+
 /** The steering of a run. A source that goes on from a later attempt has used up the back-offs before it. */
 function steeringOf(sources: readonly RunSource[]): Record<SourceType, SourceSteering> {
-  const steering = { ...SOURCE_STEERING };
-  for (const { source, attempt, firstAttempt } of sources) {
-    const { nextAttemptAfterMs } = SOURCE_STEERING[source];
-    steering[source] = {
-      ...SOURCE_STEERING[source],
-      nextAttemptAfterMs: nextAttemptAfterMs.slice(attempt - firstAttempt),
-    };
-  }
-  return steering;
+  const of = (source: SourceType): SourceSteering => {
+    const { deadlineMs, nextAttemptAfterMs } = SOURCE_RETRIES[source];
+    const { attempt, firstAttempt } = sources.find((own) => own.source === source) ?? NOT_ASKED;
+    return { deadlineMs, nextAttemptAfterMs: nextAttemptAfterMs.slice(attempt - firstAttempt) };
+  };
+  return { hie: of('hie'), pharmacy: of('pharmacy'), lab: of('lab') };
 }
 
 /** The caller's own id of the patient; ours if the caller gave none. */

@@ -4,7 +4,7 @@ import { countOf } from '../../../lib/counted.ts';
 import { minuteOf } from '../../../lib/utc-time.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import type { AskedConnection } from '../../sources/connections/connections.ts';
-import type { AttemptState } from './tables.ts';
+import type { AttemptState, Collection } from './tables.ts';
 import { addToTimeline } from './timeline-store.ts';
 
 /** How far one connection's share of an attempt has come. */
@@ -95,13 +95,16 @@ export async function readParts(tx: AccountTx, step: SourceStepInput): Promise<P
     .execute();
 }
 
-/** Ends a part and records it in the timeline. Ending a part that has ended does nothing. */
+/**
+ * Ends a part and records it in the timeline. Returns how its connection was asked, if that is recorded. Ending a part that has
+ * ended does nothing.
+ */
 export async function endPart(
   tx: AccountTx,
   step: SourceStepInput,
   part: AskedConnection,
   end: { status: 'completed' | 'failed'; reason?: string },
-): Promise<void> {
+): Promise<Collection | undefined> {
   const ended = await updatePart(tx, step, part.id)
     .set({
       status: end.status,
@@ -113,7 +116,7 @@ export async function endPart(
     .where('status', '=', 'running')
     .returning(['resources', 'documents', 'collection'])
     .executeTakeFirst();
-  if (ended === undefined) return;
+  if (ended === undefined) return undefined;
   const { source, attempt, requestId } = step;
   const since =
     ended.collection?.since === undefined ? '' : ` of what changed since ${minuteOf(ended.collection.since)}`;
@@ -128,4 +131,5 @@ export async function endPart(
     kind: `connection-${end.status}`,
     message: ofConnection({ part }, outcome),
   });
+  return ended.collection ?? undefined;
 }

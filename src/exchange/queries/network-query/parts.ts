@@ -1,12 +1,21 @@
-import type { SourceStepInput } from '../../../contract/network-query-steps.ts';
+import {
+  SOURCE_FAILURE_TYPES,
+  type SourceStep,
+  type SourceStepInput,
+} from '../../../contract/network-query-steps.ts';
 import type { Store } from '../../platform/database/database.ts';
-import type { SourceConnections } from '../../sources/connections/connections.ts';
-import { SourceFailure } from '../../sources/connectors/connector.ts';
-import { type AttemptWork, readAttempt, updateAttempt } from './attempt-store.ts';
-import { completeAttempt } from './endings.ts';
-import { recordExclusions } from './omissions.ts';
-import { insertParts, type Part, readParts } from './part-store.ts';
-import { lockQuery } from './query-store.ts';
+import { connectorFor } from '../../sources/connections/connections.ts';
+import { type SourceConnector, SourceFailure } from '../../sources/connectors/connector.ts';
+import { restartPart } from './ask-again.ts';
+import { type AttemptWork, type PartStep, purposeOf, updateAttempt } from './attempt-store.ts';
+import { type CallingSources, callSource, type WorkOnSource } from './call-source.ts';
+import { CANCEL_TIMEOUT_MS } from './cancel-jobs.ts';
+import { endOfParts } from './endings.ts';
+import { isTemporary, recordFailedCall, recordHold } from './failed-calls.ts';
+import { endPart, insertParts, type Part, readParts } from './part-store.ts';
+import { type EndedPart, outcomeOfParts } from './rules/query-status.ts';
+import { AFTER_FAILURE, noAnswerWithin, partDeadlineMs, waitAfterFailedTries } from './rules/retries.ts';
+import { StepFailed } from './step-errors.ts';
 
 /**
  * The parts of an attempt: one for each connection that the account has for this source when the attempt begins. None when
@@ -14,10 +23,11 @@ import { lockQuery } from './query-store.ts';
  * connections may be asked.
  */
 export async function openParts(
-  { store, connections }: { store: Pick<Store, 'asAccount'>; connections: SourceConnections },
+  { store, connections }: CallingSources,
   step: SourceStepInput,
   attempt: AttemptWork,
 ): Promise<Part[]> {
+  if (connections === undefined) return [];
   return store.asAccount(step.accountId, async (tx) => {
     const opened = await readParts(tx, step);
     const hasBegun = attempt.job !== null || attempt.cursor !== null || attempt.pages > 0;
@@ -34,23 +44,171 @@ export async function openParts(
   });
 }
 
-/** Completes an attempt of which at least one part completed. Returns how many resources it has collected. */
-export async function completeParts(
-  store: Pick<Store, 'asAccount'>,
+/** How long an open part need not be worked on; undefined when the workflow's polls decide. */
+type Wait = { afterMs?: number; isShort?: boolean } | undefined;
+
+/**
+ * Works on all open parts of an attempt side by side, each from where its row says. A connection that fails is tried again
+ * or ends as failed without disturbing the others. The attempt ends when all parts have ended; until then the step returns
+ * how long to wait for the first of them.
+ */
+export async function workOnParts(
+  deps: CallingSources,
   step: SourceStepInput,
-  patientId: string,
-  says: { note?: string; gap?: string },
-): Promise<number> {
-  return store.asAccount(step.accountId, async (tx) => {
-    await lockQuery(tx, step.requestId);
-    await recordExclusions(tx, step, patientId);
-    await completeAttempt(tx, step, says);
-    return (await readAttempt(tx, step))?.resources ?? 0;
+  attempt: AttemptWork,
+  parts: readonly Part[],
+  work: WorkOnSource,
+  signal: AbortSignal,
+): Promise<SourceStep> {
+  const { store } = deps;
+  const now = Date.now();
+  const isDue = ({ status, nextTryAt }: Part) =>
+    status === 'running' && (nextTryAt === null || nextTryAt.getTime() <= now);
+  const settled = await Promise.allSettled(
+    parts.filter(isDue).map(async (part): Promise<[string, Wait]> => {
+      return [part.id, await workOnPart(deps, step, attempt, part, work, signal)];
+    }),
+  );
+  // Only failures of ours are left. The others have been recorded, so that nothing is repeated when the step is.
+  for (const result of settled) if (result.status === 'rejected') throw result.reason;
+  const waits = new Map(settled.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : [])));
+
+  const current = await store.asAccount(step.accountId, (tx) => readParts(tx, step));
+  const open = current.filter(({ status }) => status === 'running');
+  if (open.length > 0) return waitFor(store, step, open, waits);
+  const outcome = outcomeOfParts(current.filter(hasEnded));
+  if (outcome.status === 'failed') throw new StepFailed(SOURCE_FAILURE_TYPES.refused, outcome.reason);
+  const { note, gap } = outcome;
+  await store.asAccount(step.accountId, (tx) => endOfParts(tx, step, attempt.patientId, { note, gap }));
+  const resources = current.reduce((sum, part) => sum + part.resources, 0);
+  return { state: 'completed', resources, note: gap ?? note };
+}
+
+const hasEnded = (part: Part): part is Part & EndedPart => part.status !== 'running';
+
+async function workOnPart(
+  deps: CallingSources,
+  step: SourceStepInput,
+  attempt: AttemptWork,
+  part: Part,
+  work: WorkOnSource,
+  signal: AbortSignal,
+): Promise<Wait> {
+  const { store } = deps;
+  const { accountId, source } = step;
+  const partStep = { ...step, part: { id: part.id, name: part.name, namespace: part.namespace } };
+  const { job, cursor, isCollected, pages, resources, failedCalls } = part;
+  const connector = await connectorOf(deps, step, attempt, part).catch((error: unknown) => {
+    if (error instanceof SourceFailure) return error;
+    throw error;
+  });
+  if (connector instanceof SourceFailure) return afterFailure(store, partStep, part, connector);
+  const isOver = Date.now() - attempt.startedAt.getTime() >= partDeadlineMs(source);
+  const giveUp = async (lastFailure?: string) => {
+    await cancelPart(connector, part);
+    const why = lastFailure === undefined ? '' : `; the last call failed: ${lastFailure}`;
+    return afterFailure(store, partStep, part, new SourceFailure('refused', noAnswerWithin(source) + why));
+  };
+  // What has accepted the request may have its answer ready, if only we were away: it is looked at once more.
+  if (isOver && job === null && cursor === null && !isCollected) return giveUp();
+  const ofPart = { ...attempt, job, cursor, isCollected, pages, resources, failedCalls };
+  const called = await callSource(deps, { step: partStep, work: ofPart, connector, signal }, work);
+  switch (called.kind) {
+    case 'done':
+      if (called.result.state === 'completed') return undefined;
+      return isOver ? giveUp() : { afterMs: called.result.retryAfterMs };
+    case 'held':
+      if (isOver) return giveUp(called.reason);
+      await store.asAccount(accountId, (tx) => recordHold(tx, partStep, called));
+      return undefined;
+    case 'failed': {
+      const wait = await afterFailure(store, partStep, part, called.failure);
+      const isLast = isOver && isTemporary(called.failure) && wait?.isShort !== true;
+      return isLast ? giveUp(called.failure.message) : wait;
+    }
+  }
+}
+
+const connectorOf = (
+  deps: CallingSources,
+  { accountId, source }: SourceStepInput,
+  attempt: AttemptWork,
+  { id }: Part,
+): Promise<SourceConnector> =>
+  connectorFor(deps, { accountId, source, connectionId: id, purpose: purposeOf(attempt) });
+
+/** Cancels the job of a part, as a courtesy to the source: whether it accepts that does not matter. */
+async function cancelPart(connector: SourceConnector, { job }: Pick<Part, 'job'>): Promise<void> {
+  if (job !== null)
+    await connector.cancel(job, AbortSignal.timeout(CANCEL_TIMEOUT_MS)).catch(() => undefined);
+}
+
+/** Cancels the jobs of all open parts of an attempt that was ended from outside. */
+export async function cancelParts(
+  deps: CallingSources,
+  step: SourceStepInput,
+  attempt: AttemptWork,
+): Promise<void> {
+  if (deps.connections === undefined) return;
+  const parts = await deps.store.asAccount(step.accountId, (tx) => readParts(tx, step));
+  await Promise.allSettled(
+    parts
+      .filter(({ status, job }) => status === 'running' && job !== null)
+      .map(async (part) => cancelPart(await connectorOf(deps, step, attempt, part), part)),
+  );
+}
+
+/** Records a connection's failure: it is called again, asked again after a while, or ends as failed. */
+async function afterFailure(
+  store: Pick<Store, 'asAccount'>,
+  step: PartStep,
+  part: Part,
+  failure: SourceFailure,
+): Promise<Wait> {
+  const { kind, message: reason } = failure;
+  return store.asAccount(step.accountId, async (tx): Promise<Wait> => {
+    if (isTemporary(failure)) {
+      const next = await recordFailedCall(tx, step, failure);
+      return next === undefined ? undefined : { afterMs: next.waitMs, isShort: next.nextTryAt === undefined };
+    }
+    const isGivenUp = AFTER_FAILURE[kind].next === 'give-up';
+    const afterMs = isGivenUp ? undefined : waitAfterFailedTries(step.source, part.failedTries);
+    if (afterMs === undefined) await endPart(tx, step, part, { status: 'failed', reason });
+    else await restartPart(tx, step, part, { reason, afterMs });
+    return undefined;
   });
 }
 
+async function waitFor(
+  store: Pick<Store, 'asAccount'>,
+  step: SourceStepInput,
+  open: readonly Part[],
+  waits: ReadonlyMap<string, Wait>,
+): Promise<SourceStep> {
+  const short = open.flatMap(({ id }) =>
+    waits.get(id)?.isShort === true ? (waits.get(id)?.afterMs ?? []) : [],
+  );
+  // The activity itself is repeated; the other parts are not disturbed, because their rows say how far they are.
+  if (short.length > 0)
+    throw new StepFailed(SOURCE_FAILURE_TYPES.transport, 'A connection is called again', Math.min(...short));
+  const held = open.flatMap(({ name, waitingFor, nextTryAt }) =>
+    nextTryAt === null ? [] : [{ reason: `${name}: ${waitingFor ?? 'waiting'}`, nextTryAt }],
+  );
+  const heldMs = held.map(({ nextTryAt }) => Math.max(nextTryAt.getTime() - Date.now(), 1_000));
+  const askedMs = open.flatMap(({ id }) => waits.get(id)?.afterMs ?? []);
+  const retryAfterMs = Math.min(...heldMs, ...askedMs);
+  if (held.length < open.length) {
+    await showWaiting(store, step, undefined);
+    return { state: 'waiting', retryAfterMs: Number.isFinite(retryAfterMs) ? retryAfterMs : undefined };
+  }
+  const nextTryAt = new Date(Date.now() + retryAfterMs);
+  const reason = held.map((each) => each.reason).join('; ');
+  await showWaiting(store, step, { reason, nextTryAt });
+  return { state: 'waiting', retryAfterMs, held: { reason, nextTryAt: nextTryAt.toISOString() } };
+}
+
 /** Shows callers that every open part waits for its connection, or that this is no longer so. */
-export async function showWaiting(
+async function showWaiting(
   store: Pick<Store, 'asAccount'>,
   step: SourceStepInput,
   waiting: { reason: string; nextTryAt: Date } | undefined,

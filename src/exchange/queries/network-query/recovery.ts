@@ -3,7 +3,7 @@ import { itemRecovery, type Recovery, removalRecovery } from '../../platform/rec
 import { deleteOldAbandonedJobs } from './abandoned-job-store.ts';
 import { failOpenAttempts } from './endings.ts';
 import type { Launcher } from './launcher.ts';
-import { runsToEnsure } from './recovery-store.ts';
+import { runsToEnsure } from './run-store.ts';
 
 /** The process that committed a run has this long to start its workflow itself. */
 const GRACE_MS = 5_000;

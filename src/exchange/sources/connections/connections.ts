@@ -31,6 +31,27 @@ export interface SourceConnections {
   connector(accountId: string, connectionId: string, purpose: PurposeOfUse): Promise<SourceConnector>;
 }
 
+/** The connectors of a worker. */
+export interface Connectors {
+  /** Serve the accounts that have no connections of their own. */
+  connectors: Record<SourceType, SourceConnector>;
+  /** Connections of accounts that have their own. Default: `connectors` serve every account. */
+  connections?: SourceConnections;
+}
+
+/**
+ * The connector of a connection; without an id, the one that the environment variables describe. Throws SourceFailure when the
+ * connection is paused or deleted.
+ */
+export async function connectorFor(
+  { connectors, connections }: Connectors,
+  of: { accountId: string; source: SourceType; connectionId: string | null; purpose: PurposeOfUse },
+): Promise<SourceConnector> {
+  if (of.connectionId === null) return connectors[of.source];
+  if (connections === undefined) throw new Error('This process has no connections of accounts');
+  return connections.connector(of.accountId, of.connectionId, of.purpose);
+}
+
 const CONNECTORS_MAX = 500;
 
 export function createSourceConnections(

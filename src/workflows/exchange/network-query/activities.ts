@@ -3,22 +3,21 @@ import type { RecordActivities } from '../../../activities/exchange/network-quer
 import type { SourceActivities } from '../../../activities/exchange/network-query-source.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { TASK_QUEUES } from '../../../contract/temporal.ts';
+import { OUR_RETRIES, SOURCE_RETRIES } from '../../../exchange/queries/network-query/rules/retries.ts';
 import { inOwnLane } from '../../shared/own-lane.ts';
-import { SOURCE_POLICIES } from './source-policy.ts';
 
 /**
- * The activities that talk to one source. They run on the source's own task queue, under its policy.
+ * The activities that talk to one source. They run on the source's own task queue, with its own retries.
  *
  * @param remainingMs until the attempt's deadline; the activity fails when it passes
  */
 export function sourceActivities(source: SourceType, remainingMs: number, summary: string) {
-  const policy = SOURCE_POLICIES[source];
   return proxyActivities<SourceActivities>({
     taskQueue: inOwnLane(TASK_QUEUES.source(source)),
-    startToCloseTimeout: policy.startToClose,
+    startToCloseTimeout: SOURCE_RETRIES[source].startToCloseMs,
     scheduleToCloseTimeout: remainingMs,
-    heartbeatTimeout: policy.heartbeatTimeout,
-    retry: policy.retry,
+    heartbeatTimeout: '30 seconds',
+    retry: OUR_RETRIES,
     summary,
   });
 }

@@ -16,11 +16,17 @@ import {
 } from '../../../contract/network-query-steps.ts';
 import type { NetworkQueryInput, SourceWait } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
+import {
+  callbackPaceMs,
+  isAskedAgain,
+  pollDelayMs,
+  SOURCE_RETRIES,
+} from '../../../exchange/queries/network-query/rules/retries.ts';
+import { UNSTATED } from '../../shared/unstated.ts';
 import { recordActivities, sourceActivities } from './activities.ts';
 import type { Continuation } from './continuation.ts';
 import { LAST_LOOK_MS, mayLookAgain, ourOutage, ranOutOfTime } from './last-look.ts';
 import type { QueryProgress } from './progress.ts';
-import { callbackPaceMs, pollDelayMs, SOURCE_POLICIES, steeringOf } from './source-policy.ts';
 
 type AttemptOutcome =
   | { kind: 'completed'; resources: number; note?: string }
@@ -39,7 +45,7 @@ export async function runSource(
   cancelReason: () => string,
   continuation: Continuation,
 ): Promise<void> {
-  const { deadlineMs, nextAttemptAfterMs: backOffs } = steeringOf(input, source);
+  const { deadlineMs, nextAttemptAfterMs: backOffs } = (input.steering ?? UNSTATED.sources)[source];
   let carried = continuation.takeWait(source);
   const first = carried?.firstAttempt ?? firstAttempt;
   for (let attempt = firstAttempt; ; attempt++) {
@@ -138,7 +144,7 @@ async function untilDeadline(
 ): Promise<AttemptOutcome | Silence> {
   const { source, attempt } = step;
   const { deadlineAt } = wait;
-  const policy = SOURCE_POLICIES[source];
+  const retries = SOURCE_RETRIES[source];
   const summary = `${source}, attempt ${attempt}`;
 
   let answer: SourceStep =
@@ -150,8 +156,8 @@ async function untilDeadline(
     if (continuation.isDue) await continuation.park(source, wait);
     const waitMs =
       held === undefined
-        ? pollDelayMs(policy, wait.polls++, answer.retryAfterMs)
-        : (answer.retryAfterMs ?? policy.pollFirstMs);
+        ? pollDelayMs(retries, wait.polls++, answer.retryAfterMs)
+        : (answer.retryAfterMs ?? retries.pollFirstMs);
     const untilAt = Math.min(Date.now() + waitMs, deadlineAt);
     const paceMs = Math.min(callbackPaceMs(wait.earlyCallbacks), untilAt - Date.now());
     if (paceMs > 0 && patched('paced-callbacks'))
@@ -227,8 +233,7 @@ function toOutcome(error: unknown, cancelReason: () => string): AttemptOutcome {
   }
   if (cause instanceof ApplicationFailure) {
     const { type } = cause;
-    const furtherAttemptUseful =
-      type === SOURCE_FAILURE_TYPES.badAnswer || type === SOURCE_FAILURE_TYPES.jobFailed;
+    const furtherAttemptUseful = isAskedAgain(type);
     // Any other failure is on our side; its message belongs in the log and is not shown to callers.
     const isOfSource = Object.values<string | null | undefined>(SOURCE_FAILURE_TYPES).includes(type);
     const isShown = isOfSource || type === MERGE_FAILED;

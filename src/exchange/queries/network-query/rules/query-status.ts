@@ -34,3 +34,29 @@ export function lastAttempts<A extends { source: SourceType; attempt: number }>(
   }
   return [...last.values()];
 }
+
+export const UNKNOWN_PATIENT = 'The source does not know this patient';
+
+/** A part of an attempt that has ended. */
+export interface EndedPart {
+  name: string;
+  status: 'completed' | 'failed';
+  reason: string | null;
+}
+
+/**
+ * The outcome of an attempt whose parts have all ended. What some connections delivered is kept when others failed; the
+ * attempt fails only if all of them did.
+ */
+export function outcomeOfParts(
+  parts: readonly EndedPart[],
+): { status: 'completed'; note?: string; gap?: string } | { status: 'failed'; reason: string } {
+  const failed = parts.filter(({ status }) => status === 'failed');
+  const reason = `${failed.length} of ${parts.length} connections failed: ${failed
+    .map((part) => `${part.name}: ${part.reason ?? 'no reason'}`)
+    .join('; ')}`;
+  if (failed.length === parts.length) return { status: 'failed', reason };
+  if (failed.length > 0) return { status: 'completed', gap: reason };
+  const isUnknown = parts.every((part) => part.reason === UNKNOWN_PATIENT);
+  return isUnknown ? { status: 'completed', note: UNKNOWN_PATIENT } : { status: 'completed' };
+}

@@ -1,0 +1,232 @@
+import type { SourceStep } from '../../../contract/network-query-steps.ts';
+import type { SourceType } from '../../../contract/primitives.ts';
+import { withinGrace } from '../../../lib/within-grace.ts';
+import type { Store } from '../../platform/database/database.ts';
+import { isRefusedData } from '../../platform/database/violations.ts';
+import type { ChangeChecks } from '../../sources/connectors/change-check-store.ts';
+import {
+  type Begin,
+  type Begun,
+  type ChangesQuestion,
+  NOT_TRUSTED,
+  SourceFailure,
+  type SourcePage,
+} from '../../sources/connectors/connector.ts';
+import { keepSurplusJob } from './abandoned-job-store.ts';
+import { askForEverything, isNotEnough, type NotEnough } from './ask-again.ts';
+import { keepJob, purposeOf, type SourceWork, saveJob } from './attempt-store.ts';
+import { callbackToken, provenToken } from './callback-token.ts';
+import { cancelJobsOf, type JobCancellation } from './cancel-jobs.ts';
+import { type Collecting, collectPages } from './collect.ts';
+import { beginCollection, readHeld, readLastCollection } from './collection-store.ts';
+import { CountsDiffer, completeCollected } from './complete.ts';
+import { checkAccess } from './consent-check.ts';
+import { completeAttempt } from './endings.ts';
+import { clearFailedCalls } from './failed-calls.ts';
+import { recordNotice } from './omissions.ts';
+import { endPart } from './part-store.ts';
+import { basisOf, changesSince } from './rules/changes-since.ts';
+import { UNKNOWN_PATIENT } from './rules/query-status.ts';
+import type { Collection } from './tables.ts';
+
+export interface Asking extends Collecting, JobCancellation {
+  store: Store;
+  /** Base URL for a source's callbacks, without the token; undefined for a source that is only polled. */
+  callbackBaseUrl: (source: SourceType, connectionId?: string) => string | undefined;
+  callbackKey: string;
+  checks: ChangeChecks;
+  /** For tests. Default: the system clock. */
+  clock?: () => Date;
+  noteUncancelled: () => void;
+}
+
+/** How long a cancelled step waits for the source to name the job that its request has started; after that, it ends without. */
+const JOB_AWAITED_MS = 5_000;
+
+/** Finds the patient at the source and requests the data. Collects it if it is available at once. */
+export async function askSource(deps: Asking, on: SourceWork): Promise<SourceStep> {
+  const { step, work, connector, signal } = on;
+  const { store } = deps;
+  const collected = collectStored(deps, on);
+  if (collected !== undefined) return collected;
+  if (work.job !== null) return { state: 'waiting' };
+
+  const now = deps.clock?.() ?? new Date();
+  checkAccess(work, now);
+  const beginning = await whatToAsk(deps, on, now);
+  const options = {
+    callbackUrl: callbackUrlOf(deps, on),
+    realtime: work.realtime,
+    changes: beginning.changes,
+  };
+  const begun = await withinGrace(connector.begin(work.demographics, options, signal), {
+    ...{ signal, graceMs: JOB_AWAITED_MS },
+    late: (late) => void cancelLate(deps, on, late).catch(deps.noteUncancelled),
+  });
+  const { notice } = begun;
+  if (notice !== undefined) await store.asAccount(step.accountId, (tx) => recordNotice(tx, step, notice));
+  if (begun.kind === 'unknown-patient') {
+    const { part } = step;
+    await store.asAccount(step.accountId, async (tx) => {
+      if (part === undefined) await completeAttempt(tx, step, { note: UNKNOWN_PATIENT });
+      else await endPart(tx, step, part, { status: 'completed', reason: UNKNOWN_PATIENT });
+    });
+    return { state: 'completed', resources: 0, note: UNKNOWN_PATIENT };
+  }
+  await beginning.noteChecked(begun.checked);
+  const collection = beginning.collection(begun);
+  if (begun.kind === 'ready') {
+    if (collection?.since === undefined) return collect(deps, on, begun.pages, collection);
+    // Before the first page: should that page not be one of changes, the source is asked again, and for everything.
+    await store.asAccount(step.accountId, (tx) => beginCollection(tx, step, work.patientId, collection));
+    return collect(deps, on, begun.pages);
+  }
+  const isKept = await store.asAccount(step.accountId, async (tx) => {
+    const kept = await keepJob(tx, step, begun.job);
+    if (!kept) await keepSurplusJob(tx, step, { purpose: purposeOf(work), job: begun.job });
+    else if (collection !== undefined) await beginCollection(tx, step, work.patientId, collection);
+    return kept;
+  });
+  // Another execution of this step was faster, or the attempt was given up: this job would never be collected.
+  if (!isKept) await cancelJobsOf(deps, step);
+  return { state: 'waiting', retryAfterMs: begun.retryAfterMs };
+}
+
+/** Polls an accepted request. Collects the data if it is ready. */
+export async function pollSource(deps: Asking, on: SourceWork): Promise<SourceStep> {
+  const { step, work, connector, signal } = on;
+  const { store } = deps;
+  const collected = collectStored(deps, on);
+  if (collected !== undefined) return collected;
+  if (work.job === null) return askSource(deps, on);
+
+  const polled = await connector.poll(work.job, signal);
+  if (polled.kind === 'ready') return collect(deps, on, polled.pages);
+  if (polled.job !== work.job) await store.asAccount(step.accountId, (tx) => saveJob(tx, step, polled.job));
+  else if (work.failedCalls > 0) await store.asAccount(step.accountId, (tx) => clearFailedCalls(tx, step));
+  return { state: 'waiting', retryAfterMs: polled.retryAfterMs };
+}
+
+/** Goes on after the last stored page, where an earlier step was killed; undefined when none is stored. */
+function collectStored(deps: Asking, on: SourceWork): Promise<SourceStep> | undefined {
+  const { work, connector, signal } = on;
+  if (work.isCollected)
+    return orAskAgain(deps, on, async () => {
+      await completeCollected(deps, on);
+      return work.resources;
+    });
+  return work.cursor === null ? undefined : collect(deps, on, connector.resume(work.cursor, signal));
+}
+
+const collect = (
+  deps: Asking,
+  on: SourceWork,
+  pages: AsyncIterable<SourcePage>,
+  beginning?: Collection,
+): Promise<SourceStep> =>
+  orAskAgain(deps, on, () =>
+    collectPages(deps, on, pages, beginning).catch((error: unknown) => {
+      if (!cannotBeStored(error)) throw error;
+      throw new SourceFailure('bad-answer', `${on.step.source} sent data that cannot be stored`, {
+        cause: error,
+      });
+    }),
+  );
+
+/** Whether data cannot be stored, however often it is tried: nested too deeply for JavaScript, or refused by PostgreSQL. */
+const cannotBeStored = (error: unknown): boolean =>
+  (error instanceof RangeError && /call stack|string length/.test(error.message)) || isRefusedData(error);
+
+/** Asks for everything if an answer with changes cannot be trusted, or does not account for what the source has. */
+async function orAskAgain(
+  deps: Asking,
+  on: SourceWork,
+  collecting: () => Promise<number>,
+): Promise<SourceStep> {
+  const { step, work, connector } = on;
+  const resources = await collecting().catch((error: unknown): NotEnough => {
+    if (isNotEnough(error)) return error;
+    throw error;
+  });
+  if (typeof resources === 'number') return { state: 'completed', resources };
+  const { fingerprint } = connector.changes ?? {};
+  const counts = resources instanceof CountsDiffer ? resources.counts : undefined;
+  if (counts === undefined && fingerprint !== undefined)
+    await deps.checks.note(step.part?.id ?? step.source, fingerprint, NOT_TRUSTED);
+  await deps.store.asAccount(step.accountId, (tx) => askForEverything(tx, step, resources));
+  const fresh = { job: null, cursor: null, isCollected: false, pages: 0, resources: 0 };
+  return askSource(deps, { ...on, work: { ...work, ...fresh, counts } });
+}
+
+/** The token of a part's callback proves which connection it is for. */
+function callbackUrlOf({ callbackBaseUrl, callbackKey }: Asking, { step }: SourceWork): string | undefined {
+  const base = callbackBaseUrl(step.source, step.part?.id);
+  if (base === undefined) return undefined;
+  const token = callbackToken(callbackKey, step.requestId, step.source, step.attempt);
+  return `${base}/${step.part === undefined ? token : provenToken(callbackKey, token)}`;
+}
+
+/** Cancels the job that a source names when its step has ended. */
+async function cancelLate(deps: Asking, { step, work }: SourceWork, late: Begin): Promise<void> {
+  if (late.kind !== 'accepted') return;
+  const { job } = late;
+  const surplus = { purpose: purposeOf(work), job };
+  await deps.store.asAccount(step.accountId, (tx) => keepSurplusJob(tx, step, surplus));
+  await cancelJobsOf(deps, step);
+}
+
+/** More supporting resources than this are not asked for one by one: everything is. */
+const SUPPORTING_MAX = 500;
+
+/** How a collection begins: the question for the source, and what to record of it. */
+interface BeginningCollection {
+  changes?: ChangesQuestion;
+  /** What is recorded once the source has accepted the question; undefined when nothing is. */
+  collection(begun: Begun): Collection | undefined;
+  /** Remembers what this has found out about the server. */
+  noteChecked(checked: Begun['checked']): Promise<void>;
+}
+
+const NOT_RECORDED: BeginningCollection = {
+  collection: () => undefined,
+  noteChecked: async () => undefined,
+};
+
+/**
+ * Decides what a connection is asked for: what has changed since its last complete answer, or everything. Further attempts and
+ * redrives ask for everything, because something about the earlier answers was wrong.
+ */
+async function whatToAsk(
+  { store, checks }: Asking,
+  { step, work, connector }: SourceWork,
+  now: Date,
+): Promise<BeginningCollection> {
+  if (connector.changes === undefined || work.realtime) return NOT_RECORDED;
+  const { fingerprint, fullAfterDays } = connector.changes;
+  const connection = step.part?.id ?? step.source;
+  const basis = basisOf(work.demographics, fingerprint);
+  const isFirst = step.attempt === 1 && step.run === 0;
+  const { last, held } = await store.asAccount(step.accountId, async (tx) => {
+    const collected = isFirst ? await readLastCollection(tx, step, work.patientId) : undefined;
+    const isAsked = changesSince(collected, { basis, now, fullAfterDays }) !== undefined;
+    return { last: collected, held: isAsked ? await readHeld(tx, step, work.patientId) : undefined };
+  });
+  const since = changesSince(last, { basis, now, fullAfterDays })?.toISOString();
+  const canAsk = held !== undefined && held.newest.length > 0 && held.supporting.length <= SUPPORTING_MAX;
+  const changes =
+    last === undefined || since === undefined || !canAsk
+      ? undefined
+      : { since, patientIds: last.patientIds, ...held, honoured: await checks.read(connection, fingerprint) };
+  return {
+    changes,
+    collection: (begun) => ({
+      startedAt: now.toISOString(),
+      basis,
+      patientIds: begun.patientIds ?? [],
+      ...(begun.since === undefined
+        ? { counts: work.counts }
+        : { since: begun.since, fullAt: last?.fullAt.toISOString(), differences: last?.differences }),
+    }),
+    noteChecked: (checked) => checks.note(connection, fingerprint, checked ?? {}),
+  };
+}
