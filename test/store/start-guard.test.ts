@@ -1,9 +1,5 @@
-import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
-import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { SourceStepInput } from '../../src/contract/network-query-steps.ts';
 import type { Store } from '../../src/exchange/platform/database/database.ts';
 import {
   createStartGuard,
@@ -12,11 +8,7 @@ import {
   STARTS_MAX,
   type StartGuard,
 } from '../../src/exchange/platform/recovery/start-guard.ts';
-import {
-  createQueryEnvironment,
-  type QueryEnvironment,
-  stepOf,
-} from '../support/network-query-environment.ts';
+import { createQueryEnvironment, type QueryEnvironment } from '../support/network-query-environment.ts';
 
 const never = new AbortController().signal;
 let environment: QueryEnvironment;
@@ -49,23 +41,6 @@ async function beginAndDie(name: string, progress = ''): Promise<void> {
     guard.run({ accountId, name, progress }, never, dies).catch(failed);
   });
 }
-
-test('a source whose answer ends the process each time fails its attempt after some starts', async () => {
-  const patientId = await environment.addPatient(accountId);
-  const requestId = await environment.addQuery(accountId, patientId, ['hie']);
-  const step = stepOf(accountId, requestId, 'hie');
-  for (let start = 1; start <= STARTS_MAX; start += 1) {
-    expect(await askInAProcess(step)).toMatchObject({ code: 1, output: '' });
-    expect(await startsOf(`source/${requestId}/hie/1`)).toBe(start);
-  }
-  const { code, output } = await askInAProcess(step);
-  expect(code).toBe(0);
-  const message = `hie is not queried again: The exchange stopped unexpectedly ${STARTS_MAX} times at this point`;
-  expect(JSON.parse(output)).toEqual({ type: 'SourceRefused', nonRetryable: true, message });
-  expect(await startsOf(`source/${requestId}/hie/1`)).toBe(0);
-  const told = (await environment.timeline(accountId, requestId)).map(({ message }) => message);
-  expect(told).toContain(`Call 1: ${message}`);
-});
 
 test('work that ends, well or not, leaves no count', async () => {
   const guard = createStartGuard(environment.store);
@@ -179,14 +154,4 @@ async function liveOnce(guard: StartGuard, names: string[], ended: Map<string, s
     ended.set(name, String(end));
   });
   await Promise.race([death, Promise.all(all)]);
-}
-
-async function askInAProcess(step: SourceStepInput): Promise<{ code: number; output: string }> {
-  const child = spawn(
-    process.execPath,
-    ['--import', 'tsx', 'test/store/dying-step.ts', environment.databaseUrl, JSON.stringify(step)],
-    { stdio: ['ignore', 'pipe', 'ignore'] },
-  );
-  const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
-  return { code: Number(code), output };
 }

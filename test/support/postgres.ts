@@ -6,6 +6,8 @@ import { startPostgres } from '../../tools/embedded/postgres.ts';
 import type { RunningPart } from '../../tools/embedded/running-part.ts';
 
 const TEMPLATE = 'exchange_template';
+/** The default strategy writes the whole copy to the log too: four times the processor time. */
+const STRATEGY = 'STRATEGY FILE_COPY';
 /** Nothing of a test run must outlive the machine, so it need not reach the disk. */
 const FAST_SETTINGS = {
   fsync: 'off',
@@ -45,7 +47,7 @@ export interface TestDatabase {
 export async function createTestDatabase(): Promise<TestDatabase> {
   const adminUrl = inject('postgresUrl');
   const name = `test_${randomBytes(6).toString('hex')}`;
-  await runSql(adminUrl, `CREATE DATABASE ${name} TEMPLATE ${TEMPLATE}`);
+  await runSql(adminUrl, `CREATE DATABASE ${name} TEMPLATE ${TEMPLATE} ${STRATEGY}`);
   return {
     databaseUrl: withDatabase(adminUrl, name),
     drop: () => runSql(adminUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
@@ -73,7 +75,10 @@ export async function createTestStore({ poolMax = 4 } = {}): Promise<TestStore> 
 export async function copyTestDatabase(databaseUrl: string): Promise<TestDatabase> {
   const adminUrl = inject('postgresUrl');
   const name = `test_${randomBytes(6).toString('hex')}`;
-  await runSql(adminUrl, `CREATE DATABASE ${name} TEMPLATE ${new URL(databaseUrl).pathname.slice(1)}`);
+  await runSql(
+    adminUrl,
+    `CREATE DATABASE ${name} TEMPLATE ${new URL(databaseUrl).pathname.slice(1)} ${STRATEGY}`,
+  );
   return {
     databaseUrl: withDatabase(adminUrl, name),
     drop: () => runSql(adminUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
