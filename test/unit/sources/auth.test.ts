@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { missingScopes } from '../../../src/exchange/sources/connectors/http/auth/missing-scopes.ts';
+import { missingScopes } from '../../../src/exchange/sources/connectors/http/auth/token-request.ts';
 import { ada, bundle, connect, FakeSource, never } from './fake-source.ts';
 
 let source: FakeSource;

@@ -1,8 +1,7 @@
 import type { SourceStep } from '../../../contract/network-query-steps.ts';
 import { ProcessEndedTooOften, type StartGuard } from '../../platform/recovery/start-guard.ts';
 import { SourceFailure } from '../../sources/connectors/connector.ts';
-import type { SourceHealth } from '../../sources/health/source-health.ts';
-import { watchConnector } from '../../sources/health/watch-connector.ts';
+import { type SourceHealth, watchConnector } from '../../sources/health/source-health.ts';
 import type { Asking } from './ask.ts';
 import type { PartStep, SourceWork } from './attempt-store.ts';
 import { AFTER_FAILURE } from './rules/retries.ts';
@@ -16,7 +15,7 @@ export interface CallingSources extends Asking {
 }
 
 /** What became of the work: a result, a wait because no query may call the source now, or the source's failure. */
-export type Called =
+type Called =
   | { kind: 'done'; result: SourceStep }
   | { kind: 'held'; reason: string; waitMs: number }
   | { kind: 'failed'; failure: SourceFailure };

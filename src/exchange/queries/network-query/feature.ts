@@ -1,11 +1,10 @@
 import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../../platform/feature.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { addSourceCallbackRoute } from './callback-route.ts';
 import type { Launcher } from './launcher.ts';
 import { abandonedJobRecovery, networkQueryRecovery } from './recovery.ts';
 import { addNetworkQueryRoutes } from './routes.ts';
 import { createNetworkQueryService, type NetworkQueryService } from './service.ts';
-import { createSourceCallbacks, type SourceCallbacks } from './source-callback.ts';
+import { addSourceCallbackRoute, createSourceCallbacks, type SourceCallbacks } from './source-callback.ts';
 
 /** Network queries: E2, E3, retry, give up and cancel, and the sources' callbacks. */
 export const networkQueryFeature = {

@@ -1,11 +1,12 @@
 import type { Client } from '@temporalio/client';
+import type { FastifyInstance } from 'fastify';
 import { NETWORK_QUERY_MESSAGES, type SourceCallback } from '../../../contract/network-query-workflow.ts';
 import { SOURCE_TYPES, type SourceType } from '../../../contract/primitives.ts';
 import { networkQueryWorkflowId } from '../../../contract/temporal.ts';
 import type { KeyRing } from '../../../lib/key-ring.ts';
 import type { Logger } from '../../../lib/logger.ts';
 import type { Store } from '../../platform/database/database.ts';
-import { verifySourceCallback } from '../../platform/http/signed-callback.ts';
+import { refuseUnsigned, verifySourceCallback } from '../../platform/http/signed-callback.ts';
 import { callbackSecretsOf } from '../../sources/connections/callback-secrets.ts';
 import { type CalledAttempt, findAttemptByCallback, recordCallback } from './callback-store.ts';
 import { callbackHash, isCallbackToken, tokenOfProven } from './callback-token.ts';
@@ -96,4 +97,31 @@ export function createSourceCallbacks(deps: {
       return { status: called.status };
     },
   };
+}
+
+/** A callback is only a hint; a larger body is refused. */
+const BODY_BYTES_MAX = 64 * 1024;
+
+/**
+ * Adds the route on which sources report that an answer is ready. It needs no API key: the token cannot be guessed,
+ * and the source signs the body. The body stays raw bytes, because the signature covers them.
+ */
+export function addSourceCallbackRoute(
+  app: FastifyInstance,
+  deps: { sourceCallbacks: SourceCallbacks },
+): void {
+  refuseUnsigned(app);
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: BODY_BYTES_MAX }, (_request, body, done) =>
+    done(null, body),
+  );
+  app.post<{ Params: { token: string } }>(
+    '/sources/callback/:token',
+    { schema: { hide: true }, config: { operation: 'sourceCallback' } },
+    async (request, reply) => {
+      const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+      const { status } = await deps.sourceCallbacks.handle(request.params.token, request.headers, body);
+      return reply.code(status).send();
+    },
+  );
 }

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { DecryptionError, type KeyRing } from '../../../lib/key-ring.ts';
 import type { Store } from '../../platform/database/database.ts';
 import { SourceFailure } from '../connectors/connector.ts';
-import type { IssuedToken, SharedTokens } from '../connectors/http/auth/shared-tokens.ts';
+import type { IssuedToken, SharedTokens } from '../connectors/http/auth/token-deps.ts';
 import type { ResolvedSourceConfig } from '../connectors/source-config.ts';
 import { claimToken, forgetToken, readToken, releaseToken, saveToken } from './token-store.ts';
 

@@ -1,4 +1,5 @@
 import type { Store } from '../../platform/database/database.ts';
+import type { SourceConnector, SourcePage } from '../connectors/connector.ts';
 import { readConnections, recordAnswer, recordFailure, takeProbe } from './connection-store.ts';
 import { admission, type ConnectionState, PROBE_LEASE_MS, waitWhileHeld } from './rules/breaker.ts';
 
@@ -57,5 +58,26 @@ export function createSourceHealth(store: Pick<Store, 'asSystem'>): SourceHealth
       changed();
       await store.asSystem((tx) => recordFailure(tx, connection, failure));
     },
+  };
+}
+
+/** The same connector, with `onAnswer` called as soon as the source has answered a call. */
+export function watchConnector(connector: SourceConnector, onAnswer: () => Promise<void>): SourceConnector {
+  async function watched<T>(call: Promise<T>): Promise<T> {
+    const result = await call;
+    await onAnswer();
+    return result;
+  }
+  async function* watchedPages(pages: AsyncIterable<SourcePage>): AsyncGenerator<SourcePage> {
+    for await (const page of pages) {
+      await onAnswer();
+      yield page;
+    }
+  }
+  return {
+    ...connector,
+    begin: (...args) => watched(connector.begin(...args)),
+    poll: (...args) => watched(connector.poll(...args)),
+    resume: (...args) => watchedPages(connector.resume(...args)),
   };
 }

@@ -2,7 +2,7 @@ import type { SourceType } from '../../../../contract/primitives.ts';
 import { badResponse, isRecord, issueCodeOf } from '../http/failures.ts';
 import type { JsonResponse } from '../http/source-http.ts';
 import { addressOf, type ResolvedSourceConfig } from '../source-config.ts';
-import type { ResponseEntry } from './response-entry.ts';
+import type { ResponseEntry } from './fetched-part.ts';
 
 export interface Bundle {
   entries: ResponseEntry[];

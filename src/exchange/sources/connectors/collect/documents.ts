@@ -7,8 +7,7 @@ import type { SourceContext } from '../source-context.ts';
 import { mediaTypeOf, REASONS_MAX } from './attachments.ts';
 import type { FetchedPart } from './fetched-part.ts';
 import type { DocumentToFetch, StepOf } from './plan.ts';
-import { mayBeAway, throwIfSourceIsAway } from './source-away.ts';
-import { tryTwice } from './try-twice.ts';
+import { mayBeAway, throwIfSourceIsAway, tryTwice } from './source-away.ts';
 
 const DOCUMENT = 'a document';
 /** Documents per page, so that a crash repeats few of them. */

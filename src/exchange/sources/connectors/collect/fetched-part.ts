@@ -1,6 +1,5 @@
 import type { SourcePage, Unreachable } from '../connector.ts';
 import type { Step } from './plan.ts';
-import type { ResponseEntry } from './response-entry.ts';
 
 /** One response of a source, or one section of an NDJSON file, before it becomes a page. */
 export interface FetchedPart {
@@ -24,4 +23,12 @@ export interface FetchedPart {
   leftOut?: string[];
   /** Referenced resources that could not be fetched. */
   unreachable?: Unreachable;
+}
+
+/** A resource as the source sent it, with the fullUrl of its Bundle entry. */
+export interface ResponseEntry {
+  resource: unknown;
+  fullUrl?: string;
+  /** Set when the entry reports a deletion: the address of the deleted resource, absolute or `Type/id`. */
+  deleted?: string;
 }

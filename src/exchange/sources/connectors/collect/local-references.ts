@@ -1,6 +1,6 @@
 import { isRecord } from '../http/failures.ts';
 import { addressOf, type ResolvedSourceConfig } from '../source-config.ts';
-import type { ResponseEntry } from './response-entry.ts';
+import type { ResponseEntry } from './fetched-part.ts';
 import { isResourceId } from './subjects.ts';
 
 /**

@@ -1,10 +1,9 @@
 import { isRecord } from '../http/failures.ts';
 import { FHIR_JSON } from '../http/source-http.ts';
 import type { SourceContext } from '../source-context.ts';
-import type { FetchedPart } from './fetched-part.ts';
+import type { FetchedPart, ResponseEntry } from './fetched-part.ts';
 import type { Step, StepOf } from './plan.ts';
 import { refersToMedication } from './resource-types.ts';
-import type { ResponseEntry } from './response-entry.ts';
 import { isResourceId } from './subjects.ts';
 
 const IDS_PER_SEARCH = 50;

@@ -1,9 +1,9 @@
 import { ChangesNotHonoured } from '../connector.ts';
 import { isRecord } from '../http/failures.ts';
 import type { SourceContext } from '../source-context.ts';
+import type { ResponseEntry } from './fetched-part.ts';
 import type { Plan, Step } from './plan.ts';
 import { resourceTypesOf } from './resource-types.ts';
-import type { ResponseEntry } from './response-entry.ts';
 
 /** Servers that store times in seconds return resources of the second in which the asked time lies. */
 const ROUNDING_MS = 2_000;

@@ -1,16 +1,18 @@
 import type { FhirResource } from 'fhir/r4.js';
 import type { SourceType } from '../../../../contract/primitives.ts';
+import { revisionOf } from '../../../records/rules/delivery-facts.ts';
+import type { Json } from '../../../records/rules/json.ts';
 import { isOfOtherVersion } from '../../../records/rules/r4/check-r4.ts';
-import type { Retraction } from '../../../records/rules/retirement.ts';
+import type { Identity, Retraction } from '../../../records/rules/retirement.ts';
 import type { Reported } from '../connector.ts';
 import { isRecord } from '../http/failures.ts';
 import type { ResolvedSourceConfig } from '../source-config.ts';
-import { withLocalReferences } from './local-references.ts';
+import { entryOf } from './bundle.ts';
+import type { ResponseEntry } from './fetched-part.ts';
+import { localReferenceOf, withLocalReferences } from './local-references.ts';
 import { countedGaps, joined, reportedIn } from './reported.ts';
 import { resourceTypesOf } from './resource-types.ts';
-import type { ResponseEntry } from './response-entry.ts';
-import { deletionsIn, movedAway } from './retractions.ts';
-import { belongingOf, isResourceId, type Subjects } from './subjects.ts';
+import { belongingOf, isResourceId, namedPatientIds, type Subjects } from './subjects.ts';
 
 export interface PageContent {
   resources: FhirResource[];
@@ -147,4 +149,34 @@ function patientUrns(entries: ResponseEntry[]): Map<string, string> {
     urns.set(fullUrl, isResourceId(resource.id) ? resource.id : '');
   }
   return urns;
+}
+
+/** The deletions that an entry reports: its own, or those listed in the Bundle it holds (FHIR Bulk Data, `deleted`). */
+function deletionsIn(config: ResolvedSourceConfig, { deleted, resource }: ResponseEntry): Retraction[] {
+  if (deleted !== undefined) {
+    const identity = identityAt(config, deleted);
+    return identity === undefined ? [] : [{ ...identity, reason: 'deleted', revision: '', patientIds: [] }];
+  }
+  if (!isRecord(resource) || resource.resourceType !== 'Bundle' || !Array.isArray(resource.entry)) return [];
+  const inner: unknown[] = resource.entry;
+  // One level is enough: a list of deletions does not contain further lists.
+  return inner
+    .map(entryOf)
+    .flatMap((entry) => (entry.deleted === undefined ? [] : deletionsIn(config, entry)));
+}
+
+/** A retraction for a resource that names another patient; it may have named this patient before. */
+function movedAway(resource: Record<string, unknown>, subjects: Subjects): Retraction[] {
+  const { resourceType, id } = resource;
+  // A Patient resource cannot move to another patient.
+  if (typeof resourceType !== 'string' || resourceType === 'Patient' || !isResourceId(id)) return [];
+  const revision = revisionOf(resource as Json);
+  return [{ resourceType, id, reason: 'moved', revision, patientIds: namedPatientIds(resource, subjects) }];
+}
+
+function identityAt(config: ResolvedSourceConfig, address: string): Identity | undefined {
+  const local = /^https?:/.test(address) ? localReferenceOf(config, address) : address;
+  const [, resourceType, id] =
+    /^\/?([A-Z][A-Za-z]+)\/([^/?#]+)(?:\/_history\/[^/?#]+)?$/.exec(local ?? '') ?? [];
+  return resourceType !== undefined && isResourceId(id) ? { resourceType, id } : undefined;
 }

@@ -1,7 +1,7 @@
 import { countOf } from '../../../../lib/counted.ts';
 import type { Reported } from '../connector.ts';
 import { ISSUE_CODES, isRecord } from '../http/failures.ts';
-import type { ResponseEntry } from './response-entry.ts';
+import type { ResponseEntry } from './fetched-part.ts';
 
 /** Issue codes that say that something is missing, however severe the source calls it. */
 const MISSING = new Set(['incomplete', 'timeout', 'throttled', 'too-costly', 'suppressed', 'no-store']);

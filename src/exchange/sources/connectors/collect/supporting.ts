@@ -10,9 +10,8 @@ import type { FetchedPart } from './fetched-part.ts';
 import type { Plan, StepOf, SupportingType } from './plan.ts';
 import { resourceTypesOf } from './resource-types.ts';
 import { fetchSearch } from './search-by-type.ts';
-import { mayBeAway, throwIfSourceIsAway } from './source-away.ts';
+import { isTransient, mayBeAway, throwIfSourceIsAway, tryTwice } from './source-away.ts';
 import { isResourceId } from './subjects.ts';
-import { isTransient, tryTwice } from './try-twice.ts';
 
 /** $everything includes these by itself; a search by patient finds none of them. */
 const REFERENCED_TYPES: readonly SupportingType[] = [

@@ -1,7 +1,8 @@
+import { pipeline, type Readable, type Transform } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import { SourceFailure } from '../connector.ts';
 import type { ResolvedSourceConfig } from '../source-config.ts';
-import { codingsOf, decodedBody, isDecodingError } from './content-encoding.ts';
 import { AnswerTooLarge, badResponse } from './failures.ts';
 import { tlsFailure } from './tls.ts';
 
@@ -204,3 +205,32 @@ function codeOf(error: unknown): string {
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return '';
   return /^[A-Z][A-Z0-9_]+$/.test(error.code) ? error.code : '';
 }
+
+const DECODERS: Readonly<Record<string, () => Transform>> = {
+  gzip: createGunzip,
+  'x-gzip': createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+};
+
+/**
+ * The codings of a Content-Encoding header that must be decoded; undefined when they are not supported. We request none,
+ * but a proxy in front of the source may apply one. More than one is refused: it has no legitimate use, and each coding
+ * multiplies the decoded size.
+ */
+function codingsOf(header: string): readonly string[] | undefined {
+  const codings = header.split(',').map((coding) => coding.trim().toLowerCase());
+  const coded = codings.filter((coding) => coding !== '' && coding !== 'identity');
+  return coded.length <= 1 && coded.every((coding) => Object.hasOwn(DECODERS, coding)) ? coded : undefined;
+}
+
+/** The decoded body. The caller must limit its size: a few bytes may expand to gigabytes. */
+function decodedBody(body: Readable, [coding]: readonly string[]): Readable {
+  const createDecoder = coding === undefined ? undefined : DECODERS[coding];
+  if (createDecoder === undefined) return body;
+  // The reader sees every failure; `pipeline` destroys both streams whichever ends first.
+  return pipeline(body, createDecoder(), () => undefined);
+}
+
+/** Whether an error code comes from a decoder with invalid input, not from the connection. */
+const isDecodingError = (code: string): boolean => /^(Z_|ERR_BROTLI|ERR_+ERROR_)/.test(code);

@@ -1,11 +1,23 @@
 import { SourceFailure } from '../../connector.ts';
-import type { ClientSecretAuth, GrantAuth, ResolvedSourceConfig } from '../../source-config.ts';
-import { secretForm, secretHeader } from './client-secret.ts';
-import type { IssuedToken } from './shared-tokens.ts';
-import { requestTokenByKey } from './smart-backend.ts';
-import type { TokenDeps } from './token-deps.ts';
-import { createTokenEndpoint } from './token-request.ts';
-import { requestTokenByUdap } from './udap/udap-grant.ts';
+import type {
+  ClientSecretAuth,
+  GrantAuth,
+  ResolvedSourceConfig,
+  SmartBackendAuth,
+  UdapAuth,
+} from '../../source-config.ts';
+import {
+  ASSERTION_ALGORITHMS,
+  type AssertionAlgorithm,
+  type AssertionSigner,
+  assertionClaims,
+  assertionForm,
+} from './client-assertion.ts';
+import { byServerClock } from './server-clock.ts';
+import { createSmartDiscovery } from './smart-discovery.ts';
+import type { IssuedToken, TokenDeps } from './token-deps.ts';
+import { createTokenEndpoint, type TokenEndpoint } from './token-request.ts';
+import { readUdapServer, signByCertificate } from './udap/server-metadata.ts';
 
 /** The way to get a token from the source's authorization server. */
 export function createGrant(
@@ -37,3 +49,86 @@ function formOf(auth: ClientSecretAuth): URLSearchParams {
 
 const headersOf = (auth: ClientSecretAuth): Record<string, string> =>
   auth.secretIn === 'form' ? {} : secretHeader(auth);
+
+/** HTTP Basic with both parts form-encoded (RFC 6749, 2.3.1). */
+function secretHeader({ clientId, clientSecret }: ClientSecretAuth): Record<string, string> {
+  const login = `${formEncoded(clientId)}:${formEncoded(clientSecret)}`;
+  return { authorization: `Basic ${Buffer.from(login).toString('base64')}` };
+}
+
+/** For servers that accept the secret only in the body of the request. */
+const secretForm = ({ clientId, clientSecret }: ClientSecretAuth): [string, string][] => [
+  ['client_id', clientId],
+  ['client_secret', clientSecret],
+];
+
+const formEncoded = (text: string): string => new URLSearchParams({ '': text }).toString().slice(1);
+
+/** SMART Backend Services (SMART App Launch 2.2): client credentials with an assertion that our key signs. */
+function requestTokenByKey(
+  config: ResolvedSourceConfig,
+  auth: SmartBackendAuth,
+  deps: TokenDeps & { signer: AssertionSigner },
+  endpoint: TokenEndpoint,
+): () => Promise<IssuedToken> {
+  const discover = createSmartDiscovery(config, deps);
+
+  async function request(tokenUrl: string, algorithm: AssertionAlgorithm, nowMs: number) {
+    const assertion = await deps.signer.sign(assertionClaims(auth.clientId, tokenUrl, nowMs), algorithm);
+    return endpoint.request(tokenUrl, assertionForm(assertion, auth.scope));
+  }
+
+  return async () => {
+    const server = auth.tokenUrl === undefined ? await discover() : { tokenUrl: auth.tokenUrl };
+    const algorithm = auth.algorithm ?? algorithmFor(config, server.algorithms);
+    return byServerClock(deps.now, (nowMs) => request(server.tokenUrl, algorithm, nowMs));
+  };
+}
+
+/** The first of our algorithms that the server lists; ES384 when it lists none. */
+function algorithmFor(
+  { source }: ResolvedSourceConfig,
+  offered: readonly string[] | undefined,
+): AssertionAlgorithm {
+  if (offered === undefined) return ASSERTION_ALGORITHMS[0];
+  const algorithm = ASSERTION_ALGORITHMS.find((name) => offered.includes(name));
+  if (algorithm === undefined)
+    throw new SourceFailure('denied', `${source} accepts neither ES384 nor RS384 for client assertions`);
+  return algorithm;
+}
+
+/** HL7's codes for why data is requested. */
+const PURPOSE_OF_USE = {
+  treatment: 'urn:oid:2.16.840.1.113883.5.8#TREAT',
+  ias: 'urn:oid:2.16.840.1.113883.5.8#PATRQT',
+} as const;
+
+/** Client credentials with an assertion that our certificate signs, and that says for what purpose we ask (SSRAA 2.0, 5.2). */
+function requestTokenByUdap(
+  config: ResolvedSourceConfig,
+  auth: UdapAuth,
+  deps: TokenDeps,
+  endpoint: TokenEndpoint,
+): () => Promise<IssuedToken> {
+  return async () => {
+    const { clientId } = auth;
+    if (clientId === undefined)
+      throw new SourceFailure('denied', `${config.source}: the connection is not registered by UDAP yet`);
+    const { tokenUrl } = await readUdapServer(config, auth, deps);
+    return byServerClock(deps.now, async (nowMs) => {
+      const claims = { iss: clientId, sub: clientId, aud: tokenUrl, extensions: extensionsOf(config, auth) };
+      const form = assertionForm(await signByCertificate(auth, claims, nowMs), auth.scope);
+      form.set('udap', '1');
+      return endpoint.request(tokenUrl, form);
+    });
+  };
+}
+
+const extensionsOf = ({ purposeOfUse }: ResolvedSourceConfig, auth: UdapAuth) => ({
+  'hl7-b2b': {
+    version: '1',
+    organization_id: auth.organizationId,
+    ...(auth.organizationName === undefined ? {} : { organization_name: auth.organizationName }),
+    purpose_of_use: [PURPOSE_OF_USE[purposeOfUse]],
+  },
+});

@@ -1,4 +1,4 @@
-import type { IssuedToken } from './shared-tokens.ts';
+import type { IssuedToken } from './token-deps.ts';
 import { TokenRefused } from './token-request.ts';
 
 /** A difference between the clocks that may be why the server rejected an assertion. */

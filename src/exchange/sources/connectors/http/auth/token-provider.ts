@@ -1,7 +1,6 @@
 import type { ResolvedSourceConfig } from '../../source-config.ts';
 import { createGrant } from './grant.ts';
-import { type IssuedToken, separateTokens } from './shared-tokens.ts';
-import type { TokenDeps } from './token-deps.ts';
+import { type IssuedToken, separateTokens, type TokenDeps } from './token-deps.ts';
 
 export interface TokenProvider {
   /** The value of the Authorization header, or undefined when the source needs none. */

@@ -4,9 +4,7 @@ import { SourceFailure } from '../../connector.ts';
 import type { ResolvedSourceConfig } from '../../source-config.ts';
 import { badResponse, failureOfTokenRequest, isRecord, parseRetryAfter } from '../failures.ts';
 import { tlsFailure } from '../tls.ts';
-import { missingScopes } from './missing-scopes.ts';
-import { oauthErrorOf } from './oauth-errors.ts';
-import type { IssuedToken } from './shared-tokens.ts';
+import type { IssuedToken } from './token-deps.ts';
 
 const tokenSchema = z.object({
   access_token: z.string().min(1),
@@ -117,4 +115,60 @@ function parseJson(text: string): Record<string, unknown> {
   } catch {
     return {};
   }
+}
+
+/** OAuth 2 error codes (RFC 6749, 7591, 8707), and what an operator should check. Any other value is not repeated. */
+const HINTS: Readonly<Record<string, string>> = {
+  invalid_request: '',
+  invalid_client: ': check the client id and its secret or key',
+  invalid_grant: ': check the client id and its key',
+  unauthorized_client: ': the client may not use client credentials',
+  unsupported_grant_type: ': the server does not offer client credentials',
+  invalid_scope: ': check the scope',
+  invalid_target: '',
+  access_denied: '',
+  server_error: '',
+  temporarily_unavailable: '',
+  invalid_client_metadata: '',
+  invalid_software_statement: ': check the certificate',
+  unapproved_software_statement: ': the server does not accept our certificate',
+};
+
+/** The error code of a token response. `error_description` is free text and may contain anything, so it is not used. */
+export function oauthErrorOf(json: Record<string, unknown>): { code?: string; issueCode?: string } {
+  const { error } = json;
+  if (typeof error !== 'string' || !Object.hasOwn(HINTS, error)) return {};
+  return { code: error, issueCode: `${error}${HINTS[error]}` };
+}
+
+/** `system/Patient.rs` as its context, type and the permissions that it includes; SMART 1's read is rs, its write cud. */
+function parse(scope: string): { context: string; type: string; permissions: string } | undefined {
+  const [, context, type, permission] =
+    /^(system|user|patient)\/(\w+|\*)\.(\w+|\*)(?:\?.*)?$/.exec(scope) ?? [];
+  if (context === undefined || type === undefined || permission === undefined) return undefined;
+  const permissions = { read: 'rs', write: 'cud', '*': 'cruds' }[permission] ?? permission;
+  return { context, type, permissions };
+}
+
+/**
+ * The scopes that were asked for and that the granted ones do not include, in their order. Without an answer (`granted`
+ * undefined), OAuth says that all were granted.
+ */
+export function missingScopes(asked: string, granted: string | undefined): string[] {
+  if (granted === undefined) return [];
+  const words = granted.split(/\s+/).filter(Boolean);
+  const permitted = words.flatMap((word) => parse(word) ?? []);
+  return asked
+    .split(/\s+/)
+    .filter(Boolean)
+    .filter((scope) => {
+      const wanted = parse(scope);
+      if (wanted === undefined || words.includes(scope)) return !words.includes(scope);
+      const covering = permitted.filter(
+        ({ context, type }) => context === wanted.context && (type === '*' || type === wanted.type),
+      );
+      return [...wanted.permissions].some(
+        (permission) => !covering.some(({ permissions }) => permissions.includes(permission)),
+      );
+    });
 }

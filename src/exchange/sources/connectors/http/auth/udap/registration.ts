@@ -4,10 +4,8 @@ import { SourceFailure } from '../../../connector.ts';
 import type { ResolvedSourceConfig, UdapAuth } from '../../../source-config.ts';
 import { badResponse, failureOfTokenRequest } from '../../failures.ts';
 import { requestJson } from '../json-request.ts';
-import { oauthErrorOf } from '../oauth-errors.ts';
-import { certificatesOf, uriNames } from './certificates.ts';
-import { readUdapServer } from './server-metadata.ts';
-import { signByCertificate } from './signed-jwt.ts';
+import { oauthErrorOf } from '../token-request.ts';
+import { certificatesOf, readUdapServer, signByCertificate, uriNames } from './server-metadata.ts';
 
 const LABEL = 'the registration';
 const registeredSchema = z.object({ client_id: z.string().min(1) });

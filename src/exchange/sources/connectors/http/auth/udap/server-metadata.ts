@@ -1,12 +1,11 @@
-import { X509Certificate } from 'node:crypto';
-import { decodeProtectedHeader, type JWTPayload, jwtVerify } from 'jose';
+import { createPrivateKey, randomUUID, X509Certificate } from 'node:crypto';
+import { decodeProtectedHeader, type JWTPayload, jwtVerify, SignJWT } from 'jose';
 import type { Dispatcher } from 'undici';
 import { z } from 'zod';
 import { SourceFailure } from '../../../connector.ts';
 import type { ResolvedSourceConfig, UdapAuth } from '../../../source-config.ts';
 import { failureOfStatus } from '../../failures.ts';
 import { requestJson } from '../json-request.ts';
-import { certificatesOf, leadsToAnchor, uriNames } from './certificates.ts';
 
 const WELL_KNOWN = '.well-known/udap';
 const ALGORITHMS = ['RS256', 'ES256', 'RS384', 'ES384'];
@@ -91,3 +90,64 @@ function endpointsOf(payload: JWTPayload, leaf: X509Certificate, baseUrl: URL): 
 }
 
 const withoutSlash = (url: string): string => url.replace(/\/$/, '');
+
+/** The specification allows five minutes; one less, for a server whose clock is behind. */
+const LIFE_SECONDS = 240;
+
+/** Signs claims with the key of our certificate, which the header carries. Every JWT has an id of its own. */
+export function signByCertificate(auth: UdapAuth, claims: JWTPayload, nowMs: number): Promise<string> {
+  const key = createPrivateKey(auth.key);
+  const seconds = Math.floor(nowMs / 1_000);
+  return new SignJWT({ ...claims, iat: seconds, exp: seconds + LIFE_SECONDS, jti: randomUUID() })
+    .setProtectedHeader({ alg: algorithmOf(key.asymmetricKeyDetails?.namedCurve), x5c: x5cOf(auth.cert) })
+    .sign(key);
+}
+
+/** RS256 is what every implementer must support. */
+function algorithmOf(curve: string | undefined): string {
+  if (curve === undefined) return 'RS256';
+  return curve === 'secp384r1' ? 'ES384' : 'ES256';
+}
+
+/** Longer chains are not followed. */
+const CHAIN_MAX = 6;
+const PEM = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+
+/** @throws Error when a certificate cannot be read */
+export const certificatesOf = (pem: string): X509Certificate[] =>
+  (pem.match(PEM) ?? []).map((one) => new X509Certificate(one));
+
+/** The `x5c` header of a JWT: our certificate and its chain. */
+const x5cOf = (pem: string): string[] => certificatesOf(pem).map(({ raw }) => raw.toString('base64'));
+
+/** The URIs among the subject alternative names of a certificate. */
+export function uriNames({ subjectAltName = '' }: X509Certificate): string[] {
+  // Node.js quotes names that contain special characters, as JSON does.
+  return [...subjectAltName.matchAll(/(?:^|, )URI:("(?:[^"\\]|\\.)*"|[^,]*)/g)].map(([, name = '']) =>
+    name.startsWith('"') ? String(JSON.parse(name)) : name,
+  );
+}
+
+/**
+ * Whether the first certificate leads to a trusted anchor by signatures, over the others, and all are valid at this time.
+ * Revocation is not checked.
+ */
+function leadsToAnchor(
+  [leaf, ...others]: readonly X509Certificate[],
+  anchors: readonly X509Certificate[],
+  nowMs: number,
+): boolean {
+  let current = leaf;
+  for (let depth = 0; current !== undefined && depth < CHAIN_MAX; depth += 1) {
+    if (!isValidAt(current, nowMs)) return false;
+    const subject = current;
+    const isIssuer = (issuer: X509Certificate) =>
+      issuer.ca && subject.checkIssued(issuer) && subject.verify(issuer.publicKey);
+    if (anchors.some((anchor) => isIssuer(anchor) && isValidAt(anchor, nowMs))) return true;
+    current = others.find((other) => other.fingerprint256 !== subject.fingerprint256 && isIssuer(other));
+  }
+  return false;
+}
+
+const isValidAt = ({ validFrom, validTo }: X509Certificate, nowMs: number): boolean =>
+  Date.parse(validFrom) <= nowMs && nowMs <= Date.parse(validTo);
