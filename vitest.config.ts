@@ -3,10 +3,10 @@ import { defineConfig } from 'vitest/config';
 import { CountReporter } from './test/support/count-reporter.ts';
 
 /**
- * The folder of a test decides when it runs (CONTRIBUTING.md, "Add a test"). `npm test` has three projects: `unit` needs no
- * server; `pages` needs Chromium and is skipped without; `servers` gets a PostgreSQL and a Temporal server of its own, started
- * once per run by test/support/global-setup.ts. `npm run test:system` has the fourth, with whole stacks and our
- * processes, and has such servers too.
+ * The folder of a test decides when it runs (CONTRIBUTING.md, "Add a test"). `npm test` has two projects: `unit` needs no
+ * server; `servers` gets a PostgreSQL and a Temporal server of its own, started once per run by
+ * test/support/global-setup.ts. `npm run test:system` has the third, with whole stacks, our processes and pages in a
+ * browser, and has such servers too.
  */
 const common = {
   pool: 'forks',
@@ -20,8 +20,8 @@ const common = {
 /** For every project: a temporary folder of the run, which is cleared away whatever ends the run. */
 const RUN_FOLDER = 'test/support/run-folder.ts';
 const SERVERS = 'test/support/global-setup.ts';
-const SYSTEM = ['test/system/**/*.test.ts', 'test/faults/**/*.test.ts'];
-const WITHOUT_SERVERS = ['test/unit/**', 'test/pages/**'];
+const SYSTEM = ['test/system/**/*.test.ts', 'test/faults/**/*.test.ts', 'test/pages/**/*.test.ts'];
+const WITHOUT_SERVERS = ['test/unit/**'];
 /** Software of others, with a config of their own. */
 const FOREIGN = ['test/foreign/**', 'test/conformance/**'];
 
@@ -45,7 +45,6 @@ export default defineConfig({
     reporters: ['default', new CountReporter()],
     projects: [
       { test: { ...common, name: 'unit', include: ['test/unit/**/*.test.ts'], globalSetup: [RUN_FOLDER] } },
-      { test: { ...common, name: 'pages', include: ['test/pages/**/*.test.ts'], globalSetup: [RUN_FOLDER] } },
       {
         test: {
           ...common,
