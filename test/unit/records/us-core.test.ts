@@ -240,6 +240,11 @@ test('every requirement has words, so that each defect can be reported in plain 
   expect(ALL_PROFILES.filter(({ type }) => !Object.hasOwn(words.types, type))).toEqual([]);
 });
 
+test('every bound is of a profile that resources are examined by', () => {
+  const names = new Set(ALL_PROFILES.map(({ name }) => name));
+  expect(Object.keys(BOUNDS).filter((name) => !names.has(name))).toEqual([]);
+});
+
 test('a report counts what conforms, what was left out and by whom', () => {
   const count = new ConformanceCount();
   count.add(glucose, 'lab');

@@ -6,24 +6,11 @@ import { ExchangeError } from '../errors.ts';
 
 export const PROBLEM_JSON = 'application/problem+json; charset=utf-8';
 
-export const ERROR_TITLES: Record<ErrorStatus, string> = {
-  400: 'Missing or invalid parameters',
-  401: 'Unauthorized',
-  403: 'Forbidden',
-  404: 'Not found',
-  405: 'Method not allowed',
-  408: 'Request timeout',
-  409: 'Conflict',
-  410: 'Gone',
-  412: 'Precondition failed',
-  413: 'Payload too large',
-  415: 'Unsupported media type',
-  422: 'Unprocessable content',
-  423: 'Locked',
-  429: 'Too many requests',
-  431: 'Request header fields too large',
-  500: 'Internal server error',
-  503: 'Service unavailable',
+/** `Not found`, from the name `NOT_FOUND`. */
+export const errorTitle = (status: ErrorStatus): string => {
+  if (status === 400) return 'Missing or invalid parameters';
+  const [first = '', ...others] = ERROR_NAMES[status].replaceAll('_', ' ');
+  return first + others.join('').toLowerCase();
 };
 
 export interface ErrorResponse {
@@ -72,7 +59,7 @@ function problem(
     type: 'about:blank',
     status,
     name: ERROR_NAMES[status],
-    title: ERROR_TITLES[status],
+    title: errorTitle(status),
     detail,
     instance: `urn:uuid:${requestId}`,
     ...(extra.errors === undefined ? {} : { errors: extra.errors.map((error) => ({ ...error })) }),

@@ -13,7 +13,7 @@ import { type Scope, scopeOf } from '../../../contract/scope.ts';
 import type { AccountTx } from '../database/database.ts';
 import { isAuditedRead } from './audited-reads.ts';
 import { callerOf } from './caller.ts';
-import { ERROR_TITLES } from './errors.ts';
+import { errorTitle } from './errors.ts';
 import type {
   ActionHandler,
   AnyResponse,
@@ -153,7 +153,7 @@ function schemaOf(name: OperationName, operationId: string): FastifySchema {
   const failures = errorStatusesOf(endpoint).map((status) => [
     status,
     {
-      description: ERROR_TITLES[status],
+      description: errorTitle(status),
       content: { 'application/problem+json': { schema: errorBodySchema } },
     },
   ]);

@@ -27,7 +27,7 @@ export function isActive({ content }: Pick<SummaryEntry, 'content'>): boolean {
 }
 
 /** Clinical status and, unless it is `confirmed`, verification status: `Active, Provisional`. */
-export function stateOf({ content }: SummaryEntry): string {
+export function stateOf({ content }: Pick<SummaryEntry, 'content'>): string {
   const verification = codesOf(content.verificationStatus).find((code) => code !== 'confirmed');
   return unique([
     conceptText(content.clinicalStatus),
@@ -37,5 +37,5 @@ export function stateOf({ content }: SummaryEntry): string {
     .join(', ');
 }
 
-export const onset = ({ content }: SummaryEntry) =>
+export const onset = ({ content }: Pick<SummaryEntry, 'content'>) =>
   firstDay(content, 'onsetDateTime', 'onsetPeriod', 'recordedDate');

@@ -11,20 +11,19 @@ import {
 } from '../rules/words.ts';
 import { directions, doseText, routeText } from './directions.ts';
 import type { SummaryEntry } from './entry.ts';
-import { row } from './parts.ts';
 import {
   type Denial,
   idOf,
   type Lookup,
-  ORIGIN,
   reasonsOf,
+  resourceTable,
   type SectionRule,
   type TableRule,
 } from './section.ts';
 
 const CURRENT = ['active', 'on-hold', 'intended', 'draft', 'unknown'];
 
-export function medicationName({ content }: SummaryEntry, { medications }: Lookup): string | undefined {
+export function medicationName(content: Json, { medications }: Lookup): string | undefined {
   const id = idOf(content.medicationReference);
   const name =
     conceptText(content.medicationCodeableConcept) ??
@@ -44,37 +43,30 @@ export const prescriptionStatus = ({ status, intent, reportedBoolean, reportedRe
       : undefined,
   ]).join(', ');
 
-export const isCurrent = ({ content }: SummaryEntry): boolean =>
+export const isCurrent = ({ content }: Pick<SummaryEntry, 'content'>): boolean =>
   CURRENT.includes(textOf(content.status) ?? 'unknown');
-const prescription =
-  (current: boolean): TableRule['row'] =>
-  (entry, lookup) => {
-    if (isCurrent(entry) !== current) return undefined;
-    const { content, origin } = entry;
-    return row(
-      medicationName(entry, lookup),
-      directions(content.dosageInstruction ?? content.dosage),
-      firstDay(content, 'authoredOn', 'dateAsserted'),
-      periodText(content.effectivePeriod ?? content.effectiveDateTime, current),
-      prescriptionStatus(content),
-      unique([
-        referenceText(content.requester) ?? referenceText(content.informationSource),
-        ...reasonsOf(content, lookup),
-      ]).join('; '),
-      origin,
-    );
-  };
 
 const PRESCRIBED = ['MedicationRequest', 'MedicationStatement'];
-const COLUMNS = [
-  { title: 'Medication' },
-  { title: 'Directions' },
-  { title: 'Ordered' },
-  { title: 'Taken' },
-  { title: 'Status' },
-  { title: 'By; reason' },
-  ORIGIN,
-];
+
+const prescriptions = (caption: string, current: boolean): TableRule =>
+  resourceTable({
+    caption,
+    types: PRESCRIBED,
+    shows: (content) => isCurrent({ content }) === current,
+    cells: {
+      Medication: medicationName,
+      Directions: ({ dosageInstruction, dosage }) => directions(dosageInstruction ?? dosage),
+      Ordered: (content) => firstDay(content, 'authoredOn', 'dateAsserted'),
+      Taken: ({ effectivePeriod, effectiveDateTime }) =>
+        periodText(effectivePeriod ?? effectiveDateTime, current),
+      Status: prescriptionStatus,
+      'By; reason': (content, lookup) =>
+        unique([
+          referenceText(content.requester) ?? referenceText(content.informationSource),
+          ...reasonsOf(content, lookup),
+        ]).join('; '),
+    },
+  });
 
 const isTaken: Denial = (entry) =>
   PRESCRIBED.includes(textOf(entry.content.resourceType) ?? '') &&
@@ -87,56 +79,32 @@ export const medications: SectionRule = {
   empty: 'The sources have delivered no medications.',
   statements: { topic: 'medications', denies: isTaken },
   tables: [
-    { caption: 'Current medications', types: PRESCRIBED, columns: COLUMNS, row: prescription(true) },
-    { caption: 'Past medications', types: PRESCRIBED, columns: COLUMNS, row: prescription(false) },
-    {
+    prescriptions('Current medications', true),
+    prescriptions('Past medications', false),
+    resourceTable({
       caption: 'Dispensed',
       types: ['MedicationDispense'],
-      columns: [
-        { title: 'Date' },
-        { title: 'Medication' },
-        { title: 'Quantity', isNumeric: true },
-        { title: 'Supply', isNumeric: true },
-        { title: 'Directions' },
-        { title: 'Status' },
-        ORIGIN,
-      ],
-      row: (entry, lookup) => {
-        const { content, origin } = entry;
-        return row(
-          firstDay(content, 'whenHandedOver', 'whenPrepared'),
-          medicationName(entry, lookup),
-          doseText(content.quantity),
-          amountText(content.daysSupply),
-          directions(content.dosageInstruction),
-          statusText(content.status),
-          origin,
-        );
+      numeric: ['Quantity', 'Supply'],
+      cells: {
+        Date: (content) => firstDay(content, 'whenHandedOver', 'whenPrepared'),
+        Medication: medicationName,
+        Quantity: ({ quantity }) => doseText(quantity),
+        Supply: ({ daysSupply }) => amountText(daysSupply),
+        Directions: ({ dosageInstruction }) => directions(dosageInstruction),
+        Status: ({ status }) => statusText(status),
       },
-    },
-    {
+    }),
+    resourceTable({
       caption: 'Given',
       types: ['MedicationAdministration'],
-      columns: [
-        { title: 'Date' },
-        { title: 'Medication' },
-        { title: 'Dose' },
-        { title: 'Status' },
-        { title: 'Reason' },
-        ORIGIN,
-      ],
-      row: (entry, lookup) => {
-        const { content, origin } = entry;
-        return row(
-          firstDay(content, 'effectiveDateTime', 'effectivePeriod'),
-          medicationName(entry, lookup),
-          directions(content.dosage),
-          statusText(content.status),
-          reasonsOf(content, lookup).join('; '),
-          origin,
-        );
+      cells: {
+        Date: (content) => firstDay(content, 'effectiveDateTime', 'effectivePeriod'),
+        Medication: medicationName,
+        Dose: ({ dosage }) => directions(dosage),
+        Status: ({ status }) => statusText(status),
+        Reason: (content, lookup) => reasonsOf(content, lookup).join('; '),
       },
-    },
+    }),
   ],
 };
 
@@ -146,34 +114,21 @@ export const immunizations: SectionRule = {
   empty: 'The sources have delivered no immunizations.',
   statements: { topic: 'immunizations', denies: ({ content }) => content.status === 'completed' },
   tables: [
-    {
+    resourceTable({
       caption: 'Immunizations, newest first',
       types: ['Immunization'],
-      columns: [
-        { title: 'Date' },
-        { title: 'Vaccine' },
-        { title: 'Dose' },
-        { title: 'Status' },
-        { title: 'Lot' },
-        { title: 'Where' },
-        ORIGIN,
-      ],
-      row: ({ content, origin }) =>
-        row(
+      cells: {
+        Date: (content) =>
           firstDay(content, 'occurrenceDateTime', 'recorded') ?? textOf(content.occurrenceString),
-          conceptText(content.vaccineCode),
-          unique([doseText(content.doseQuantity), routeText(content.route), conceptText(content.site)]).join(
-            ', ',
-          ),
-          unique([
-            statusText(content.status),
-            conceptText(content.statusReason),
-            conceptTexts(content.reasonCode),
-          ]).join(': '),
-          textOf(content.lotNumber),
-          referenceText(content.location) ?? referenceText(objectsOf(content.performer)[0]?.actor),
-          origin,
-        ),
-    },
+        Vaccine: ({ vaccineCode }) => conceptText(vaccineCode),
+        Dose: ({ doseQuantity, route, site }) =>
+          unique([doseText(doseQuantity), routeText(route), conceptText(site)]).join(', '),
+        Status: ({ status, statusReason, reasonCode }) =>
+          unique([statusText(status), conceptText(statusReason), conceptTexts(reasonCode)]).join(': '),
+        Lot: ({ lotNumber }) => textOf(lotNumber),
+        Where: ({ location, performer }) =>
+          referenceText(location) ?? referenceText(objectsOf(performer)[0]?.actor),
+      },
+    }),
   ],
 };

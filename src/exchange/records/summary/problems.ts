@@ -1,8 +1,7 @@
 import { type Json, objectsOf } from '../rules/json.ts';
 import { conceptText, conceptTexts, firstDay, statusText, unique } from '../rules/words.ts';
 import { isActive, isOfEncounter, onset, stateOf } from './condition.ts';
-import { row } from './parts.ts';
-import { type Denial, ORIGIN, type SectionRule } from './section.ts';
+import { type Denial, resourceTable, type SectionRule } from './section.ts';
 import { isSocial } from './social-findings.ts';
 
 const hasProblem: Denial = (entry) =>
@@ -25,39 +24,36 @@ export const problems: SectionRule = {
   empty: 'The sources have delivered no problems.',
   statements: { topic: 'problems', denies: hasProblem },
   tables: [
-    {
+    resourceTable({
       caption: 'Active problems',
       types: ['Condition'],
-      columns: [{ title: 'Problem' }, { title: 'Since' }, { title: 'Status' }, ORIGIN],
-      row: (entry) =>
-        isActive(entry) && !isSocial(entry.content)
-          ? row(conceptText(entry.content.code), onset(entry), stateOf(entry), entry.origin)
-          : undefined,
-    },
-    {
+      shows: (content) => isActive({ content }) && !isSocial(content),
+      cells: {
+        Problem: ({ code }) => conceptText(code),
+        Since: (content) => onset({ content }),
+        Status: (content) => stateOf({ content }),
+      },
+    }),
+    resourceTable({
       caption: 'Past problems',
       types: ['Condition'],
-      columns: [{ title: 'Problem' }, { title: 'From' }, { title: 'Until' }, { title: 'Status' }, ORIGIN],
-      row: (entry) =>
-        isActive(entry) || isOfEncounter(entry) || isSocial(entry.content)
-          ? undefined
-          : row(
-              conceptText(entry.content.code),
-              onset(entry),
-              firstDay(entry.content, 'abatementDateTime', 'abatementPeriod'),
-              stateOf(entry),
-              entry.origin,
-            ),
-    },
-    {
+      shows: (content) => !isActive({ content }) && !isOfEncounter({ content }) && !isSocial(content),
+      cells: {
+        Problem: ({ code }) => conceptText(code),
+        From: (content) => onset({ content }),
+        Until: (content) => firstDay(content, 'abatementDateTime', 'abatementPeriod'),
+        Status: (content) => stateOf({ content }),
+      },
+    }),
+    resourceTable({
       caption: 'Diagnoses at encounters, of which the sources do not say whether they are active',
       types: ['Condition'],
-      columns: [{ title: 'Diagnosis' }, { title: 'Date' }, ORIGIN],
-      row: (entry) =>
-        isOfEncounter(entry) && !isSocial(entry.content)
-          ? row(conceptText(entry.content.code), onset(entry), entry.origin)
-          : undefined,
-    },
+      shows: (content) => isOfEncounter({ content }) && !isSocial(content),
+      cells: {
+        Diagnosis: ({ code }) => conceptText(code),
+        Date: (content) => onset({ content }),
+      },
+    }),
   ],
 };
 
@@ -75,28 +71,17 @@ export const allergies: SectionRule = {
   empty: 'The sources have delivered no allergies; that does not mean that there are none.',
   statements: { topic: 'allergies', denies: hasAllergy },
   tables: [
-    {
+    resourceTable({
       caption: 'Allergies and intolerances, newest first',
       types: ['AllergyIntolerance'],
-      columns: [
-        { title: 'Substance' },
-        { title: 'Reactions' },
-        { title: 'Criticality' },
-        { title: 'Status' },
-        { title: 'Noted' },
-        ORIGIN,
-      ],
-      row: ({ content, origin }) => {
-        const criticality = statusText(content.criticality);
-        return row(
-          conceptText(content.code),
-          allergyReactions(content),
-          content.criticality === 'high' ? { text: 'High', tone: 'alert' } : criticality,
-          stateOf({ content, origin }),
-          firstDay(content, 'onsetDateTime', 'onsetPeriod', 'recordedDate'),
-          origin,
-        );
+      cells: {
+        Substance: ({ code }) => conceptText(code),
+        Reactions: allergyReactions,
+        Criticality: ({ criticality }) =>
+          criticality === 'high' ? { text: 'High', tone: 'alert' } : statusText(criticality),
+        Status: (content) => stateOf({ content }),
+        Noted: (content) => firstDay(content, 'onsetDateTime', 'onsetPeriod', 'recordedDate'),
       },
-    },
+    }),
   ],
 };

@@ -58,15 +58,18 @@ export const resourceTable = ({
   caption,
   types,
   shows = () => true,
+  numeric = [],
   cells,
 }: Pick<TableRule, 'caption' | 'types'> & {
   /** Whether a resource belongs in this table; default: each of these types does. */
   shows?: (content: Json) => boolean;
+  /** Titles of the columns with numbers. */
+  numeric?: readonly string[];
   cells: Readonly<Record<string, (content: Json, lookup: Lookup) => string | SummaryCell | undefined>>;
 }): TableRule => ({
   caption,
   types,
-  columns: [...Object.keys(cells).map((title) => ({ title })), ORIGIN],
+  columns: [...Object.keys(cells).map((title) => ({ title, isNumeric: numeric.includes(title) })), ORIGIN],
   row: ({ content, origin }, lookup) =>
     shows(content) ? row(...Object.values(cells).map((cell) => cell(content, lookup)), origin) : undefined,
 });

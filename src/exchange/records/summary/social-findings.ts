@@ -1,9 +1,7 @@
 import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
 import { codesOf, conceptText, firstDay } from '../rules/words.ts';
 import { isActive, onset, stateOf } from './condition.ts';
-import type { SummaryEntry } from './entry.ts';
-import { row } from './parts.ts';
-import { ORIGIN, type SectionRule } from './section.ts';
+import { resourceTable, type SectionRule } from './section.ts';
 
 /** Condition categories for social findings. */
 const SOCIAL_CATEGORIES = ['sdoh', 'social-history'];
@@ -39,19 +37,17 @@ export const socialFindings: SectionRule = {
   id: 'social-findings',
   title: 'Social and other findings',
   empty: 'The sources have delivered no social findings.',
-  tables: [true, false].map((active) => ({
-    caption: active ? 'Present findings' : 'Past findings',
-    types: ['Condition'],
-    columns: [{ title: 'Finding' }, { title: 'Since' }, { title: 'Until' }, { title: 'Status' }, ORIGIN],
-    row: (entry: SummaryEntry) =>
-      isSocial(entry.content) && isActive(entry) === active
-        ? row(
-            conceptText(entry.content.code),
-            onset(entry),
-            firstDay(entry.content, 'abatementDateTime', 'abatementPeriod'),
-            stateOf(entry),
-            entry.origin,
-          )
-        : undefined,
-  })),
+  tables: [true, false].map((active) =>
+    resourceTable({
+      caption: active ? 'Present findings' : 'Past findings',
+      types: ['Condition'],
+      shows: (content) => isSocial(content) && isActive({ content }) === active,
+      cells: {
+        Finding: ({ code }) => conceptText(code),
+        Since: (content) => onset({ content }),
+        Until: (content) => firstDay(content, 'abatementDateTime', 'abatementPeriod'),
+        Status: (content) => stateOf({ content }),
+      },
+    }),
+  ),
 };

@@ -1,31 +1,12 @@
 import { type Json, objectsOf } from '../json.ts';
+import atMostOnce from './at-most-once.json' with { type: 'json' };
 import { has, hasCode, type Requirement } from './profile.ts';
 
 /**
  * How often the profiles of both versions allow an element at most: `element`, `list.element` for each item of a list, or
  * `element=system|code` for the items that have this code. An element that they require in each item of a list has `1..`.
  */
-const AT_MOST_ONCE: Readonly<Record<string, readonly string[]>> = {
-  'us-core-careteam': ['participant.role'],
-  'us-core-condition-encounter-diagnosis': [
-    'category=http://terminology.hl7.org/CodeSystem/condition-category|encounter-diagnosis',
-  ],
-  'us-core-careplan': ['category=http://hl7.org/fhir/us/core/CodeSystem/careplan-category|assess-plan'],
-  'us-core-coverage': ['payor', 'identifier.type=http://terminology.hl7.org/CodeSystem/v2-0203|MB'],
-  'us-core-diagnosticreport-lab': ['category=http://terminology.hl7.org/CodeSystem/v2-0074|LAB'],
-  'us-core-documentreference': ['context.encounter'],
-  'us-core-implantable-device': ['udiCarrier'],
-  'us-core-observation-lab': [
-    'category=http://terminology.hl7.org/CodeSystem/observation-category|laboratory',
-  ],
-  'us-core-observation-screening-assessment': [
-    'category=http://terminology.hl7.org/CodeSystem/observation-category|survey',
-  ],
-  'us-core-smokingstatus': [
-    'category=http://terminology.hl7.org/CodeSystem/observation-category|social-history',
-  ],
-  'us-core-vital-signs': ['category=http://terminology.hl7.org/CodeSystem/observation-category|vital-signs'],
-};
+const AT_MOST_ONCE: Readonly<Record<string, readonly string[]>> = atMostOnce;
 
 const isOnce =
   (rule: string) =>

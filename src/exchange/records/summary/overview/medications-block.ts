@@ -73,7 +73,7 @@ export const medicationsBlock: BlockRule = {
     return {
       take: (entry) => {
         const type = textOf(entry.content.resourceType);
-        const name = medicationName(entry, context.lookup) ?? UNNAMED;
+        const name = medicationName(entry.content, context.lookup) ?? UNNAMED;
         if (type === 'MedicationAdministration') others.add('medication given', 'medications given');
         else if (type === 'MedicationDispense') {
           const isRecent =
