@@ -5,13 +5,13 @@ import type { BulkOnboardingHandle } from '../../orchestrator/bulk-onboarding/st
 import { RefusedError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { prepareOutFolder } from '../output/out-folder.ts';
-import { lookAtBulk } from '../progress/follow-bulk.ts';
+import { bulkRows } from '../progress/bulk-view.ts';
+import { followBulk, lookAtBulk } from '../progress/follow-bulk.ts';
 import { type BulkOnboardings, openBulkOnboardings } from '../target/bulk-onboardings.ts';
 import type { CommandResult } from '../terminal.ts';
-import type { CommandContext, CommonOptions, FollowingOptions } from './command.ts';
-import { bulkResult } from './report-bulk.ts';
+import { type CommandContext, type CommonOptions, endOfFollowing, type FollowingOptions } from './command.ts';
+import { bulkResult, type ReportedBulk } from './report-bulk.ts';
 import { saveOutcome } from './save-outcome.ts';
-import { watchBulk } from './watch-bulk.ts';
 
 const UPDATE_TIMEOUT_MS = 60_000;
 
@@ -117,3 +117,27 @@ async function endedError(
 /** A job id is any text; a file name is not. */
 const fileNameOf = (jobId: string): string =>
   jobId.replaceAll(/[^\w.-]+/g, '-').replace(/^[.-]+/, '') || 'bulk';
+
+/**
+ * Shows a bulk onboarding's progress until it ends or following is stopped. With `output`, saves the result files under
+ * names that begin with it.
+ */
+export async function watchBulk(
+  command: string,
+  { subject, output, ...job }: ReportedBulk & { subject: string; output?: string },
+  { timeout, handle, bulks }: { timeout?: number; handle: BulkOnboardingHandle; bulks: BulkOnboardings },
+  context: CommandContext,
+): Promise<CommandResult> {
+  const { live } = context.terminal;
+  const view = await followBulk(handle, (now) => live.set(subject, bulkRows(now, live)), {
+    client: context.target.exchange,
+    signal: endOfFollowing(context.terminal, { timeout }),
+  });
+  live.close();
+  const saved =
+    view.outcome === undefined || output === undefined
+      ? undefined
+      : // The results of a dry run must not be taken for those of a real run.
+        await saveOutcome(view.outcome, view.dryRun === true ? `${output}.dry-run` : output, bulks.files);
+  return bulkResult(command, { ...job, view, saved }, context);
+}

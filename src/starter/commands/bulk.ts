@@ -7,14 +7,14 @@ import { RefusedError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { checkPanel, type PanelFile, type WrongRow, wrongRows } from '../input/panel-file.ts';
 import { prepareOutFolder } from '../output/out-folder.ts';
-import { number } from '../progress/bulk-rows.ts';
-import { plainText } from '../progress/plain-text.ts';
+import { number } from '../progress/bulk-view.ts';
+import { plainText } from '../progress/rows.ts';
 import { type BulkOnboardings, openBulkOnboardings } from '../target/bulk-onboardings.ts';
 import { facilityOf } from '../target/target.ts';
 import type { CommandResult } from '../terminal.ts';
+import { watchBulk } from './bulk-control.ts';
 import type { CommandContext, FollowingOptions } from './command.ts';
 import { bulkResult } from './report-bulk.ts';
-import { watchBulk } from './watch-bulk.ts';
 
 export interface BulkOptions extends FollowingOptions {
   dryRun?: boolean;

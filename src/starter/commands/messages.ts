@@ -11,11 +11,10 @@ import type { MessageResponse } from '../../orchestrator/client/answers.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { workflowLink } from '../links.ts';
-import { plainText } from '../progress/plain-text.ts';
 import { type FollowOptions, pollExchange } from '../progress/poll-exchange.ts';
-import { coloured } from '../progress/rows.ts';
+import { coloured, plainText } from '../progress/rows.ts';
 import { renderTable } from '../table.ts';
-import { patientNames } from '../target/patient-names.ts';
+import { patientNames } from '../target/simulated-person.ts';
 import { type CommandResult, unfinishedExit } from '../terminal.ts';
 import { type CommandContext, type CommonOptions, endOfFollowing, type FollowingOptions } from './command.ts';
 

@@ -8,7 +8,7 @@ import { EXIT } from '../exit-codes.ts';
 import { findSample } from '../input/patients.ts';
 import type { SimulatedEvent } from '../input/simulated-events.ts';
 import { renderTable } from '../table.ts';
-import { patientNames } from '../target/patient-names.ts';
+import { patientNames } from '../target/simulated-person.ts';
 import { requireStack } from '../target/target.ts';
 import type { CommandResult } from '../terminal.ts';
 import type { CommandContext, CommonOptions } from './command.ts';

@@ -1,15 +1,22 @@
 import { randomUUID } from 'node:crypto';
+import { WorkflowNotFoundError } from '@temporalio/client';
 import type { SourceType } from '../../contract/primitives.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
+import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
+import type { OnboardingHandle } from '../../orchestrator/patient-onboarding/start-onboarding.ts';
+import { RefusedError, UsageError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { requestedSources } from '../input/sources.ts';
-import { awaitedByQuery } from '../progress/awaited.ts';
+import { parseSubject, type SubjectKind } from '../input/subject.ts';
+import { followOnboarding, lookAtOnboarding } from '../progress/follow-onboarding.ts';
 import { QueryReader } from '../progress/look-at-query.ts';
 import { type FollowOptions, pollExchange } from '../progress/poll-exchange.ts';
-import { type QueryView, queryView } from '../progress/query-view.ts';
-import { queryRows } from '../progress/rows.ts';
+import { awaitedByOnboarding, awaitedByQuery, type QueryView, queryView } from '../progress/query-view.ts';
+import { onboardingRows, queryRows } from '../progress/rows.ts';
+import { findSubject } from '../target/find-subject.ts';
 import type { CommandResult } from '../terminal.ts';
 import { type CommandContext, endOfFollowing, type FollowingOptions } from './command.ts';
+import { onboardingsResult } from './report-onboarding.ts';
 import { queryResult } from './report-query.ts';
 
 export interface QueryOptions extends FollowingOptions {
@@ -87,3 +94,157 @@ async function followQuery(
   });
   return last;
 }
+
+/** Retries one source of a query, while the query runs or after it has ended. Throws RefusedError, ExchangeCallError. */
+export async function retry(
+  requestId: string,
+  source: SourceType,
+  options: FollowingOptions,
+  context: CommandContext,
+): Promise<CommandResult> {
+  const { exchange } = context.target;
+  try {
+    const { answer } = await exchange.call(
+      'retrySource',
+      { params: { requestId, type: source } },
+      { idempotencyKey: randomUUID() },
+    );
+    if (!options.wait)
+      return { ...queryResult('retry', queryView(answer, []), context), exitCode: EXIT.done };
+  } catch (error) {
+    throw await explained(error, requestId, source, context);
+  }
+  return watchQuery('retry', requestId, options, context);
+}
+
+/** Explains a conflict by the state of the query or source; returns every other error unchanged. */
+export async function explained(
+  error: unknown,
+  requestId: string,
+  source: SourceType | undefined,
+  { target }: CommandContext,
+): Promise<unknown> {
+  if (!(error instanceof ExchangeCallError) || error.kind !== 'conflict') return error;
+  const view = await new QueryReader(target.exchange).look(requestId).catch(() => undefined);
+  if (view === undefined) return error;
+  if (source === undefined) return new RefusedError(`Query ${requestId} has already ended: ${view.state}.`);
+  const state = view.sources.find(({ type }) => type === source)?.state.replace('-', ' ');
+  if (state === undefined)
+    return new RefusedError(`Query ${requestId} does not include the ${source} source.`);
+  return new RefusedError(`Not possible now: in query ${requestId}, the ${source} source is ${state}.`);
+}
+
+interface CancelOptions extends FollowingOptions {
+  source?: SourceType;
+  as?: SubjectKind;
+}
+
+/** Cancels a query, one source of a query, or an onboarding. The exit code is 0 when it was cancelled. */
+export async function cancel(
+  id: string,
+  options: CancelOptions,
+  context: CommandContext,
+): Promise<CommandResult> {
+  const subject = parseSubject(id, options.as ?? (options.source === undefined ? undefined : 'query'));
+  const found = await findSubject(context.target, subject, context.env);
+  if (found.kind === 'query') return cancelQuery(found.query.requestId, options, context);
+  const { onboardings, handle, workflowId } = found;
+  try {
+    if (options.source !== undefined)
+      throw new UsageError(
+        '--source applies to queries only: pass the request id of the query instead of the onboarding.',
+      );
+    return await cancelOnboarding(handle, workflowId, options, context);
+  } finally {
+    await onboardings.close();
+  }
+}
+
+async function cancelQuery(
+  requestId: string,
+  { source }: CancelOptions,
+  context: CommandContext,
+): Promise<CommandResult> {
+  const { exchange } = context.target;
+  const once = { idempotencyKey: randomUUID() };
+  try {
+    if (source === undefined) await exchange.call('cancelNetworkQuery', { params: { requestId } }, once);
+    else await exchange.call('giveUpSource', { params: { requestId, type: source } }, once);
+  } catch (error) {
+    throw await explained(error, requestId, source, context);
+  }
+  const view = await new QueryReader(exchange).look(requestId);
+  return { ...queryResult('cancel', view, context), exitCode: EXIT.done };
+}
+
+async function cancelOnboarding(
+  handle: OnboardingHandle,
+  workflowId: string,
+  options: CancelOptions,
+  context: CommandContext,
+): Promise<CommandResult> {
+  const { live } = context.terminal;
+  try {
+    const { state } = await lookAtOnboarding(handle, context.target.exchange);
+    if (state !== 'running') throw new RefusedError(`The onboarding has already ended: ${state}.`);
+    await handle.cancel();
+  } catch (error) {
+    throw error instanceof WorkflowNotFoundError ? unknownId() : error;
+  }
+  if (!options.wait) {
+    const reported = { workflowId, requested: 'cancelling' as const };
+    return { ...onboardingsResult('cancel', [reported], context), exitCode: EXIT.done };
+  }
+  const view = await followOnboarding(
+    handle,
+    (now) => live.set('onboarding', onboardingRows(now, live.colors), awaitedByOnboarding(now)),
+    { client: context.target.exchange, signal: endOfFollowing(context.terminal, options) },
+  );
+  live.close();
+  const result = onboardingsResult('cancel', [{ workflowId, view }], context);
+  // It may have ended otherwise before the cancellation took effect.
+  return view.state === 'cancelled' ? { ...result, exitCode: EXIT.done } : result;
+}
+
+interface StatusOptions extends FollowingOptions {
+  as?: SubjectKind;
+}
+
+/** Shows the state of a query or an onboarding; with `wait`, follows it until it ends. Throws RefusedError when there is neither. */
+export async function status(
+  id: string,
+  options: StatusOptions,
+  context: CommandContext,
+): Promise<CommandResult> {
+  const found = await findSubject(context.target, parseSubject(id, options.as), context.env);
+  if (found.kind === 'query') {
+    const view = options.wait ? await followedQuery(found.query.requestId, options, context) : found.query;
+    return queryResult('status', view, context, { withTimeline: true });
+  }
+  const { onboardings, handle, workflowId } = found;
+  const { exchange } = context.target;
+  const { live } = context.terminal;
+  try {
+    const view = options.wait
+      ? await followOnboarding(
+          handle,
+          (now) => live.set('onboarding', onboardingRows(now, live.colors), awaitedByOnboarding(now)),
+          {
+            client: exchange,
+            signal: endOfFollowing(context.terminal, options),
+          },
+        )
+      : await lookAtOnboarding(handle, exchange);
+    live.close();
+    return onboardingsResult('status', [{ workflowId, view }], context);
+  } catch (error) {
+    throw error instanceof WorkflowNotFoundError ? unknownId() : error;
+  } finally {
+    await onboardings.close();
+  }
+}
+
+const unknownId = (): RefusedError =>
+  new RefusedError(
+    'There is no query and no onboarding with this id. Bulk onboardings have their own commands, such as bulk-status.',
+  );

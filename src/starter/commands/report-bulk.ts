@@ -1,7 +1,6 @@
 import { exitCodeOf } from '../exit-codes.ts';
 import { workflowLink } from '../links.ts';
-import { number } from '../progress/bulk-rows.ts';
-import type { BulkView } from '../progress/bulk-view.ts';
+import { type BulkView, number } from '../progress/bulk-view.ts';
 import { coloured } from '../progress/rows.ts';
 import { renderTable } from '../table.ts';
 import type { Target } from '../target/target.ts';

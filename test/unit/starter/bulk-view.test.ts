@@ -2,8 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { BulkOnboardingStatus, BulkOnboardingSummary } from '../../../src/contract/bulk-onboarding.ts';
 import { LiveLines } from '../../../src/lib/live-lines.ts';
 import { bulkResult } from '../../../src/starter/commands/report-bulk.ts';
-import { bulkRows } from '../../../src/starter/progress/bulk-rows.ts';
-import { bulkView } from '../../../src/starter/progress/bulk-view.ts';
+import { bulkRows, bulkView } from '../../../src/starter/progress/bulk-view.ts';
 import type { Target } from '../../../src/starter/target/target.ts';
 
 const status: BulkOnboardingStatus = {

@@ -1,7 +1,9 @@
 import { open } from 'node:fs/promises';
+import { countOf } from '../../../lib/counted.ts';
 import { findAccount, listAccounts } from '../../access/accounts/account-store.ts';
 import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
 import { rowsOfTime } from '../../platform/audit/chain-store.ts';
+import { copyHeads } from '../../platform/audit/copy-heads.ts';
 import { toAuditEvent } from '../../platform/audit/fhir-event.ts';
 import type { AuditHeads } from '../../platform/audit/heads.ts';
 import {
@@ -13,6 +15,7 @@ import {
   writeLoss,
   writeRenewal,
 } from '../../platform/audit/losses.ts';
+import { openAuditHeads } from '../../platform/audit/open-heads.ts';
 import { sealEntries, writeHead } from '../../platform/audit/sealer.ts';
 import {
   type ChainFault,
@@ -27,6 +30,7 @@ import {
   type AdminResult,
   type AdminTarget,
   checkedStatement,
+  existingStore,
   parseTime,
   shortTime,
 } from './command.ts';
@@ -281,4 +285,30 @@ async function addToChain(
   );
   await sealEntries(deps, accountId);
   await store.asSystem((tx) => writeHead(deps, tx, accountId));
+}
+
+/** `audit copy-heads`: moves the external heads to another AUDIT_HEADS, while no worker writes them. */
+export async function copyHeadsCommand(
+  { openAudit }: Pick<AdminTarget, 'openAudit'>,
+  { from, to }: { from: string; to: string },
+): Promise<AdminResult> {
+  const { chain } = await openAudit();
+  const source = await openAuditHeads(await existingStore(from));
+  const report = await copyHeads({ from: source, to: await openAuditHeads(to), chain });
+  const { copied, present, newerThere, notOurs } = report;
+  if (copied.length + present.length + newerThere.length + notOurs.length === 0)
+    throw new AdminError(`There are no heads at ${from}; check the address (--from)`);
+  return {
+    document: { from, to, ...report },
+    lines: [
+      `${countOf(copied.length, 'head')} copied; ${present.length} were there already.`,
+      ...newerThere.map(
+        (id) => `FAULT: ${id}  the head at --to is newer, so workers write there, or --from is an old copy`,
+      ),
+      ...notOurs.map(
+        (id) => `FAULT: ${id}  a head was not signed with AUDIT_KEY; investigate before you go on`,
+      ),
+    ],
+    failed: newerThere.length + notOurs.length > 0,
+  };
 }

@@ -2,6 +2,7 @@ import { decodeJwt } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
 import { EMBED_TOKEN_SECONDS_MAX } from '../../../contract/embed.ts';
 import { SCOPES, type Scope } from '../../../contract/scope.ts';
+import { listAccounts } from '../../access/accounts/account-store.ts';
 import {
   findApiKeys,
   insertApiKey,
@@ -11,9 +12,12 @@ import {
 } from '../../access/accounts/api-key-store.ts';
 import { generateApiKey, parseApiKey } from '../../access/accounts/rules/api-key.ts';
 import { revokeEmbedToken } from '../../access/embed-tokens/token-store.ts';
-import { findAuditedEmbedToken } from '../../platform/audit/audit-store.ts';
+import { findAuditedEmbedToken, insertAuditEntriesIn } from '../../platform/audit/audit-store.ts';
+import { withinAccount } from '../../platform/database/database.ts';
+import { listPublishedKeys } from '../../sources/connections/signing-key-store.ts';
+import { rotateSigningKeys } from '../../sources/connections/signing-keys.ts';
 import { auditAdmin, requireAccount } from './accounts.ts';
-import { AdminError, type AdminResult, type AdminTarget, shortTime } from './command.ts';
+import { ADMIN_ACTOR, AdminError, type AdminResult, type AdminTarget, shortTime } from './command.ts';
 
 export interface CreateKeyOptions {
   account: string;
@@ -149,4 +153,41 @@ function idIn(token: string): string {
   } catch {
     throw new AdminError('The text is not an embed token; give the token, or its id from the audit');
   }
+}
+
+/** `signing-keys list`: the keys in our JWKS, and from when until when they sign. */
+export async function listSigningKeysCommand({ store }: Pick<AdminTarget, 'store'>): Promise<AdminResult> {
+  const keys = await store.asSystem(listPublishedKeys);
+  return {
+    document: { keys: keys.map(({ publicJwk: _, ...key }) => key) },
+    table: {
+      head: ['kid', 'algorithm', 'signs from', 'published until'],
+      rows: keys.map(({ kid, algorithm, signsFrom, publishedUntil }) => [
+        kid,
+        algorithm,
+        shortTime(signsFrom),
+        shortTime(publishedUntil),
+      ]),
+    },
+  };
+}
+
+/**
+ * `signing-keys rotate`: new keys, which sign after the overlap, or at once. They are those of the installation, so the audit of
+ * every account has an entry per new key.
+ */
+export async function rotateSigningKeysCommand(
+  { store, openKeyRing }: AdminTarget,
+  atOnce: boolean,
+): Promise<AdminResult> {
+  const keyRing = await openKeyRing();
+  await store.asSystem(async (tx) => {
+    const operation = atOnce ? 'rotateSigningKeyAtOnce' : 'rotateSigningKey';
+    const kids = await rotateSigningKeys(tx, keyRing, atOnce);
+    const entries = kids.map((kid) => ({ actor: ADMIN_ACTOR, operation, targetId: kid, outcome: 'done' }));
+    for (const { id } of await listAccounts(tx))
+      await withinAccount(tx, id, (own) => insertAuditEntriesIn(own, entries));
+  });
+  const { document, table } = await listSigningKeysCommand({ store });
+  return { document, table };
 }

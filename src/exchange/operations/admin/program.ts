@@ -3,8 +3,7 @@ import { SOURCE_TYPES } from '../../../contract/primitives.ts';
 import { SCOPES } from '../../../contract/scope.ts';
 import { addCommands, type CommandAction } from '../../../lib/command-table.ts';
 import { changeAccountCommand, createAccountCommand, listAccountsCommand } from './accounts.ts';
-import { acceptLossCommand, exportAuditCommand, verifyAuditCommand } from './audit.ts';
-import { copyHeadsCommand } from './audit-heads.ts';
+import { acceptLossCommand, copyHeadsCommand, exportAuditCommand, verifyAuditCommand } from './audit.ts';
 import { copyBlobsCommand, verifyBlobsCommand } from './blobs.ts';
 import { listClientsCommand, registerClientCommand, revokeClientCommand } from './clients.ts';
 import type { AdminResult, AdminTarget } from './command.ts';
@@ -24,10 +23,16 @@ import {
 import { disclosuresCommand } from './disclosures.ts';
 import { createFacilityCommand, listFacilitiesCommand } from './facilities.ts';
 import { liftHoldCommand, listHoldsCommand, placeHoldCommand } from './holds.ts';
-import { createKeyCommand, listKeysCommand, revokeEmbedTokenCommand, revokeKeyCommand } from './keys.ts';
+import {
+  createKeyCommand,
+  listKeysCommand,
+  listSigningKeysCommand,
+  revokeEmbedTokenCommand,
+  revokeKeyCommand,
+  rotateSigningKeysCommand,
+} from './keys.ts';
 import { listReconcileCommand, pauseReconcileCommand, resumeReconcileCommand } from './reconcile.ts';
 import { retentionReportCommand, runRetentionCommand, setRetentionCommand } from './retention.ts';
-import { listSigningKeysCommand, rotateSigningKeysCommand } from './signing-keys.ts';
 import { listSourcesCommand, pauseSourceCommand, resumeSourceCommand } from './sources.ts';
 
 export interface CommonOptions {

@@ -1,5 +1,6 @@
 import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
 import {
+  ActivityCancellationType,
   ApplicationFailure,
   CancellationScope,
   CancelledFailure,
@@ -7,20 +8,29 @@ import {
   defineQuery,
   defineSignal,
   isCancellation,
+  proxyActivities,
+  setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
+import type {
+  MonitoredPage,
+  MonitoringActivities,
+  PageInput,
+} from '../../../activities/orchestrator/cohort-monitoring.ts';
 import {
   type CohortMonitoringInput,
   type CohortMonitoringStatus,
   COHORT_MONITORING_MESSAGES as MESSAGES,
+  type MonitoringPace,
 } from '../../../contract/cohort-monitoring.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
+import { callFailure } from '../../shared/call-failure.ts';
 import { Gate } from '../../shared/gate.ts';
+import { pageWithin } from '../../shared/pacing.ts';
 import { UNSTATED } from '../../shared/unstated.ts';
-import { workInPages } from '../../shared/work-in-pages.ts';
-import { Monitoring, type MonitoringState } from './monitoring.ts';
+import { type PageDone, workInPages } from '../../shared/work-in-pages.ts';
 
 /**
  * Starts a query of one source for every patient of a cohort, once per period.
@@ -68,4 +78,173 @@ const SCHEDULED_START = defineSearchAttributeKey('TemporalScheduledStartTime', S
 function nominalTime(input: CohortMonitoringInput): string {
   const { typedSearchAttributes, startTime } = workflowInfo();
   return input.dueAt ?? (typedSearchAttributes.get(SCHEDULED_START) ?? startTime).toISOString();
+}
+
+/** The state that is carried over a continue-as-new. */
+interface MonitoringState {
+  status: CohortMonitoringStatus;
+  place: PageInput['place'];
+  canList: boolean;
+  /** Requests per minute that the exchange allows, as far as its answers say. */
+  requestLimit?: number;
+}
+
+const COHORT_GONE = 'The cohort was deleted during this run; its remaining patients were not queried';
+const CANNOT_LIST =
+  'This exchange cannot list queries, so a patient in several cohorts is queried once for each of them';
+
+/**
+ * Retried for one hour less than exchanges keep idempotency keys. A cancelled page returns what it has done so far, so
+ * that it is counted.
+ */
+const { monitorPage } = proxyActivities<MonitoringActivities>({
+  startToCloseTimeout: '30 minutes',
+  scheduleToCloseTimeout: '23 hours',
+  heartbeatTimeout: '15 seconds',
+  cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+  retry: { initialInterval: '2 seconds', maximumInterval: '2 minutes' },
+  summary: 'Start queries for the next page of patients',
+});
+
+/** The progress of one run, and what it does with a page; the workflow connects it to its handlers. */
+class Monitoring {
+  state: MonitoringState;
+
+  constructor(
+    readonly input: CohortMonitoringInput,
+    readonly pace: MonitoringPace,
+    readonly gate: Gate,
+    begin: MonitoringState | string,
+  ) {
+    this.state = typeof begin === 'string' ? initialState(input, begin) : begin;
+    this.#show();
+  }
+
+  get status(): CohortMonitoringStatus {
+    return this.state.status;
+  }
+
+  async nextPage(): Promise<PageDone> {
+    const { exchange, cohortId, kind, frequency, queriesPerMinute } = this.input;
+    const { place, canList } = this.state;
+    const page = await this.#askPage({
+      exchange,
+      cohortId,
+      kind,
+      frequency,
+      dueAt: this.status.dueAt,
+      place,
+      canList,
+      pageSize: pageWithin(this.pace.pageSize, queriesPerMinute),
+    });
+    if (page === undefined) return { isLast: true, uses: [] };
+    this.#add(page);
+    if (page.refused === true && this.status.started === 0) throw refused(kind);
+    return {
+      isLast: page.next === undefined,
+      uses: [
+        { count: page.started, perMinute: queriesPerMinute },
+        { count: page.requests, perMinute: this.#requestsPerMinute },
+      ],
+      wait:
+        page.waitMs === undefined
+          ? undefined
+          : { ms: page.waitMs, why: 'The exchange’s rate limit is reached: wait as long as it asks' },
+    };
+  }
+
+  /** Returns undefined when the cohort was deleted during the run; its owner wanted that, so it is not a failure. */
+  async #askPage(input: PageInput): Promise<MonitoredPage | undefined> {
+    try {
+      return await monitorPage(input);
+    } catch (error) {
+      const failure = callFailure(error);
+      if (failure === undefined) throw error;
+      const wasThere = this.status.patients > 0;
+      if (failure.kind !== 'not-found' || !wasThere)
+        throw ApplicationFailure.nonRetryable(failure.message, failure.kind);
+      this.status.notes.push(COHORT_GONE);
+      return undefined;
+    }
+  }
+
+  get #requestsPerMinute(): number {
+    const { requestLimit } = this.state;
+    const { requestsPerMinute: fixed, shareOfRequests: share } = this.input.pace ?? {};
+    const isFixed = fixed !== undefined && share === undefined;
+    if (isFixed || requestLimit === undefined) return this.pace.requestsPerMinute;
+    return Math.max(1, requestLimit * this.pace.shareOfRequests);
+  }
+
+  #add(page: MonitoredPage): void {
+    const { status } = this;
+    status.started += page.started;
+    status.failed += page.failed;
+    status.skipped.alreadyAsked += page.skipped.alreadyAsked;
+    status.skipped.optedOut += page.skipped.optedOut;
+    status.skipped.gone += page.skipped.gone;
+    status.patients = page.patients ?? status.patients;
+    if (!page.canList && !status.notes.includes(CANNOT_LIST)) status.notes.push(CANNOT_LIST);
+    this.state.canList = page.canList;
+    this.state.requestLimit = page.requestLimit ?? this.state.requestLimit;
+    this.state.place = page.next ?? this.state.place;
+    this.#show();
+  }
+
+  pause(): void {
+    this.gate.pause();
+    if (this.gate.isPaused) this.status.state = 'paused';
+    this.#show();
+  }
+
+  resume(): void {
+    if (this.gate.isPaused) this.status.state = 'running';
+    this.gate.resume();
+    this.#show();
+  }
+
+  end(state: 'completed' | 'cancelled' | 'failed', reason?: string): void {
+    this.status.state = state;
+    if (reason !== undefined) this.status.notes.push(reason);
+    this.#show();
+  }
+
+  #show(): void {
+    setCurrentDetails(monitoringDetails(this.status));
+  }
+}
+
+const initialState = ({ cohortId, kind }: CohortMonitoringInput, dueAt: string): MonitoringState => ({
+  status: {
+    cohortId,
+    kind,
+    state: 'running',
+    patients: 0,
+    started: 0,
+    skipped: { alreadyAsked: 0, optedOut: 0, gone: 0 },
+    failed: 0,
+    dueAt,
+    notes: [],
+  },
+  place: { handled: [], refusals: 0 },
+  canList: true,
+});
+
+const refused = (kind: string): ApplicationFailure =>
+  ApplicationFailure.nonRetryable(
+    `The exchange refuses ${kind} queries for this account; check that access to this source is enabled`,
+    'source-refused',
+  );
+
+/** Markdown for the workflow's page in the Temporal UI: ids, counts and states. */
+function monitoringDetails(status: CohortMonitoringStatus): string {
+  const { state, kind, patients, started, failed, skipped, dueAt, notes } = status;
+  const done = started + failed + skipped.alreadyAsked + skipped.optedOut + skipped.gone;
+  return [
+    `**${state}**: ${done} of ${patients} patients, ${kind}, due ${dueAt}`,
+    `- queries started: ${started}`,
+    `- skipped: ${skipped.alreadyAsked} already queried in this period, ${skipped.optedOut} opted out, ${skipped.gone} deleted`,
+    `- failed: ${failed}`,
+    ...notes.map((note) => `- ${note}`),
+  ].join('\n');
 }
