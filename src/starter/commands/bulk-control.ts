@@ -9,7 +9,13 @@ import { bulkRows } from '../progress/bulk-view.ts';
 import { followBulk, lookAtBulk } from '../progress/follow-bulk.ts';
 import { type BulkOnboardings, openBulkOnboardings } from '../target/bulk-onboardings.ts';
 import type { CommandResult } from '../terminal.ts';
-import { type CommandContext, type CommonOptions, endOfFollowing, type FollowingOptions } from './command.ts';
+import {
+  type Command,
+  type CommandContext,
+  type CommonOptions,
+  endOfFollowing,
+  type FollowingOptions,
+} from './command.ts';
 import { bulkResult, type ReportedBulk } from './report-bulk.ts';
 import { saveOutcome } from './save-outcome.ts';
 
@@ -60,11 +66,7 @@ export const bulkSteer = (
   });
 
 /** Cancels a bulk onboarding and its request at the exchange; rows that were already processed are kept. */
-export const bulkCancel = (
-  jobId: string,
-  options: FollowingOptions,
-  context: CommandContext,
-): Promise<CommandResult> =>
+export const bulkCancel: Command<[string, FollowingOptions]> = (jobId, options, context) =>
   withJob(jobId, context, async (job) => {
     const { workflowId, handle, bulks } = job;
     const ended = await endedError(job, context);

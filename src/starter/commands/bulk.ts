@@ -8,12 +8,12 @@ import { EXIT } from '../exit-codes.ts';
 import { checkPanel, type PanelFile, type WrongRow, wrongRows } from '../input/panel-file.ts';
 import { prepareOutFolder } from '../output/out-folder.ts';
 import { number } from '../progress/bulk-view.ts';
-import { plainText } from '../progress/rows.ts';
+import { plainText } from '../progress/plain-text.ts';
 import { type BulkOnboardings, openBulkOnboardings } from '../target/bulk-onboardings.ts';
 import { facilityOf } from '../target/target.ts';
 import type { CommandResult } from '../terminal.ts';
 import { watchBulk } from './bulk-control.ts';
-import type { CommandContext, FollowingOptions } from './command.ts';
+import type { Command, CommandContext, FollowingOptions } from './command.ts';
 import { bulkResult } from './report-bulk.ts';
 
 export interface BulkOptions extends FollowingOptions {
@@ -31,11 +31,7 @@ const SHOWN_MAX = 10;
  * workflow with it, and follows that until it ends. A file with invalid rows is sent only with `sendAnyway`, or in a dry
  * run. Throws UsageError, RefusedError.
  */
-export async function bulk(
-  path: string,
-  options: BulkOptions,
-  context: CommandContext,
-): Promise<CommandResult> {
+export const bulk: Command<[string, BulkOptions]> = async (path, options, context) => {
   const { live } = context.terminal;
   const subject = plainText(basename(path));
   live.set(subject, ['checking the file']);
@@ -68,7 +64,7 @@ export async function bulk(
   } finally {
     await bulks.close();
   }
-}
+};
 
 async function start(
   panel: PanelFile,

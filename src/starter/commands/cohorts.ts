@@ -4,7 +4,7 @@ import type { CohortAnswer } from '../../orchestrator/client/answers.ts';
 import { EXIT } from '../exit-codes.ts';
 import { renderTable } from '../table.ts';
 import type { CommandResult } from '../terminal.ts';
-import type { CommandContext, CommonOptions } from './command.ts';
+import type { Command, CommandContext, CommonOptions } from './command.ts';
 import { fullName } from './patients.ts';
 
 export type Frequency = 'weekly' | 'biweekly' | 'monthly';
@@ -27,10 +27,7 @@ export interface CohortShowOptions extends CommonOptions {
 
 const HEAD = ['cohort', 'name', 'patients', 'purpose', 'monitoring'];
 
-export async function cohortsList(
-  _options: CommonOptions,
-  { target }: CommandContext,
-): Promise<CommandResult> {
+export const cohortsList: Command<[CommonOptions]> = async (_options, { target }) => {
   const { answer } = await target.exchange.call('listCohorts', {});
   return {
     exitCode: EXIT.done,
@@ -40,7 +37,7 @@ export async function cohortsList(
         : renderTable(HEAD, answer.cohorts.map(cohortRow)),
     document: { command: 'cohorts list', cohorts: answer.cohorts },
   };
-}
+};
 
 const cohortRow = (cohort: CohortAnswer): string[] => [
   ...[cohort.id, cohort.name, String(cohort.size ?? ''), cohort.purposeOfUse ?? '', monitoringOf(cohort)],
@@ -88,11 +85,7 @@ export async function cohortsCreate(
   };
 }
 
-export async function cohortsShow(
-  id: string,
-  { count }: CohortShowOptions,
-  { target }: CommandContext,
-): Promise<CommandResult> {
+export const cohortsShow: Command<[string, CohortShowOptions]> = async (id, { count }, { target }) => {
   const { exchange } = target;
   const [{ answer: cohort }, { answer: members }] = await Promise.all([
     exchange.call('getCohort', { params: { id } }),
@@ -114,7 +107,7 @@ export async function cohortsShow(
     ],
     document: { command: 'cohorts show', cohort, patients: members.patients },
   };
-}
+};
 
 export async function cohortsAdd(
   id: string,

@@ -1,6 +1,6 @@
 import { anySignal, timeoutSignal } from '../../lib/timeout-signal.ts';
 import { type Env, openTarget, type Target, type TargetOptions } from '../target/target.ts';
-import type { Terminal } from '../terminal.ts';
+import type { CommandResult, Terminal } from '../terminal.ts';
 
 /** Options that every command takes. */
 export interface CommonOptions extends TargetOptions {
@@ -19,6 +19,11 @@ export interface CommandContext {
   target: Target;
   env?: Env;
 }
+
+/** A command: gets its arguments and options, and what every command receives. */
+export type Command<Args extends readonly unknown[]> = (
+  ...args: [...Args, CommandContext]
+) => Promise<CommandResult>;
 
 /** Opens the exchange that the options name, runs a command on it, and closes everything again. */
 export async function withTarget<R>(

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { EXIT } from '../exit-codes.ts';
 import { renderTable } from '../table.ts';
 import type { CommandResult } from '../terminal.ts';
-import type { CommandContext, CommonOptions } from './command.ts';
+import type { Command, CommandContext, CommonOptions } from './command.ts';
 import { fullName } from './patients.ts';
 
 export interface DuplicateListOptions extends CommonOptions {
@@ -38,11 +38,7 @@ export async function duplicatesList(
 }
 
 /** Shows the two patients of a pair side by side. */
-export async function duplicatesShow(
-  id: string,
-  _options: CommonOptions,
-  { target }: CommandContext,
-): Promise<CommandResult> {
+export const duplicatesShow: Command<[string, CommonOptions]> = async (id, _options, { target }) => {
   const { answer } = await target.exchange.call('getPossibleDuplicate', { params: { id } });
   const { patients, grade, score, status } = answer;
   const sideBySide = (what: string, show: (patient: (typeof patients)[number]) => string) => [
@@ -77,14 +73,10 @@ export async function duplicatesShow(
     ],
     document: { command: 'duplicates show', possibleDuplicate: answer },
   };
-}
+};
 
 /** Records a decision about a pair. */
-export async function duplicatesDecide(
-  id: string,
-  decision: 'accept' | 'refuse',
-  { target }: CommandContext,
-): Promise<CommandResult> {
+export const duplicatesDecide: Command<[string, 'accept' | 'refuse']> = async (id, decision, { target }) => {
   const { answer } = await target.exchange.call(
     decision === 'accept' ? 'acceptPossibleDuplicate' : 'refusePossibleDuplicate',
     { params: { id } },
@@ -95,4 +87,4 @@ export async function duplicatesDecide(
     lines: [`${answer.message}.`],
     document: { command: `duplicates ${decision}`, possibleDuplicate: answer },
   };
-}
+};

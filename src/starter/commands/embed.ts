@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { EXIT } from '../exit-codes.ts';
-import type { CommandResult } from '../terminal.ts';
-import type { CommandContext, CommonOptions } from './command.ts';
+import type { Command, CommonOptions } from './command.ts';
 
 export interface EmbedOptions extends CommonOptions {
   seconds?: number;
@@ -11,11 +10,7 @@ export interface EmbedOptions extends CommonOptions {
  * Creates an embed token and returns the address of the patient's page with it, for a browser or an iframe
  * (docs/interface.md, "E1. Create embed token").
  */
-export async function embed(
-  patientId: string,
-  { seconds }: EmbedOptions,
-  { target }: CommandContext,
-): Promise<CommandResult> {
+export const embed: Command<[string, EmbedOptions]> = async (patientId, { seconds }, { target }) => {
   const { exchange } = target;
   // Checked here because the page itself reports an unknown patient only once it is opened.
   const { answer: patient } = await exchange.call('getPatient', { params: { id: patientId } });
@@ -36,4 +31,4 @@ export async function embed(
     ],
     document: { command: 'embed', patientId: patient.id, url },
   };
-}
+};

@@ -18,7 +18,13 @@ import {
   exportIdOf,
 } from '../target/bulk-exports.ts';
 import { type CommandResult, unfinishedExit } from '../terminal.ts';
-import { type CommandContext, type CommonOptions, endOfFollowing, type FollowingOptions } from './command.ts';
+import {
+  type Command,
+  type CommandContext,
+  type CommonOptions,
+  endOfFollowing,
+  type FollowingOptions,
+} from './command.ts';
 
 export interface ExportOptions extends FollowingOptions, ExportWanted {
   /** Id, or address of the status, of an export that was started before. */
@@ -68,11 +74,7 @@ export async function exportRecords(options: ExportOptions, context: CommandCont
 }
 
 /** Cancels a running export, or deletes the files of a completed one. */
-export async function exportCancel(
-  text: string,
-  _: CommonOptions,
-  { target }: CommandContext,
-): Promise<CommandResult> {
+export const exportCancel: Command<[string, CommonOptions]> = async (text, _, { target }) => {
   const id = requireId(text);
   await target.exports.cancel(id);
   return {
@@ -80,7 +82,7 @@ export async function exportCancel(
     document: { command: 'export-cancel', exportId: id, status: 'cancelled' },
     lines: [`Export ${id} was cancelled; its files at the exchange are deleted.`],
   };
-}
+};
 
 function requireId(text: string): string {
   const id = exportIdOf(text);

@@ -11,22 +11,25 @@ import type { MessageResponse } from '../../orchestrator/client/answers.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { workflowLink } from '../links.ts';
+import { plainText } from '../progress/plain-text.ts';
 import { type FollowOptions, pollExchange } from '../progress/poll-exchange.ts';
-import { coloured, plainText } from '../progress/rows.ts';
+import { coloured } from '../progress/rows.ts';
 import { renderTable } from '../table.ts';
 import { patientNames } from '../target/simulated-person.ts';
 import { type CommandResult, unfinishedExit } from '../terminal.ts';
-import { type CommandContext, type CommonOptions, endOfFollowing, type FollowingOptions } from './command.ts';
+import {
+  type Command,
+  type CommandContext,
+  type CommonOptions,
+  endOfFollowing,
+  type FollowingOptions,
+} from './command.ts';
 
 /** Shows one message with its text. */
-export async function messagesShow(
-  messageId: string,
-  _options: CommonOptions,
-  context: CommandContext,
-): Promise<CommandResult> {
+export const messagesShow: Command<[string, CommonOptions]> = async (messageId, _options, context) => {
   const { answer } = await context.target.exchange.call('getMessage', { params: { id: messageId } });
   return { exitCode: EXIT.done, ...messageResult('messages show', answer, context) };
-}
+};
 
 interface MessagesListOptions extends CommonOptions {
   direction?: MessageDirection;

@@ -8,7 +8,7 @@ import { EXIT } from '../exit-codes.ts';
 import { frequencyOf, monitoringView, stateOf } from '../progress/monitoring-view.ts';
 import { type MonitoringId, type Monitorings, withMonitorings } from '../target/monitorings.ts';
 import type { CommandResult } from '../terminal.ts';
-import type { CommandContext, CommonOptions } from './command.ts';
+import type { Command, CommandContext, CommonOptions } from './command.ts';
 import { monitoringResult } from './monitor-report.ts';
 import { changeSetting, untilFollowed } from './monitor-setting.ts';
 import { requireOn } from './monitor-steer.ts';
@@ -27,11 +27,7 @@ export interface MonitorCreateOptions extends CommonOptions {
  * schedule. For another exchange, which runs no schedules of ours, the schedule is created here and our worker queries
  * that exchange. Throws UsageError, RefusedError.
  */
-export const monitorCreate = (
-  id: MonitoringId,
-  options: MonitorCreateOptions,
-  context: CommandContext,
-): Promise<CommandResult> =>
+export const monitorCreate: Command<[MonitoringId, MonitorCreateOptions]> = (id, options, context) =>
   withMonitorings(context, async (monitorings) => {
     const say = monitorings.isOwn
       ? await switchOn(id, options, monitorings, context)

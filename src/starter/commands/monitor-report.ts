@@ -11,7 +11,8 @@ import {
   monitoringView,
   type RunCounts,
 } from '../progress/monitoring-view.ts';
-import { coloured, plainText } from '../progress/rows.ts';
+import { plainText } from '../progress/plain-text.ts';
+import { coloured } from '../progress/rows.ts';
 import { renderTable } from '../table.ts';
 import { withMonitorings } from '../target/monitorings.ts';
 import type { CommandResult } from '../terminal.ts';

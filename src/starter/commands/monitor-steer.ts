@@ -8,7 +8,7 @@ import { lastRunOf, type MonitoringView, monitoringView, stateOf } from '../prog
 import { pause } from '../progress/pace.ts';
 import { type MonitoringId, type Monitorings, withMonitorings } from '../target/monitorings.ts';
 import type { CommandResult } from '../terminal.ts';
-import type { CommandContext, CommonOptions } from './command.ts';
+import type { Command, CommandContext, CommonOptions } from './command.ts';
 import { monitoringResult } from './monitor-report.ts';
 import { changeSetting, untilFollowed } from './monitor-setting.ts';
 
@@ -16,11 +16,7 @@ const STARTS_WITHIN_MS = 10_000;
 const LOOK_AGAIN_MS = 200;
 
 /** Starts a run now, also of a paused monitoring. Throws RefusedError while another run is in progress. */
-export const monitorTrigger = (
-  id: MonitoringId,
-  _options: CommonOptions,
-  context: CommandContext,
-): Promise<CommandResult> =>
+export const monitorTrigger: Command<[MonitoringId, CommonOptions]> = (id, _options, context) =>
   withMonitorings(context, async (monitorings) => {
     const schedule = await requireOn(monitorings, id);
     if (schedule.info.runningActions.length > 0)
@@ -91,11 +87,7 @@ export const monitorResume = (
   });
 
 /** Stops a monitoring: at our own exchange by the cohort's setting; for another exchange its schedule is deleted. */
-export const monitorDelete = (
-  id: MonitoringId,
-  _options: CommonOptions,
-  context: CommandContext,
-): Promise<CommandResult> =>
+export const monitorDelete: Command<[MonitoringId, CommonOptions]> = (id, _options, context) =>
   withMonitorings(context, async (monitorings) => {
     const say = 'A run in progress continues until it ends.';
     if (!monitorings.isOwn) {

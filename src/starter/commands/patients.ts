@@ -2,7 +2,7 @@ import { utcCell } from '../../lib/utc-time.ts';
 import { EXIT } from '../exit-codes.ts';
 import { renderTable } from '../table.ts';
 import type { CommandResult } from '../terminal.ts';
-import type { CommandContext, CommonOptions } from './command.ts';
+import type { Command, CommandContext, CommonOptions } from './command.ts';
 
 export interface PatientListOptions extends CommonOptions {
   count: number;
@@ -55,11 +55,7 @@ export const fullName = ({ firstName, lastName }: Pick<ShownPatient, 'firstName'
   [firstName ?? [], lastName ?? []].flat().join(' ');
 
 /** Shows one patient with cohorts and latest queries, and the commands that take its id. */
-export async function patientsShow(
-  id: string,
-  _options: CommonOptions,
-  { target }: CommandContext,
-): Promise<CommandResult> {
+export const patientsShow: Command<[string, CommonOptions]> = async (id, _options, { target }) => {
   const { exchange } = target;
   const [{ answer: patient }, { answer: memberships }, { answer: asked }] = await Promise.all([
     exchange.call('getPatient', { params: { id } }),
@@ -92,4 +88,4 @@ export async function patientsShow(
     ],
     document: { command: 'patients show', patient, cohorts, queries },
   };
-}
+};

@@ -8,14 +8,15 @@ import { RefusedError, UsageError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { requestedSources } from '../input/sources.ts';
 import { parseSubject, type SubjectKind } from '../input/subject.ts';
+import { awaitedByOnboarding, awaitedByQuery } from '../progress/awaited.ts';
 import { followOnboarding, lookAtOnboarding } from '../progress/follow-onboarding.ts';
 import { QueryReader } from '../progress/look-at-query.ts';
 import { type FollowOptions, pollExchange } from '../progress/poll-exchange.ts';
-import { awaitedByOnboarding, awaitedByQuery, type QueryView, queryView } from '../progress/query-view.ts';
+import { type QueryView, queryView } from '../progress/query-view.ts';
 import { onboardingRows, queryRows } from '../progress/rows.ts';
 import { findSubject } from '../target/find-subject.ts';
 import type { CommandResult } from '../terminal.ts';
-import { type CommandContext, endOfFollowing, type FollowingOptions } from './command.ts';
+import { type Command, type CommandContext, endOfFollowing, type FollowingOptions } from './command.ts';
 import { onboardingsResult } from './report-onboarding.ts';
 import { queryResult } from './report-query.ts';
 
@@ -26,11 +27,7 @@ export interface QueryOptions extends FollowingOptions {
 }
 
 /** Starts a network query for a patient of the exchange (E2), and follows it until it ends (E3). */
-export async function query(
-  patientId: string,
-  options: QueryOptions,
-  context: CommandContext,
-): Promise<CommandResult> {
+export const query: Command<[string, QueryOptions]> = async (patientId, options, context) => {
   const { answer } = await context.target.exchange.call(
     'startNetworkQuery',
     {
@@ -42,7 +39,7 @@ export async function query(
   const started = queryView(answer, []);
   if (!options.wait) return { ...queryResult('query', started, context), exitCode: EXIT.done };
   return watchQuery('query', started.requestId, options, context);
-}
+};
 
 /** Shows a query's progress until it ends or following is stopped. */
 export async function watchQuery(
@@ -140,11 +137,7 @@ interface CancelOptions extends FollowingOptions {
 }
 
 /** Cancels a query, one source of a query, or an onboarding. The exit code is 0 when it was cancelled. */
-export async function cancel(
-  id: string,
-  options: CancelOptions,
-  context: CommandContext,
-): Promise<CommandResult> {
+export const cancel: Command<[string, CancelOptions]> = async (id, options, context) => {
   const subject = parseSubject(id, options.as ?? (options.source === undefined ? undefined : 'query'));
   const found = await findSubject(context.target, subject, context.env);
   if (found.kind === 'query') return cancelQuery(found.query.requestId, options, context);
@@ -158,7 +151,7 @@ export async function cancel(
   } finally {
     await onboardings.close();
   }
-}
+};
 
 async function cancelQuery(
   requestId: string,
@@ -211,11 +204,7 @@ interface StatusOptions extends FollowingOptions {
 }
 
 /** Shows the state of a query or an onboarding; with `wait`, follows it until it ends. Throws RefusedError when there is neither. */
-export async function status(
-  id: string,
-  options: StatusOptions,
-  context: CommandContext,
-): Promise<CommandResult> {
+export const status: Command<[string, StatusOptions]> = async (id, options, context) => {
   const found = await findSubject(context.target, parseSubject(id, options.as), context.env);
   if (found.kind === 'query') {
     const view = options.wait ? await followedQuery(found.query.requestId, options, context) : found.query;
@@ -242,7 +231,7 @@ export async function status(
   } finally {
     await onboardings.close();
   }
-}
+};
 
 const unknownId = (): RefusedError =>
   new RefusedError(

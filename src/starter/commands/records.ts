@@ -15,7 +15,7 @@ import { checkOutFile } from '../output/out-folder.ts';
 import { pollExchange } from '../progress/poll-exchange.ts';
 import { createDownloads } from '../target/download.ts';
 import { type CommandResult, unfinishedExit } from '../terminal.ts';
-import { type CommandContext, endOfFollowing, type FollowingOptions } from './command.ts';
+import { type Command, type CommandContext, endOfFollowing, type FollowingOptions } from './command.ts';
 
 export interface RecordsOptions extends FollowingOptions {
   format: ConversionType;
@@ -31,11 +31,7 @@ type View = AnswerOf<'getConsolidatedQuery'>;
  * Starts a consolidated query, which builds the patient's merged record, follows it, and saves the result.
  * Throws UsageError, RefusedError, ExchangeCallError.
  */
-export async function records(
-  patientId: string,
-  options: RecordsOptions,
-  context: CommandContext,
-): Promise<CommandResult> {
+export const records: Command<[string, RecordsOptions]> = async (patientId, options, context) => {
   const { exchange } = context.target;
   const out = resolve(options.out);
   if (options.wait) await checkOutFile(out);
@@ -58,7 +54,7 @@ export async function records(
   if (view.status !== 'completed') return report(patientId, view, options, context);
   const sizeBytes = await download(view, out);
   return report(patientId, view, options, context, { path: out, sizeBytes });
-}
+};
 
 function follow(
   patientId: string,

@@ -8,7 +8,7 @@ import { workflowLink } from '../links.ts';
 import { pollExchange } from '../progress/poll-exchange.ts';
 import { renderTable } from '../table.ts';
 import { type CommandResult, unfinishedExit } from '../terminal.ts';
-import { type CommandContext, endOfFollowing, type FollowingOptions } from './command.ts';
+import { type Command, type CommandContext, endOfFollowing, type FollowingOptions } from './command.ts';
 
 export interface RedriveOptions extends FollowingOptions {
   source?: SourceType;
@@ -23,11 +23,7 @@ export interface RedriveOptions extends FollowingOptions {
  * Retries one source of all queries that match the options, and follows it; with the id of a redrive, follows or cancels
  * that one. Throws UsageError, ExchangeCallError.
  */
-export async function redrive(
-  requestId: string | undefined,
-  options: RedriveOptions,
-  context: CommandContext,
-): Promise<CommandResult> {
+export const redrive: Command<[string | undefined, RedriveOptions]> = async (requestId, options, context) => {
   const { exchange } = context.target;
   if (requestId === undefined) return begin(options, context);
   if (options.cancel !== true) {
@@ -40,7 +36,7 @@ export async function redrive(
     { idempotencyKey: randomUUID() },
   );
   return { ...result(answer, context), exitCode: EXIT.done };
-}
+};
 
 async function begin(options: RedriveOptions, context: CommandContext): Promise<CommandResult> {
   const { source, from, to, reason, dryRun = false } = options;

@@ -12,7 +12,7 @@ import { readInputFile } from '../input/read-input-file.ts';
 import { renderTable } from '../table.ts';
 import { facilityOf, requireStack, type Target } from '../target/target.ts';
 import type { CommandResult } from '../terminal.ts';
-import type { CommandContext, CommonOptions } from './command.ts';
+import type { Command, CommandContext, CommonOptions } from './command.ts';
 import troubles from './troubles.json' with { type: 'json' };
 
 /** What a source of the stack's simulator can be made to do; the simulator checks each fault that it is sent. */
@@ -47,21 +47,15 @@ export async function simulateSet(
 }
 
 /** Lists what the sources are made to do, and how often they did it. Throws UsageError. */
-export async function simulateList(
-  _options: CommonOptions,
-  { target }: CommandContext,
-): Promise<CommandResult> {
+export const simulateList: Command<[CommonOptions]> = async (_options, { target }) => {
   return report('simulate list', await adminOf(target).rules());
-}
+};
 
 /** Makes all sources behave again. Throws UsageError. */
-export async function simulateClear(
-  _options: CommonOptions,
-  { target }: CommandContext,
-): Promise<CommandResult> {
+export const simulateClear: Command<[CommonOptions]> = async (_options, { target }) => {
   await adminOf(target).clearRules();
   return report('simulate clear', []);
-}
+};
 
 function adminOf(target: CommandContext['target']) {
   const { simulatorUrl, simulatorAdminToken } = requireStack(target).connection;
@@ -114,10 +108,7 @@ interface MessagesSimulateOptions extends CommonOptions {
  * Makes the stack's simulated transport partner deliver a message to the exchange, and reports the response to each
  * delivery. Throws UsageError.
  */
-export async function messagesSimulate(
-  options: MessagesSimulateOptions,
-  { target }: CommandContext,
-): Promise<CommandResult> {
+export const messagesSimulate: Command<[MessagesSimulateOptions]> = async (options, { target }) => {
   const { connection } = requireStack(target);
   const patient = options.sample === undefined ? undefined : personOf(options.sample);
   const attachments = await Promise.all((options.attachFile ?? []).map(readAttachment));
@@ -146,7 +137,7 @@ export async function messagesSimulate(
       ...{ messageId: message.messageId, destination, statuses, attachments: attachments.length },
     },
   };
-}
+};
 
 const MEANINGS: Readonly<Record<number, string>> = {
   0: 'no response from the exchange',

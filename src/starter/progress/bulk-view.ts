@@ -6,7 +6,8 @@ import type {
 } from '../../contract/bulk-onboarding.ts';
 import type { LiveLines } from '../../lib/live-lines.ts';
 import type { BulkStatusAnswer } from '../../orchestrator/client/answers.ts';
-import { coloured, plainText } from './rows.ts';
+import { plainText } from './plain-text.ts';
+import { coloured } from './rows.ts';
 import type { WorkflowEnd } from './workflow-state.ts';
 
 /** State of a bulk onboarding: the workflow's own status, completed by the exchange's state of the request. */

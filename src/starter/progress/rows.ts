@@ -1,6 +1,6 @@
-import { stripVTControlCharacters } from 'node:util';
 import type { LiveLines } from '../../lib/live-lines.ts';
 import type { OnboardingView } from './onboarding-view.ts';
+import { plainText } from './plain-text.ts';
 import type { QueryView } from './query-view.ts';
 
 type Colors = LiveLines['colors'];
@@ -67,15 +67,4 @@ export function coloured(state: string, colors: Colors): string {
     default:
       return colors.yellow(state);
   }
-}
-
-/** Messages end with what to do, so they must fit whole. */
-const LENGTH_MAX = 500;
-
-/** Makes text from outside safe for a terminal: one line, no control sequences, at most 500 characters. */
-export function plainText(text: string): string {
-  const oneLine = stripVTControlCharacters(text)
-    .replaceAll(/\p{C}+|\s+/gu, ' ')
-    .trim();
-  return oneLine.length > LENGTH_MAX ? `${oneLine.slice(0, LENGTH_MAX - 1)}…` : oneLine;
 }

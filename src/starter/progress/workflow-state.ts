@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type Client, WorkflowFailedError, WorkflowNotFoundError } from '@temporalio/client';
 import { ApplicationFailure, CancelledFailure, TerminatedFailure, TimeoutFailure } from '@temporalio/common';
 import { pause } from './pace.ts';
-import { plainText } from './rows.ts';
+import { plainText } from './plain-text.ts';
 
 /** How a workflow ended, according to Temporal. */
 export type WorkflowEnd<S> =

@@ -5,7 +5,7 @@ import type { ExchangeClient } from '../../orchestrator/client/exchange-client.t
 import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import { RefusedError } from '../errors.ts';
 import type { StackConnection } from '../local-stack/connection-file.ts';
-import { plainText } from '../progress/rows.ts';
+import { plainText } from '../progress/plain-text.ts';
 
 /** How the verification at the simulated identity partner ends. */
 export const PERSON_OUTCOMES = ['verified', 'failed'] as const;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { fitted, LiveLines } from '../../../src/lib/live-lines.ts';
-import { plainText } from '../../../src/starter/progress/rows.ts';
+import { plainText } from '../../../src/starter/progress/plain-text.ts';
 
 const ESC = String.fromCharCode(27);
 
