@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { FailedAttempt, SourceStepInput } from '../../contract/network-query-steps.ts';
 import { cancelJobsOf, type JobCancellation } from '../../exchange/queries/network-query/cancel-jobs.ts';
 import { failAttempt } from '../../exchange/queries/network-query/endings.ts';
-import { openNextAttempt } from '../../exchange/queries/network-query/open-attempt.ts';
+import { openNextAttempt } from '../../exchange/queries/network-query/step.ts';
 import { QueryGone } from '../../exchange/queries/network-query/step-errors.ts';
 
 /** A cancellation at a source takes up to 5 s and goes on after the step; what the process cannot finish, `reconcile` does. */

@@ -13,7 +13,6 @@ import {
   type SourcePage,
 } from '../../sources/connectors/connector.ts';
 import { keepSurplusJob } from './abandoned-job-store.ts';
-import { askForEverything, isNotEnough, type NotEnough } from './ask-again.ts';
 import { keepJob, purposeOf, type SourceWork, saveJob } from './attempt-store.ts';
 import { callbackToken, provenToken } from './callback-token.ts';
 import { cancelJobsOf, type JobCancellation } from './cancel-jobs.ts';
@@ -22,7 +21,7 @@ import { beginCollection, readHeld, readLastCollection } from './collection-stor
 import { CountsDiffer, completeCollected } from './complete.ts';
 import { checkAccess } from './consent-check.ts';
 import { completeAttempt } from './endings.ts';
-import { clearFailedCalls } from './failed-calls.ts';
+import { askForEverything, clearFailedCalls, isNotEnough, type NotEnough } from './failed-calls.ts';
 import { recordNotice } from './omissions.ts';
 import { endPart } from './part-store.ts';
 import { basisOf, changesSince } from './rules/changes-since.ts';

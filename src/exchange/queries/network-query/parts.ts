@@ -6,12 +6,11 @@ import {
 import type { Store } from '../../platform/database/database.ts';
 import { connectorFor } from '../../sources/connections/connections.ts';
 import { type SourceConnector, SourceFailure } from '../../sources/connectors/connector.ts';
-import { restartPart } from './ask-again.ts';
 import { type AttemptWork, type PartStep, purposeOf, updateAttempt } from './attempt-store.ts';
 import { type CallingSources, callSource, type WorkOnSource } from './call-source.ts';
 import { CANCEL_TIMEOUT_MS } from './cancel-jobs.ts';
 import { endOfParts } from './endings.ts';
-import { isTemporary, recordFailedCall, recordHold } from './failed-calls.ts';
+import { isTemporary, recordFailedCall, recordHold, restartPart } from './failed-calls.ts';
 import { endPart, insertParts, type Part, readParts } from './part-store.ts';
 import { type EndedPart, outcomeOfParts } from './rules/query-status.ts';
 import { AFTER_FAILURE, noAnswerWithin, partDeadlineMs, waitAfterFailedTries } from './rules/retries.ts';
