@@ -57,7 +57,7 @@ export interface SourceProgress {
 
 /** A source's wait for its data, which goes on when the workflow continues as new. */
 export interface SourceWait {
-  /** Of this run of the query; it decides which back-off comes next. */
+  /** The first attempt of this run of the query, which decides the next back-off. */
   firstAttempt: number;
   /** Milliseconds since the epoch. */
   deadlineAt: number;

@@ -74,7 +74,7 @@ export function parseNetworkQueryWorkflowId(
   return match?.[1] === undefined ? undefined : { requestId: match[1], redrive: Number(match[2] ?? 0) };
 }
 
-/** Of earlier versions. */
+/** The id that earlier versions used. */
 export const webhookDeliveryWorkflowId = (eventId: string): string => `webhook-delivery/${eventId}`;
 export const webhookDestinationWorkflowId = (accountId: string, destinationId: string): string =>
   `webhook-destination/${accountId}/${destinationId}`;

@@ -13,7 +13,7 @@ export interface StackFacts {
   readonly logLevel: string;
   readonly secrets: StackSecrets;
   readonly ports: StackPorts;
-  /** Of the login of gateway and worker. */
+  /** The URL with the login of gateway and worker. */
   readonly databaseUrl: string;
   /** TEMPORAL_ADDRESS and the other variables of the connection. */
   readonly temporal: Environment;

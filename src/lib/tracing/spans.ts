@@ -13,7 +13,7 @@ export interface SpanAttributes {
   'error.type'?: string;
   'exchange.operation'?: string;
   'exchange.account.id'?: string;
-  /** Of the HTTP request, as in `x-request-id` and the log. */
+  /** The id of the HTTP request, as in `x-request-id` and the log. */
   'exchange.http.request.id'?: string;
   'exchange.source'?: string;
   /** What a call to a source or a partner is for: `Patient/$match`. */

@@ -27,7 +27,7 @@ const GENERATORS = {
   identityPartnerSecret: generateWebhookKey,
   messagePartnerSecret: generateWebhookKey,
   simulatorAdminToken: token,
-  /** Of the S3 server of `npm run cluster`. */
+  /** The key of the S3 server of `npm run cluster`. */
   s3SecretKey: token,
 } as const satisfies Record<string, () => string>;
 

@@ -20,7 +20,7 @@ export interface Sending {
   readonly incoming: IncomingMessage;
   /** The body of a request that may be repeated; that of any other is streamed. */
   readonly body: Buffer | undefined;
-  /** Of the client, or of the proxy that closes. */
+  /** Aborts when the client leaves or the proxy closes. */
   readonly signal: AbortSignal;
 }
 

@@ -8,7 +8,7 @@ export interface NewInboundMessage {
   id: string;
   sender: string;
   messageKey: Buffer;
-  /** Of the sender's id alone: messages with the same one and another `messageKey` say something else under a number used before. */
+  /** A key of the sender's id alone. Messages with the same one and another `messageKey` say something else under a number used before. */
   controlKey: Buffer;
   format: 'hl7v2' | 'fhir';
   kind: 'encounter' | 'pharmacy' | 'laboratory' | 'clinical' | 'merge' | 'person';

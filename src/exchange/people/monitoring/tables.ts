@@ -17,7 +17,7 @@ export type WantedSchedule =
   | { enabled: false }
   | {
       enabled: true;
-      /** Of the cohort. Absent in what an earlier version applied. */
+      /** The name of the cohort. Absent in what an earlier version applied. */
       name?: string;
       frequency: MonitoringFrequency;
       /** `settings.monitoring` of the account, not validated. */

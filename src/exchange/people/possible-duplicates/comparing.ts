@@ -122,7 +122,7 @@ function pairsOf(
 const CANDIDATES_MAX = 100;
 
 interface NotedPatient {
-  /** Of the note; a patient may have several. */
+  /** The id of the note; a patient may have several. */
   id: string;
   patientId: string;
   since: Date;

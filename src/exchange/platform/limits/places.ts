@@ -46,7 +46,7 @@ export class Places {
     if (own.size === 0) this.#open.delete(accountId);
   }
 
-  /** Ends all of them, so that the gateway can close; whoever watches comes again, to another one. */
+  /** Ends all of them, so that the gateway can close; clients reconnect to another gateway. */
   close(): void {
     this.#closed = true;
     for (const own of this.#open.values()) for (const { controller } of own) controller.abort();

@@ -137,7 +137,7 @@ export function createWebhookDispatcher(deps: {
       if (item !== undefined) await withSpan(undefined, () => deliver(item.accountId, item.eventId));
     },
   });
-  /** Of the destinations of which too many events wait in memory; a key is `<account id>/<destination id>`. */
+  /** Hands over the destinations that have too many events in memory; a key is `<account id>/<destination id>`. */
   const handingOver = new PacedWork({
     pauseMs: handOverPauseMs,
     work: async (key) => {

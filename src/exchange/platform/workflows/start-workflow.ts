@@ -24,7 +24,7 @@ export interface WorkflowStart {
   input: object;
   accountId: string;
   requestId?: string;
-  /** Of anything but `interactive`, the workflow runs in the background lane. */
+  /** With any priority but `interactive`, the workflow runs in the background lane. */
   priority: Priority;
   /** In addition to account and request. */
   searchAttributes?: SearchAttributes;

@@ -34,7 +34,7 @@ interface NetworkQueryTable {
   status: QueryState;
   started_at: Instant;
   ended_at: Date | null;
-  /** Of a query with purpose `ias`: the challenge whose session it was started under. */
+  /** For a query with purpose `ias`, the challenge whose session it was started under. */
   aal2_challenge_id: string | null;
 }
 

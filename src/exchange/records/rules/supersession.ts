@@ -122,7 +122,7 @@ function contradicts(newer: Groupable, older: Groupable): boolean {
   return isOther || !newer.keys.some((key) => !key.startsWith('s:') && older.keys.includes(key));
 }
 
-/** Of two results under one number: one that is marked as corrected, or that the same source issued later. */
+/** Whether the newer of two results under one number is marked as corrected, or was issued later by the same source. */
 function isCorrection(newer: Groupable, older: Groupable): boolean {
   const [status = '', former = ''] = [newer.assertions.status, older.assertions.status];
   const [issued = '', before = ''] = [newer.assertions['@issued'], older.assertions['@issued']];

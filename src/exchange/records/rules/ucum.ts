@@ -6,7 +6,7 @@ export interface Unit {
   dimension: string;
   mantissa: number;
   exponent: number;
-  /** Of temperature scales. */
+  /** The zero point of a temperature scale. */
   offset: number;
 }
 

@@ -52,7 +52,7 @@ export interface ChangesQuestion {
   since: string;
   /** The person's Patient ids in the earlier answer. With other ones, everything is asked for. */
   patientIds: readonly string[];
-  /** Of each type in the record, the newest resource that carries a time. */
+  /** For each type in the record, the newest resource that carries a time. */
   newest: readonly (Identity & { lastUpdated: string })[];
   /** Resources in the record that no search by patient finds, such as Medications. */
   supporting: readonly Identity[];

@@ -58,7 +58,7 @@ export interface SourceTls {
   /** Our client certificate with its chain, and its key (PEM). */
   cert?: string;
   key?: string;
-  /** Public keys of which the server's certificate must have one: `sha256/<base64>`. */
+  /** Pinned public keys; the server's certificate must have one of them: `sha256/<base64>`. */
   pins?: readonly string[];
 }
 

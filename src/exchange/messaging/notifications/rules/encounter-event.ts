@@ -72,6 +72,6 @@ export function compareEvents(a: OrderedEvent, b: OrderedEvent): number {
 }
 
 export type OrderedEvent = Pick<EncounterEvent, 'recordedAt' | 'sentAt' | 'trigger' | 'arrival'> & {
-  /** Of a fill or result: see `statusRank`. */
+  /** The rank of a fill or result; see `statusRank`. */
   rank?: number;
 };

@@ -1,4 +1,4 @@
-/** Of results, medication fills and documents, by the status of their resource; all others are as `final`. */
+/** Ranks of results, medication fills and documents by the status of their resource; all other statuses rank as `final`. */
 const RANKS: Readonly<Record<string, number>> = {
   registered: 1,
   preliminary: 1,

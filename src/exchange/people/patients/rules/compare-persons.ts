@@ -6,7 +6,7 @@ import { isDateMistyped } from './typing-errors.ts';
 
 /** Which traits of two persons agree. */
 export interface Comparison {
-  /** Of the pair of names that agree best. */
+  /** The likeness of the pair of names that agree best. */
   firstName: NameLikeness;
   lastName: NameLikeness;
   /** The last names differ by one typing error only. */

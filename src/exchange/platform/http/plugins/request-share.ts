@@ -60,7 +60,7 @@ export function leaveRequestShare(request: FastifyRequest): void {
 const isAnswered = ({ raw }: FastifyReply): boolean => raw.writableFinished || raw.destroyed;
 
 const ACCOUNT_REQUESTS_MAX = 200;
-/** Under pressure, too, an account may have so many requests in progress. */
+/** Concurrent requests an account keeps under pressure. */
 const SHARE_MIN = 20;
 /** So many reports in a row must show pressure before requests are shed, so that a short burst is not refused. */
 const PATIENCE = 10;

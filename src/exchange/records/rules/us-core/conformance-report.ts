@@ -82,7 +82,7 @@ const ELEMENT_WORDS: Readonly<Record<string, string>> = words.elements;
 /** Types in plain words, one and several: "3 prescriptions". */
 const TYPE_WORDS: Readonly<Record<string, readonly string[]>> = words.types;
 
-/** "101 prescriptions without who ordered it; the record says that it is unknown." */
+/** "101 prescriptions without an ordering provider; the record says that it is unknown." */
 function inWords({ resourceType, profile, element, resources, isStated }: Omit<Counted, 'sources'>): string {
   const [one, many] = TYPE_WORDS[resourceType] ?? [resourceType, resourceType];
   const what = `${resources} ${resources === 1 ? one : many} without ${ELEMENT_WORDS[element] ?? element}`;
