@@ -25,18 +25,18 @@ const anyEvent = fc.record(
     ),
     recordedAt: fc.nat(6).map(at),
     messageKey: fc.string({ minLength: 3, maxLength: 6 }),
-    arrival: fc.constant(''),
     occurredAt: fc.nat(6).map(at),
     admittedAt: fc.nat(6).map(at),
     dischargedAt: fc.nat(6).map(at),
     location: fc.constantFrom('A', 'B', 'C'),
     phase: fc.constantFrom('open' as const, 'ended' as const, 'cancelled' as const),
   },
-  { requiredKeys: ['trigger', 'recordedAt', 'messageKey', 'arrival'] },
+  { requiredKeys: ['trigger', 'recordedAt', 'messageKey'] },
 );
 /** Messages of different ids, then the same ones in another order with some of them doubled. */
 const anyArrival = fc
   .uniqueArray(anyEvent, { maxLength: 12, selector: ({ messageKey }) => messageKey })
+  .map((events) => events.map((each): EncounterEvent => ({ ...each, arrival: each.messageKey })))
   .filter(
     (events) => new Set(events.map(({ trigger, recordedAt }) => trigger + recordedAt)).size === events.length,
   )
@@ -59,6 +59,17 @@ describe('an encounter', () => {
       expect(encounterState(arrived)).toEqual(encounterState(sent));
     },
   );
+
+  test('that is described and updated in one minute is as the later arrival says, in whatever order they are read', () => {
+    const admitted = event('admit', 0);
+    const described = event('describe', 6, { location: 'A' });
+    const updated = event('update', 6, { location: 'C' });
+    for (const events of [
+      [admitted, described, updated],
+      [updated, described, admitted],
+    ])
+      expect(encounterState(events).location).toBe('C');
+  });
 
   property.prop([anyArrival])('tells a fact of one key once', ([, arrived]) => {
     const told = keys(arrived);

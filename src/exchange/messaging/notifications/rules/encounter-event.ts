@@ -65,7 +65,8 @@ export function compareEvents(a: OrderedEvent, b: OrderedEvent): number {
   if (a.recordedAt !== b.recordedAt) return a.recordedAt < b.recordedAt ? -1 : 1;
   const [sent, otherSent] = [a.sentAt ?? '', b.sentAt ?? ''];
   if (sent !== otherSent) return sent < otherSent ? -1 : 1;
-  if (a.trigger !== b.trigger) return RANK[a.trigger] - RANK[b.trigger];
+  const kinds = RANK[a.trigger] - RANK[b.trigger];
+  if (kinds !== 0) return kinds;
   const ranks = (a.rank ?? FINAL_RANK) - (b.rank ?? FINAL_RANK);
   if (ranks !== 0) return ranks;
   return a.arrival < b.arrival ? -1 : a.arrival > b.arrival ? 1 : 0;
