@@ -66,7 +66,7 @@ async function start(atEnd: (end: () => Promise<unknown>) => void) {
   const port = String(await freePort());
   const simulator = await startNodeProcess({
     name: 'simulator',
-    entry: 'simulator.ts',
+    entry: 'tools/simulator.ts',
     dataDir,
     env: {
       LOG_LEVEL: 'warn',

@@ -5,7 +5,7 @@ import { startNodeProcess } from '../../tools/embedded/node-process.ts';
 const [, , dataDir = ''] = process.argv;
 const { pid } = await startNodeProcess({
   name: 'child',
-  entry: new URL('./stack-child.ts', import.meta.url).href,
+  entry: `file:${new URL('./stack-child.ts', import.meta.url).pathname}`,
   dataDir,
   env: {},
 });

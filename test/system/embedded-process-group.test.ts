@@ -3,13 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { commandLineOf } from '../../src/lib/command-line-of.ts';
 import { startChild } from '../../tools/embedded/child-process.ts';
-import { startNodeProcess } from '../../tools/embedded/node-process.ts';
+import { type EntryPoint, startNodeProcess } from '../../tools/embedded/node-process.ts';
 import { stopLeftOverProcesses, writePidFile } from '../../tools/embedded/pid-files.ts';
 import { ProcessGroup, StoppedError } from '../../tools/embedded/process-group.ts';
 import type { RunningPart } from '../../tools/embedded/running-part.ts';
 import { killAndWait, runHolder, testFolder } from '../support/postgres-tools.ts';
 
-const CHILD = new URL('../support/stack-child.ts', import.meta.url).href;
+const CHILD: EntryPoint = `file:${new URL('../support/stack-child.ts', import.meta.url).pathname}`;
 
 /** A process that does nothing, and notes when it is stopped. */
 async function startSleeper(logFile: string, onStop: () => void = () => undefined): Promise<RunningPart> {

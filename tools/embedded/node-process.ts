@@ -8,13 +8,16 @@ import { fileSize, findLogLine } from './log-file.ts';
 import { writePidFile } from './pid-files.ts';
 import { describeExit, type RunningPart, type StopStep } from './running-part.ts';
 
+/** A path of this project, or a file: URL. */
+export type EntryPoint = `src/${string}.ts` | `tools/${string}.ts` | `file:${string}`;
+
 export interface NodeProcessOptions {
   /** Such as `gateway`; used for the command line, the pid file and the log file. */
   name: string;
   /** The stack's data folder. It is part of the command line, so that a later run recognizes its own processes. */
   dataDir: string;
   /** Entry point, such as `src/gateway.ts`, or a file: URL. It must call exitWithParent(), and reportReady() once it serves. */
-  entry: string;
+  entry: EntryPoint;
   /** Its whole environment, in addition to the operating system's variables. */
   env: Readonly<Record<string, string>>;
   /** Arguments for Node.js itself, such as `--max-old-space-size=512`. */

@@ -7,7 +7,7 @@ import {
   writeConnection,
 } from '../../src/starter/local-stack/connection-file.ts';
 import { lockDataFolder } from '../../src/starter/local-stack/stack-lock.ts';
-import { startNodeProcess } from './node-process.ts';
+import { type EntryPoint, startNodeProcess } from './node-process.ts';
 import { stopLeftOverProcesses } from './pid-files.ts';
 import { stopLeftOverPostgres } from './postgres.ts';
 import { runsAsOtherUser } from './postgres-launcher.ts';
@@ -31,7 +31,7 @@ export interface OpenStackOptions {
 export interface NodePart {
   name: string;
   /** Entry point below `src`. */
-  entry: string;
+  entry: EntryPoint;
   environment: Environment;
   nodeArgs?: readonly string[] | undefined;
 }

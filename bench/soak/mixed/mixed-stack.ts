@@ -96,7 +96,7 @@ async function startSecondBuild(
   const start = (signal: AbortSignal) =>
     startNodeProcess({
       name,
-      entry: 'worker.ts',
+      entry: 'src/worker.ts',
       dataDir,
       env,
       nodeArgs: ['--max-old-space-size=1536'],
