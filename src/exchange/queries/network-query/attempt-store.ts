@@ -284,6 +284,8 @@ export async function savePage(
   const gap = counts.hasGap ? { collection: sql<string>`collection || '{"hasGaps": true}'` } : {};
   const gaps = counts.hasGap ? { hasGaps: true } : {};
   const begun = beginning === undefined ? {} : { collection: JSON.stringify({ ...beginning, ...gaps }) };
+  // Before the part, in the order in which giving the attempt up locks them.
+  if (step.part !== undefined) await lockAttempt(tx, step);
   const saved = await updateProgress(tx, step)
     .set({ ...position, ...added, ...gap, ...begun })
     .where('status', '=', 'running')
@@ -299,6 +301,17 @@ export async function savePage(
     .returning('pages')
     .executeTakeFirst();
   return attempt === undefined ? undefined : { place: attempt.pages - 1, collection: collectedAs };
+}
+
+async function lockAttempt(tx: AccountTx, { requestId, source, attempt }: SourceStepInput): Promise<void> {
+  await tx.db
+    .selectFrom('network_query_attempt')
+    .select('attempt')
+    .where('query_id', '=', requestId)
+    .where('source', '=', source)
+    .where('attempt', '=', attempt)
+    .forUpdate()
+    .execute();
 }
 
 /** Ends an attempt and returns its counts; undefined when it had already ended. */
