@@ -182,7 +182,7 @@ async function addEverything(admin: pg.Client, account: TestAccount): Promise<Ow
     ...{ id: rows.event, patient_id: patient, type: 'network-query.hie', fact_key: 'owned', body: '{}' },
     ...{ occurred_at: now, status: 'dead' },
   });
-  // Nobody that a create would take for a possible duplicate.
+  // A person whom a create does not report as a possible duplicate.
   const stranger = newPerson({ dob: '1947-11-30', lastName: 'Okonkwo', firstName: 'Ifeanyi' });
   const other = (await make(`patient?facilityId=${account.facilityId}`, stranger)).id;
   const [first, second] = [patient, other].sort();

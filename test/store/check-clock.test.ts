@@ -28,7 +28,7 @@ test('a difference of seconds is accepted', async () => {
 });
 
 test('a process starts while the database cannot be reached', async () => {
-  const away = createStore({ databaseUrl: 'postgres://nobody@127.0.0.1:1/none', connectionWaitMs: 2_000 });
+  const away = createStore({ databaseUrl: 'postgres://absent@127.0.0.1:1/none', connectionWaitMs: 2_000 });
   await expect(checkClock(away)).resolves.toBeUndefined();
   await away.close();
 });

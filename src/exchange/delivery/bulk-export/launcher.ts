@@ -14,7 +14,7 @@ import { endExport, exportRows, exportsToClear, markFilesDeleted, readParts } fr
 
 /** Starts the workflows of exports, and deletes files. */
 export type ExportLauncher = Pick<WorkLauncher, 'launch' | 'drain'> & {
-  /** Tells the workflow of a cancelled export, which may be paused, and deletes its files, in the background. */
+  /** Signals the workflow of a cancelled export, which may be paused, and deletes its files, in the background. */
   stop(accountId: string, exportId: string): void;
   recoveries: Recovery[];
 };

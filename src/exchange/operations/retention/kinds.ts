@@ -39,7 +39,7 @@ const retiredResources: RetentionKind = {
 };
 
 /**
- * Subjects (encounters, fills, results) all of whose messages are old and fit nobody. One that fits several patients of an
+ * Subjects (encounters, fills, results) all of whose messages are old and match no patient. One that fits several patients of an
  * account stays: it may be about a patient under legal hold. So does one whose message is about further subjects.
  */
 const forgettable = (before: Date) => sql`
