@@ -34,6 +34,7 @@ type Route = Reply | ((asked: Asked) => Reply);
 /** A real HTTP server that answers by `METHOD path`; what it does not know is 404. It goes with the test that started it. */
 export class FakeSource {
   readonly asked: Asked[] = [];
+  replyToOthers: Reply = { status: 404 };
   private readonly server = createServer((request, response) => {
     const parts: Buffer[] = [];
     request.on('data', (part: Buffer) => parts.push(part));
@@ -77,7 +78,7 @@ export class FakeSource {
 
   private replyTo(asked: Asked): Reply {
     const full = `${asked.method} ${asked.path}`;
-    const route = this.routes[full] ?? this.routes[full.split('?')[0] ?? ''] ?? { status: 404 };
+    const route = this.routes[full] ?? this.routes[full.split('?')[0] ?? ''] ?? this.replyToOthers;
     return typeof route === 'function' ? route(asked) : route;
   }
 }

@@ -143,6 +143,32 @@ test('a statement of capabilities saves the probing, and the searches for types 
   });
 });
 
+test('a type that the source forbids is named as missing, and the others are collected', async () => {
+  await start({
+    'POST Patient/_search': { json: bundle([adaAtSource]) },
+    'POST Condition/_search': { json: bundle([condition('c1')]) },
+    'POST AllergyIntolerance/_search': { status: 403 },
+    'GET AllergyIntolerance': { json: bundle([]) },
+    'POST Observation/_search': { status: 403 },
+    'GET Observation': { status: 403 },
+  });
+  const pages = await collectAtOnce(connect(source));
+  expect(idsOf(pages)).toEqual(['Patient/p1', 'Condition/c1']);
+  const { gaps = [] } = pages.at(-1)?.reported ?? {};
+  expect(gaps).toContain('the source forbids us (403) to search for Observation');
+  expect(source.askedFor('GET AllergyIntolerance')).toHaveLength(1);
+});
+
+test('a source that forbids every search of a record has denied access', async () => {
+  await start({
+    'GET metadata': {},
+    'POST Patient/_search': ({ body }) =>
+      body.includes('_id') ? { status: 403 } : { json: bundle([adaAtSource]) },
+  });
+  source.replyToOthers = { status: 403 };
+  await expect(collectAtOnce(connect(source))).rejects.toMatchObject({ kind: 'denied' });
+});
+
 test('a record is not called complete when the source lists only Patient and serves only that', async () => {
   const statement = {
     resourceType: 'CapabilityStatement',

@@ -17,6 +17,8 @@ export interface FetchedPart {
   isAnsweredSearch?: boolean;
   /** The type of a search that the source does not serve. */
   refused?: string[];
+  /** The type of a search that the source forbids us (403). */
+  forbidden?: string[];
   /** Attachments that a step of its own fetched. */
   documents?: Pick<SourcePage, 'attachments' | 'largeAttachment' | 'skippedAttachments' | 'skippedReasons'>;
   /** Resources larger than a page may be. */

@@ -53,16 +53,19 @@ export async function* walkPages(
         pageCount: current.pageCount + (step.kind === 'documents' ? 0 : 1),
         answeredSearchCount: current.answeredSearchCount + (fetched.isAnsweredSearch === true ? 1 : 0),
         refused: [...(current.refused ?? []), ...(fetched.refused ?? [])],
+        forbidden: [...(current.forbidden ?? []), ...(fetched.forbidden ?? [])],
       };
       const isLast = current.steps.length === 0;
       if (!isLast && current.pageCount >= pagesMax)
         throw badResponse(source, `returned more than ${pagesMax} pages`);
       if (isLast && fetched.isAnsweredSearch === false && current.answeredSearchCount === 0) {
+        if ((fetched.forbidden ?? current.forbidden ?? []).length > 0)
+          throw new SourceFailure('denied', `${source} answered 403 to each search`, { httpStatus: 403 });
         throw new SourceFailure('refused', `${source} supports neither $everything nor any search by type`);
       }
       const isPage = fetched.entries.length > 0 || fetched.documents !== undefined;
       const reported = isLast
-        ? joined(content.reported, refusedTypes(context.config.source, current.refused ?? []))
+        ? joined(content.reported, refusedTypes(context.config.source, current))
         : content.reported;
       const isIncomplete =
         (fetched.reportedErrors ?? 0) > 0 || unreachable !== undefined || fetched.leftOut !== undefined;

@@ -90,8 +90,10 @@ const planSchema = z.object({
   pageCount: z.number().int().nonnegative(),
   /** Number of searches by type that the source answered; if it is 0 at the end, the source supports none. */
   answeredSearchCount: z.number().int().nonnegative(),
-  /** Types whose searches the source has refused. */
+  /** Types whose searches the source does not serve. */
   refused: z.array(z.string()).optional(),
+  /** Types whose searches the source forbids us (403). */
+  forbidden: z.array(z.string()).optional(),
   /** Ids of the DocumentReferences received so far, while a search of documents may return them again. */
   documents: z.array(z.string()).optional(),
   /** `Type/id` of resources that search results refer to: `wanted` still to fetch, `known` received or requested. */

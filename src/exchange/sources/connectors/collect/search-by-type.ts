@@ -7,7 +7,7 @@ import { fetchedBundle } from './bundle-page.ts';
 import { documentSearches } from './document-search.ts';
 import type { FetchedPart } from './fetched-part.ts';
 import { missingReads } from './medications.ts';
-import type { StepOf } from './plan.ts';
+import type { Plan, StepOf } from './plan.ts';
 import { namesOf } from './reported.ts';
 import { neededTypesOf, patientParameterOf, refersToMedication, searchedTypesOf } from './resource-types.ts';
 
@@ -43,7 +43,7 @@ function parameterFor(type: string, offered: ReadonlySet<string> | undefined): s
 
 /**
  * Searches by POST, otherwise by GET (the URL then contains an opaque id, as `Patient/{id}` does). A type that the source
- * cannot search either way yields no entries.
+ * cannot search either way, or that we may not see, yields no entries.
  */
 export async function fetchSearch(
   context: SourceContext,
@@ -64,16 +64,18 @@ export async function fetchSearch(
       return { ...fetched, next: [...fetched.next, ...missing], isAnsweredSearch: true };
     }
     const error = await readError(response);
-    lastError = error;
-    if (!isUnsupportedSearch(error.status)) {
-      throw failureOfStatus(config.source, label, error);
-    }
+    const failure = failureOfStatus(config.source, label, error);
+    // A server may permit one type and forbid another, and may forbid only the POST.
+    const isForbidden = failure.kind === 'denied' && error.status === 403;
+    if (!isForbidden && !isUnsupportedSearch(error.status)) throw failure;
+    if (lastError?.status !== 403) lastError = error;
   }
   // A server that says that it lists documents must not seem to have none.
   if (step.status === 'current' && lastError !== undefined)
     throw failureOfStatus(config.source, label, lastError);
   // Without the time it may serve this search.
-  if (step.since !== undefined) throw new ChangesNotHonoured(step.type);
+  const isForbidden = lastError?.status === 403;
+  if (step.since !== undefined && !isForbidden) throw new ChangesNotHonoured(step.type);
   const nothing = Buffer.alloc(0);
   return {
     entries: [],
@@ -81,18 +83,27 @@ export async function fetchSearch(
     rawWithout: () => nothing,
     next: [],
     isAnsweredSearch: false,
-    refused: [step.type],
+    [isForbidden ? 'forbidden' : 'refused']: [step.type],
   };
 }
 
-/** What the record lacks because the source does not serve a search that every query needs, and which others it does not serve. */
-export function refusedTypes(source: SourceType, refused: readonly string[]): Reported {
+/**
+ * What the record lacks because the source forbids a search or does not serve one that every query needs, and which others it
+ * does not serve.
+ */
+export function refusedTypes(source: SourceType, { refused = [], forbidden = [] }: Plan): Reported {
   const types = [...new Set(refused)];
-  const needed = types.filter((type) => neededTypesOf(source).includes(type));
-  const others = types.filter((type) => !needed.includes(type));
+  const isNeeded = (type: string) => neededTypesOf(source).includes(type);
+  const said = (words: string, of: readonly string[]) => (of.length === 0 ? [] : [`${words} ${namesOf(of)}`]);
   return {
-    gaps: needed.length === 0 ? [] : [`the source could not be asked for ${namesOf(needed)}`],
-    warnings: others.length === 0 ? [] : [`the source has no search for ${namesOf(others)}`],
+    gaps: [
+      ...said('the source could not be asked for', types.filter(isNeeded)),
+      ...said('the source forbids us (403) to search for', [...new Set(forbidden)]),
+    ],
+    warnings: said(
+      'the source has no search for',
+      types.filter((type) => !isNeeded(type)),
+    ),
   };
 }
 

@@ -132,6 +132,8 @@ async function searchFor(
     // Of a search for changes, those that it did not return have not changed.
     next: wanted.size === 0 || step.since !== undefined ? [] : [{ ...step, by: 'read', ids: [...wanted] }],
     isAnsweredSearch: undefined,
+    forbidden: undefined,
+    refused: undefined,
   };
 }
 
