@@ -58,8 +58,26 @@ describe('a VXU message', () => {
     });
     expect(vaccination?.resource.occurrenceString).toBeUndefined();
     expect(fhirJson(vaccination?.resource.doseQuantity)).toBe('{"value":0.50,"unit":"milliliter"}');
-    expect(other).toMatchObject({ sourceId: 'Immunization/20200101^/03', resource: { status: 'not-done' } });
+    expect(other).toMatchObject({
+      sourceId: expect.stringMatching(/^Immunization\/20200101 of .+\/03$/),
+      resource: { status: 'not-done' },
+    });
     expect(other?.resource).not.toHaveProperty('doseQuantity');
+  });
+  test('without an order number is one for each person: many are vaccinated with one vaccine on one day', () => {
+    const idFor = (record: string) => {
+      const text = [
+        'MSH|^~\\&|EHR|ACME|HUB|X|20261120090000+0000||VXU^V04|m-1|P|2.5.1',
+        `PID|||${record}||Li^Wei||19800405`,
+        'ORC|RE||9999',
+        RXA,
+      ].join('\r');
+      const { content } = readHl7(parseHl7(Buffer.from(text)), 'UTC');
+      return content.kind === 'clinical' ? content.items[0]?.sourceId : undefined;
+    };
+    expect(idFor('R1^^^ACME^MR')).toBe(idFor('R1^^^ACME^MR'));
+    expect(idFor('R1^^^ACME^MR')).not.toBe(idFor('R2^^^ACME^MR'));
+    expect(() => idFor('')).toThrow('PID-3 is required');
   });
   test('is taken back by its action code, and without a vaccine says nothing', () => {
     expect(reported('VXU^V04', ORC, RXA.replace('|CP|A', '|CP|D'))[0]?.resource.status).toBe(

@@ -160,7 +160,7 @@ describe('an ADT message', () => {
   });
 
   test('without a visit number is known by its account number, and without either refused', () => {
-    expect(read({ PV1: 'PV1|1|E' }).content).toMatchObject({ sourceId: 'ACC9^' });
+    expect(read({ PV1: 'PV1|1|E' }).content).toMatchObject({ sourceId: 'ACC9^@MERCY' });
     expect(refusalOf({ PV1: 'PV1|1|E', PID: 'PID|1||77' })).toMatchObject({
       kind: 'invalid',
       place: 'PV1-19',

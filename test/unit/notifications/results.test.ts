@@ -299,6 +299,20 @@ test('each OBR of a message is a result of its own, and one that says nothing ye
   });
 });
 
+test('a number without a namespace is that of the application and facility that sent it', () => {
+  const keyOf = (msh: string, filler: string) => {
+    const text = [(HEAD[0] ?? '').replace('|LAB|ACME|', msh), HEAD[1], OBR.replace('F-1^ACME', filler)].join(
+      '\r',
+    );
+    const { content } = readHl7(parseHl7(Buffer.from(text)), 'UTC');
+    return content.kind === 'laboratory' ? content.items[0]?.sourceId : undefined;
+  };
+  expect(keyOf('|LAB|ACME|', '1001')).toBe(keyOf('|LAB|ACME|', '1001'));
+  expect(keyOf('|LAB|ACME|', '1001')).not.toBe(keyOf('|BLOODGAS|ACME|', '1001'));
+  expect(keyOf('|LAB|ACME|', '1001')).not.toBe(keyOf('|LAB|EAST|', '1001'));
+  expect(keyOf('|LAB|ACME|', '1001^CENTRAL')).toBe(keyOf('|BLOODGAS|EAST|', '1001^CENTRAL'));
+});
+
 test('a result message without what it needs, or about two patients, is refused by name of the place', () => {
   expect(refusal()).toMatchObject({ place: 'OBR' });
   expect(refusal(OBR.replace('F-1^ACME', ''))).toMatchObject({ place: 'OBR-3' });
@@ -319,7 +333,7 @@ test('a dispense is a fill with its drug, amount, day and instructions', () => {
   const parsed = parseHl7(Buffer.from(text));
   expect(readHl7(parsed, 'UTC').content).toEqual({
     kind: 'pharmacy',
-    items: [{ sourceId: 'RX-1#2', at: '2026-11-20T00:00:00.000Z', isTrue: true }],
+    items: [{ sourceId: 'RX-1^@LAB|ACME#2', at: '2026-11-20T00:00:00.000Z', isTrue: true }],
   });
   const [fill] = reportedInHl7(parsed, 'UTC', 'rx');
   expect(fill?.resources[0]?.resource).toMatchObject({

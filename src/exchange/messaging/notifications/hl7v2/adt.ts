@@ -1,7 +1,7 @@
 import { type InboundContent, type InboundMessage, UnreadableMessageError } from '../inbound.ts';
 import type { EncounterEvent } from '../rules/encounter-event.ts';
 import { envelopeOf } from './envelope.ts';
-import { identifier, recordNumber, required } from './fields.ts';
+import { recordNumber, required, visitNumber } from './fields.ts';
 import type { Hl7Message, Hl7Segment } from './message.ts';
 import { parseHl7Time, type TimeReading } from './time.ts';
 
@@ -114,7 +114,7 @@ function encounterOf(
 /** The visit number; without one, the account number identifies the stay. */
 function visitOf(message: Hl7Message, pid: Hl7Segment): string {
   const pv1 = message.segment('PV1');
-  return required((pv1 && identifier(pv1, 19)) ?? identifier(pid, 18), 'PV1-19', 'the visit number');
+  return required((pv1 && visitNumber(pv1, 19)) ?? visitNumber(pid, 18), 'PV1-19', 'the visit number');
 }
 
 /** Point of care, room and bed, and the facility: `5E-512-A, MERCY`. */

@@ -3,7 +3,7 @@ import { type InboundMessage, type ReportedSubject, UnreadableMessageError } fro
 import type { ReportedResource } from '../rules/present-resources.ts';
 import messages from './clinical-messages.json' with { type: 'json' };
 import { envelopeOf } from './envelope.ts';
-import { required } from './fields.ts';
+import { recordNumber, required } from './fields.ts';
 import { type ElementMapping, mappedResource, numberAt, valueAt } from './mapped.ts';
 import type { Hl7Message, Hl7Segment } from './message.ts';
 import type { ObservationReading } from './value.ts';
@@ -16,6 +16,8 @@ interface MessageMapping {
   resource: { resourceType: string };
   /** Where the sender's number of it stands; with `andCode`, one number may stand for several things. */
   number: string[];
+  /** What stands for a number that is not sent, among those of one person (PID-3): many persons are vaccinated on one day. */
+  numberOfPerson?: string;
   andCode?: string;
   /** Values that say that there is none: of the main code, the whole resource is left out. */
   leftOut?: Record<string, string[]>;
@@ -68,7 +70,9 @@ function reportsOf(message: Hl7Message, type: string, reading: ObservationReadin
   const groups = groupsOf(message, mapping);
   if (groups.length === 0)
     throw new UnreadableMessageError('invalid', `${mapping.main} is required: ${mapping.what}`, mapping.main);
-  return groups.flatMap((group) => reportOf([message.header, ...group], mapping, reading));
+  return groups.flatMap((group) =>
+    reportOf([message.header, ...message.segments('PID'), ...group], mapping, reading),
+  );
 }
 
 /** A group begins with ORC, or with a main segment that has none. */
@@ -83,17 +87,28 @@ function groupsOf(message: Hl7Message, { main, segments }: MessageMapping): Hl7S
   return groups.filter((group) => group.some(({ name }) => name === main));
 }
 
+function personal(group: readonly Hl7Segment[], place: string): string | undefined {
+  const value = valueAt(group, place);
+  const pid = group.find(({ name }) => name === 'PID');
+  const record = pid && recordNumber(pid, 3);
+  return (
+    value && `${value} of ${required(record, 'PID-3', 'the record number, because ORC-3 has no number')}`
+  );
+}
+
 function reportOf(
   group: readonly Hl7Segment[],
   mapping: MessageMapping,
   reading: ObservationReading,
 ): Report[] {
-  const { resource, andCode, leftOut = {}, replaces } = mapping;
+  const { resource, andCode, numberOfPerson, leftOut = {}, replaces } = mapping;
   const isLeftOut = (place: string) => leftOut[place]?.includes(valueAt(group, place) ?? '') === true;
   if (andCode !== undefined && isLeftOut(andCode)) return [];
   const elements = mapping.elements.filter(({ from }) => !from.some(isLeftOut));
   const numbers = mapping.number.filter((place) => !isLeftOut(place));
-  const number = numbers.flatMap((place) => numberAt(group, place) ?? []).at(0);
+  const number =
+    numbers.flatMap((place) => numberAt(group, place) ?? []).at(0) ??
+    (numberOfPerson && personal(group, numberOfPerson));
   const idOf = (of: string): string => `${resource.resourceType}/${of}`;
   const code = andCode === undefined ? '' : `/${valueAt(group, andCode) ?? valueAt(group, `${andCode}.2`)}`;
   const reported = mappedResource(group, { resource, elements }, reading);

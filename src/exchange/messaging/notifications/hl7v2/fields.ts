@@ -1,10 +1,13 @@
 import { UnreadableMessageError } from '../inbound.ts';
 import type { ComponentReader, Hl7Segment } from './message.ts';
 
-/** An identifier with its assigning authority, because two authorities may use the same numbers. */
-export function identifier(segment: Hl7Segment, field: number): string | undefined {
+/**
+ * A visit or account number (CX) with its assigning authority, because two authorities may use the same numbers. The sending
+ * facility stands for an authority that is not named.
+ */
+export function visitNumber(segment: Hl7Segment, field: number): string | undefined {
   const [read] = segment.repetitions(field);
-  return read && withAuthority(read);
+  return read && withAuthority(read, `@${segment.origin.facility}`);
 }
 
 /** The person's record number: the medical record number (MR), otherwise the internal one (PI), otherwise the first. */
@@ -14,17 +17,20 @@ export function recordNumber(segment: Hl7Segment, field: number): string | undef
   return read && withAuthority(read);
 }
 
-function withAuthority(read: ComponentReader): string | undefined {
+function withAuthority(read: ComponentReader, otherwise = ''): string | undefined {
   const value = read(1);
-  return value === undefined ? undefined : `${value}^${read(4) ?? ''}`;
+  return value === undefined ? undefined : `${value}^${read(4) ?? otherwise}`;
 }
 
-/** The number of an order (EI), with the namespace that assigned it. */
+/**
+ * The number of an order, report, document or dispense (EI), with the namespace that assigned it. The sending application and
+ * facility stand for a namespace that is not named: two laboratories behind one sender may use the same numbers.
+ */
 export function orderNumber(segment: Hl7Segment | undefined, field: number): string | undefined {
   const value = segment?.value(field);
-  return value === undefined
-    ? undefined
-    : `${value}^${segment?.value(field, 2) ?? segment?.value(field, 3) ?? ''}`;
+  if (segment === undefined || value === undefined) return undefined;
+  const { application, facility } = segment.origin;
+  return `${value}^${segment.value(field, 2) ?? segment.value(field, 3) ?? `@${application}|${facility}`}`;
 }
 
 /** Throws UnreadableMessageError if the value is missing. */

@@ -17,12 +17,14 @@ export interface Separators {
 /** One segment; fields, components and subcomponents count from 1 as in the standard. */
 export class Hl7Segment {
   readonly name: string;
+  /** Sending application and facility (MSH-3, MSH-4), as sent: they assigned the numbers that name no authority. */
+  readonly origin: { application: string; facility: string };
   readonly #fields: string[];
   readonly #separators: Separators;
   readonly #read: Set<string>;
 
   /** Throws UnreadableMessageError when the segment is too long to be read. */
-  constructor(line: string, separators: Separators, read: Set<string>) {
+  constructor(line: string, separators: Separators, read: Set<string>, header?: Hl7Segment) {
     if (line.length > HL7_LIMITS.segmentCharacters && !line.startsWith(`OBX${separators.field}`))
       throw tooMuch(`${HL7_LIMITS.segmentCharacters} characters of a segment`, line.slice(0, 3));
     const fields = line.split(separators.field);
@@ -31,6 +33,8 @@ export class Hl7Segment {
     this.#fields = this.name === 'MSH' ? ['MSH', separators.field, ...fields.slice(1)] : fields;
     this.#separators = separators;
     this.#read = read;
+    const of = header ?? this;
+    this.origin = { application: of.raw(3), facility: of.raw(4) };
   }
 
   /** The field as received, with escape sequences. */
@@ -124,19 +128,20 @@ export function parseHl7(bytes: Buffer): Hl7Message {
     if (problem !== undefined) throw new UnreadableMessageError('invalid', problem, 'MSH-18');
     return within(lines);
   };
+  const header = new Hl7Segment(first, separators, read);
   return {
     separators,
-    header: new Hl7Segment(first, separators, read),
+    header,
     unread: () => unreadIn(within(lines), separators.field, read),
     fingerprint: fingerprintOf(lines, separators),
     segment(name) {
       const line = checked().find((each) => each === name || each.startsWith(name + separators.field));
-      return line === undefined ? undefined : new Hl7Segment(line, separators, read);
+      return line === undefined ? undefined : new Hl7Segment(line, separators, read, header);
     },
     segments: (...names) =>
       checked()
         .filter((line) => names.includes(line.split(separators.field, 1)[0] ?? ''))
-        .map((line) => new Hl7Segment(line, separators, read)),
+        .map((line) => new Hl7Segment(line, separators, read, header)),
   };
 }
 

@@ -92,7 +92,7 @@ function dispensesOf(message: Hl7Message): DispenseGroup[] {
 
 /** Prescription number and the number of the fill. */
 function sourceIdOf({ orc, rxd }: DispenseGroup): string {
-  const prescription = rxd.value(7) ?? orderNumber(orc, 3);
+  const prescription = orderNumber(rxd, 7) ?? orderNumber(orc, 3);
   return `${required(prescription, 'RXD-7', 'the prescription number')}#${rxd.value(1) ?? ''}`;
 }
 
