@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
+import { closest, distance } from 'fastest-levenshtein';
 import type { z } from 'zod';
 import descriptions from './config/descriptions.json' with { type: 'json' };
-import { describeSourceVariable, SOURCE_VARIABLES } from './config/source-variables.ts';
+import { SOURCE_VARIABLES } from './config/source-variables.ts';
 import { PROCESS_VARIABLES } from './config/variables.ts';
 
 /**
@@ -21,12 +22,12 @@ export { sourceVariableNames } from './config/source-variables.ts';
 export type VariableName = keyof typeof VARIABLES;
 export type Config<N extends VariableName> = { [K in N]: z.output<(typeof VARIABLES)[K]> };
 
-const DESCRIPTIONS: Readonly<Record<keyof typeof PROCESS_VARIABLES, string>> = descriptions.variables;
+/** By name; those of the sources without their prefix. */
+const DESCRIPTIONS: Readonly<Record<string, string>> = descriptions;
 
 /** What a variable is for, as the message about a missing or invalid one says. */
 const descriptionOf = (name: VariableName): string =>
-  isOfSource(name) ? describeSourceVariable(name) : DESCRIPTIONS[name];
-const isOfSource = (name: VariableName): name is keyof typeof SOURCE_VARIABLES => name in SOURCE_VARIABLES;
+  DESCRIPTIONS[name] ?? DESCRIPTIONS[name.replace(/^[A-Z]+/, '')] ?? '';
 
 /** Invalid configuration. The message lists every variable to correct; it never contains a value. */
 export class ConfigError extends Error {
@@ -38,7 +39,7 @@ export function readConfig<const N extends VariableName>(
   names: readonly N[],
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): Config<N> {
-  const problems: string[] = [];
+  const problems = unknownVariables(env);
   const entries = names.map((name) => {
     const value = rawValue(name, env);
     const parsed = VARIABLES[name].safeParse(value);
@@ -52,6 +53,23 @@ export function readConfig<const N extends VariableName>(
       `The configuration is not valid; set these environment variables:\n  ${problems.join('\n  ')}`,
     );
   return Object.fromEntries(entries) as Config<N>;
+}
+
+/**
+ * Variables that look like ours but are none, one line each: a misspelt name would otherwise mean its default. Those of
+ * sources are known by their prefix, others by being a typing error away. Kubernetes adds some for its services.
+ */
+function unknownVariables(env: Readonly<Record<string, string | undefined>>): string[] {
+  return Object.keys(env).flatMap((variable) => {
+    const name = variable.replace(/_FILE$/, '');
+    if (name in VARIABLES || /_SERVICE_|_PORT(_|$)/.test(name)) return [];
+    const source = /^(HIE|PHARMACY|LAB)_/.exec(name)?.[1];
+    if (source !== undefined)
+      return `${variable}: is not a variable; most settings of a source are members of ${source}_SETTINGS`;
+    const near = closest(name, Object.keys(VARIABLES));
+    const isMisspelt = name.length > 8 && distance(name, near) === 1 && rawValue(near, env) === undefined;
+    return isMisspelt ? `${variable}: is not a variable; ${near} is` : [];
+  });
 }
 
 /** Validates those of the named variables that are set, and returns their raw values, to be passed to a child process. */

@@ -60,8 +60,7 @@ export async function startHostileSource(): Promise<HostileSource> {
       HIE: {
         HIE_BASE_URL: `${origin}/fhir`,
         HIE_BEARER_TOKEN: 'secret-of-the-source',
-        HIE_ALLOWED_ORIGINS: elsewhere,
-        HIE_RATE_PER_SECOND: '1000',
+        HIE_SETTINGS: JSON.stringify({ allowedOrigins: [elsewhere], callsPerSecond: 1_000 }),
       },
     },
     elsewhere,

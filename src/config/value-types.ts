@@ -14,6 +14,17 @@ const wordsOf = (value: string): string[] => value.split(/\s+/).filter(Boolean);
 /** Values separated by spaces. */
 const listOf = <T extends z.ZodType<unknown, string>>(item: T) =>
   z.string().transform(wordsOf).pipe(z.array(item));
+/** A JSON object. */
+export const jsonObject = z.string().transform((text, context): object => {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  } catch {
+    // Said below.
+  }
+  context.addIssue('must be a JSON object, such as {"pageSize": 50}');
+  return z.NEVER;
+});
 export const origins = listOf(httpUrl.transform((url) => new URL(url).origin));
 export const secret = z.string().min(16, { error: 'must have at least 16 characters' });
 
@@ -73,4 +84,3 @@ export const mllpSenders = listOf(
 );
 /** `+` stands for a space, because spaces separate the senders. */
 const spaced = (text = ''): string => text.replaceAll('+', ' ');
-export const baseUrls = listOf(httpUrl);

@@ -35,6 +35,7 @@ export async function openExchangeHalf({ logger, temporal, metrics }: HalfDeps):
     'MESSAGE_PARTNER_BASE_URL',
     'MESSAGE_PARTNER_SECRET',
   ]);
+  const sources = await sourceConfigs(config);
   const messagePartner = openMessagePartner(config);
   const exchange = await assembleExchange(config, temporal, logger);
   const { store, keyRing } = exchange;
@@ -45,7 +46,7 @@ export async function openExchangeHalf({ logger, temporal, metrics }: HalfDeps):
     sharedTokens: createSharedTokens(store, keyRing),
     callBudgets: createCallBudgets(store),
   };
-  const connectors = createConnectors(sourceConfigs(config), connectorDeps);
+  const connectors = createConnectors(sources, connectorDeps);
   const connections = createSourceConnections({ store, keyRing }, connectorDeps);
   const sealing = auditSealing({
     store,

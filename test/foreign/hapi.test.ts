@@ -301,7 +301,7 @@ describe.skipIf(missing !== undefined)('HAPI FHIR 8.8 (JPA server, R4)', () => {
     const refused = await ask(patientId, { pageSize: 10 });
     expect(refused.failure).toMatchObject({ nonRetryable: true });
     expect(refused.told.at(-1)).toContain(
-      'linked to http://hapi.internal:8080, which is not one of its configured origins: name it in HIE_ALLOWED_ORIGINS, or in HIE_OWN_BASE_URLS',
+      'linked to http://hapi.internal:8080, which is not one of its configured origins: name it in allowedOrigins of HIE_SETTINGS, or in ownBaseUrls of HIE_SETTINGS',
     );
     const rewritten = await ask(patientId, { pageSize: 10, ownBaseUrls: ['http://hapi.internal:8080/fhir'] });
     expect(rewritten.names).toHaveLength(31);
@@ -364,7 +364,7 @@ describe.skipIf(missing !== undefined)('HAPI FHIR 8.8 (JPA server, R4)', () => {
       );
     };
     /** The first request that HAPI answers after its start may take longer than a source is given. */
-    const patience = { requestTimeoutMs: 120_000 };
+    const patience = { requestTimeoutSeconds: 120 };
     const tomorrow = () => new Date(Date.now() + 25 * 60 * 60_000);
     const askTomorrow = async (patientId: string) => {
       const { told, ...rest } = await ask(patientId, patience, undefined, tomorrow);

@@ -153,14 +153,14 @@ describe('connections set', () => {
         '5',
         '--calls-per-minute',
         '250',
-        '--timeout-seconds',
+        '--request-timeout-seconds',
         '60',
       ],
     );
     expect(set).toMatchObject({ exitCode: 0, err: '' });
     expect(await shown(id)).toMatchObject({
       revision: 2,
-      settings: { pageSize: 50, callsPerSecond: 5, callsPerMinute: 250, requestTimeoutMs: 60_000 },
+      settings: { pageSize: 50, callsPerSecond: 5, callsPerMinute: 250, requestTimeoutSeconds: 60 },
     });
     await admin('connections', 'set', id, '--calls-per-second', 'default', '--calls-per-minute', 'default');
     expect(await shown(id)).toMatchObject({ settings: { pageSize: 50, callsPerSecond: 50 } });
@@ -168,8 +168,8 @@ describe('connections set', () => {
   });
 
   test('says what the server can do where its statement is wrong', async () => {
-    const id = await create('--patient-match', 'no');
-    await admin('connections', 'set', id, '--document-search', 'yes');
+    const id = await create('--patient-match', 'false');
+    await admin('connections', 'set', id, '--document-search', 'true');
     expect(await shown(id)).toMatchObject({ settings: { patientMatch: false, documentSearch: true } });
     const wrong = await admin('connections', 'set', id, '--patient-match', 'perhaps');
     expect(wrong).toMatchObject({ exitCode: 2, err: expect.stringContaining('patientMatch') });
@@ -228,7 +228,7 @@ describe('what workers do', () => {
   });
 
   test('is limited to the facilities that the connection answers for, and to its account', async () => {
-    const id = await create('--facilities', account.facilityId);
+    const id = await create('--facility-ids', account.facilityId);
     const ids = async (facilityIds: string[]) => (await toAsk(facilityIds))?.map((each) => each.id);
     expect(await ids([])).not.toContain(id);
     expect(await ids([account.facilityId])).toContain(id);
@@ -243,7 +243,7 @@ describe('what workers do', () => {
 
 describe('connections create', () => {
   test.each([
-    [['--source', 'clinic'], '"clinic" is not a source'],
+    [['--source', 'clinic'], 'Expected one of hie, pharmacy, lab'],
     [['--source', 'hie', '--auth', 'smart-backend'], '--auth smart-backend needs --client-id'],
     [['--source', 'hie', '--auth', 'bearer'], '--auth bearer needs --secret-file'],
     [['--source', 'hie', '--page-size', '0'], 'pageSize'],

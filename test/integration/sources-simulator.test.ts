@@ -247,7 +247,7 @@ describe('faults become failures of a kind, with a reason', () => {
       {
         kind: 'bad-answer',
         message: expect.stringMatching(
-          /^pharmacy answered .* with more than 20 MB, also when asked for one resource; PHARMACY_PAGE_BYTES_MAX is the limit$/,
+          /^pharmacy answered .* with more than 20 MB, also when asked for one resource; pageBytesMax of PHARMACY_SETTINGS is the limit$/,
         ),
       },
     ],
@@ -257,7 +257,7 @@ describe('faults become failures of a kind, with a reason', () => {
       {
         kind: 'refused',
         message: expect.stringContaining(
-          'https://elsewhere.example, which is not one of its configured origins: name it in HIE_ALLOWED_ORIGINS',
+          'https://elsewhere.example, which is not one of its configured origins: name it in allowedOrigins of HIE_SETTINGS',
         ),
       },
     ],
@@ -282,8 +282,8 @@ describe('faults become failures of a kind, with a reason', () => {
   test.each(faults)('%s: %o', async (source, rule, failure) => {
     await simulator.admin.changeSettings({ hie: { pageSize: 20 } });
     await rules({ ...rule, source });
-    const timeoutMs = rule.fault.type === 'hang' ? 1_000 : undefined;
-    await expect(collect(source, timeoutMs)).rejects.toMatchObject(failure);
+    const timeoutSeconds = rule.fault.type === 'hang' ? 1 : undefined;
+    await expect(collect(source, timeoutSeconds)).rejects.toMatchObject(failure);
   });
 
   test('a stray resource is put aside, counted, and in no document', async () => {
@@ -309,13 +309,13 @@ describe('faults become failures of a kind, with a reason', () => {
   });
 });
 
-/** @param requestTimeoutMs short only where it is to run out: a busy machine may take seconds for an answer */
-function connectors(requestTimeoutMs = 30_000): Record<SourceType, SourceConnector> {
+/** @param requestTimeoutSeconds short only where it is to run out: a busy machine may take seconds for an answer */
+function connectors(requestTimeoutSeconds = 30): Record<SourceType, SourceConnector> {
   const { hie, pharmacyToken, labToken } = SIMULATOR_CREDENTIALS;
   const base = (source: SourceType) => ({
     source,
     baseUrl: `${simulator.url}/${source}/fhir`,
-    requestTimeoutMs,
+    requestTimeoutSeconds,
   });
   return createConnectors({
     hie: {
@@ -329,8 +329,8 @@ function connectors(requestTimeoutMs = 30_000): Record<SourceType, SourceConnect
 
 const rules = (...list: FaultRuleInput[]) => simulator.admin.setRules(list);
 
-async function collect(source: SourceType, requestTimeoutMs?: number): Promise<SourcePage[]> {
-  const connector = connectors(requestTimeoutMs)[source];
+async function collect(source: SourceType, requestTimeoutSeconds?: number): Promise<SourcePage[]> {
+  const connector = connectors(requestTimeoutSeconds)[source];
   return finish(connector, await connector.begin(person, {}, never));
 }
 

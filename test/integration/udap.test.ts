@@ -6,8 +6,8 @@ import { registerByUdap } from '../../src/exchange/sources/connectors/http/auth/
 import {
   type PurposeOfUse,
   resolveSourceConfig,
-  type UdapAuth,
 } from '../../src/exchange/sources/connectors/source-config.ts';
+import type { UdapAuth } from '../../src/exchange/sources/connectors/source-settings.ts';
 import { ada, adaAtSource } from '../support/ada.ts';
 import { type Certificate, createAuthority } from '../support/authority.ts';
 import { searchset, startFhirServer } from '../support/fhir-server.ts';

@@ -123,7 +123,7 @@ const notificationSenders = ({ notificationSecret }: StackSecrets): string =>
   `simulator=${notificationSecret}`;
 
 /** The simulator is on this machine and needs no sparing. */
-const SIMULATOR_RATE = '1000';
+const SIMULATED_SETTINGS = JSON.stringify({ callsPerSecond: 1_000 });
 
 /** Variables for both the simulator and the connectors. The hie source uses OAuth, the others a bearer token. */
 function simulatedSource(prefix: SourcePrefix, ports: StackPorts, secrets: StackSecrets): Environment {
@@ -131,7 +131,7 @@ function simulatedSource(prefix: SourcePrefix, ports: StackPorts, secrets: Stack
   const base = `${simulatorUrl(ports)}/${name}`;
   return {
     [`${prefix}_BASE_URL`]: `${base}/fhir`,
-    [`${prefix}_RATE_PER_SECOND`]: SIMULATOR_RATE,
+    [`${prefix}_SETTINGS`]: SIMULATED_SETTINGS,
     [`${prefix}_CALLBACK_SECRET`]: secrets[`${name}CallbackSecret`],
     ...(name === 'hie'
       ? {

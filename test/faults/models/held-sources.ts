@@ -122,7 +122,7 @@ export async function startHeldSources(): Promise<HeldSources> {
             [`${prefix}_BASE_URL`]: `${origin}/${source}/fhir`,
             [`${prefix}_BEARER_TOKEN`]: 'held',
             [`${prefix}_CALLBACK_SECRET`]: SECRET,
-            [`${prefix}_RATE_PER_SECOND`]: '1000',
+            [`${prefix}_SETTINGS`]: '{"callsPerSecond":1000}',
           },
         ];
       }),

@@ -150,9 +150,9 @@ describe('a body', () => {
         response.write('{');
       },
     });
-    await expect(collect({ requestTimeoutMs: 500 })).rejects.toMatchObject({
+    await expect(collect({ requestTimeoutSeconds: 0.5 })).rejects.toMatchObject({
       kind: 'bad-answer',
-      message: `hie answered ${EVERYTHING} with more than 20 MB, also when asked for one resource; HIE_PAGE_BYTES_MAX is the limit`,
+      message: `hie answered ${EVERYTHING} with more than 20 MB, also when asked for one resource; pageBytesMax of HIE_SETTINGS is the limit`,
     });
     await expect.poll(() => wasClosed).toBe(true);
   });
@@ -252,7 +252,7 @@ describe('a body', () => {
         response.on('close', () => clearInterval(timer));
       },
     });
-    await expect(collect({ requestTimeoutMs: 300 })).rejects.toMatchObject({
+    await expect(collect({ requestTimeoutSeconds: 0.3 })).rejects.toMatchObject({
       kind: 'transport',
       message: `hie did not answer ${EVERYTHING} within 0.3 s`,
     });
@@ -264,7 +264,7 @@ describe('a connection', () => {
     await start({ write: (response) => response.destroy() });
     await expect(collect()).rejects.toMatchObject({ kind: 'transport' });
     source.routes['GET Patient/p1/$everything'] = { write: () => undefined };
-    await expect(collect({ requestTimeoutMs: 200 })).rejects.toMatchObject({ kind: 'transport' });
+    await expect(collect({ requestTimeoutSeconds: 0.2 })).rejects.toMatchObject({ kind: 'transport' });
     const connector = connect(source);
     await source.stop();
     await expect(connector.begin(ada, {}, never)).rejects.toMatchObject({
@@ -293,7 +293,7 @@ describe('a link', () => {
     await start({ json: bundle([condition('c1')], `${foreign.origin}/fhir/more`) });
     await expect(collect({ auth: { kind: 'bearer', token: 'secret' } })).rejects.toMatchObject({
       kind: 'refused',
-      message: `hie linked to ${foreign.origin}, which is not one of its configured origins: name it in HIE_ALLOWED_ORIGINS, or in HIE_OWN_BASE_URLS if the server calls itself so`,
+      message: `hie linked to ${foreign.origin}, which is not one of its configured origins: name it in allowedOrigins of HIE_SETTINGS, or in ownBaseUrls of HIE_SETTINGS if the server calls itself so`,
     });
     expect(foreign.asked).toEqual([]);
   });

@@ -393,7 +393,7 @@ describe('a manifest', () => {
   ])('with a file of %s fails clearly', async (_, reply, kind, message) => {
     await start({ 'GET jobs/1': manifest(), 'GET files/1': reply });
     await expect(
-      pollPages(await begin(), { pageBytesMax: 100_000, requestTimeoutMs: 500 }),
+      pollPages(await begin(), { pageBytesMax: 100_000, requestTimeoutSeconds: 0.5 }),
     ).rejects.toMatchObject({
       kind,
       message: expect.stringContaining(message),

@@ -152,13 +152,13 @@ describe('a page over the limit', () => {
     await expect(collect()).rejects.toMatchObject({
       kind: 'bad-answer',
       message: expect.stringMatching(
-        /more than 20000 bytes, also when asked for one resource; HIE_PAGE_BYTES_MAX is the limit/,
+        /more than 20000 bytes, also when asked for one resource; pageBytesMax of HIE_SETTINGS is the limit/,
       ),
     });
     expect(counts()).toEqual(['16', '4', '1']);
     await expect(collect({ connectionKey: 'connection-1' })).rejects.toMatchObject({
       message: expect.stringMatching(
-        /; --max-megabytes is the limit \(npm run admin -- connections set connection-1\)$/,
+        /; --page-bytes-max is the limit \(npm run admin -- connections set connection-1\)$/,
       ),
     });
   });

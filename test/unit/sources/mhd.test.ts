@@ -267,7 +267,7 @@ describe('a document at another host', () => {
     const { pages, repository } = await withRepository(() => ({}));
     const page = pages.find(({ skippedAttachments }) => skippedAttachments > 0);
     expect(page?.skippedReasons).toEqual([
-      `hie refers to documents at ${repository.origin}, which is not one of its configured origins: name it in HIE_ALLOWED_ORIGINS, or in HIE_OWN_BASE_URLS if the server calls itself so`,
+      `hie refers to documents at ${repository.origin}, which is not one of its configured origins: name it in allowedOrigins of HIE_SETTINGS, or in ownBaseUrls of HIE_SETTINGS if the server calls itself so`,
     ]);
     expect(repository.asked).toEqual([]);
   });

@@ -1,4 +1,7 @@
-import { expect, test } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
 import { ConfigError, readConfig } from '../../../src/config.ts';
 import { SOURCE_VARIABLES, sourceConfigs } from '../../../src/worker/source-configs.ts';
 
@@ -7,14 +10,17 @@ const base = {
   PHARMACY_BASE_URL: 'https://pharmacy.example.org',
   LAB_BASE_URL: 'https://lab.example.org',
 };
-const configs = (env: Record<string, string>) =>
+const configs = async (env: Record<string, string>) =>
   sourceConfigs(readConfig(SOURCE_VARIABLES, { ...base, ...env }));
+const settings = (value: object): string => JSON.stringify(value);
 
-test('a source with nothing but an address is asked without a login and only polled', () => {
-  expect(configs({}).hie).toEqual({
+test('a source with nothing but an address is asked without a login and only polled', async () => {
+  expect((await configs({})).hie).toEqual({
     source: 'hie',
     baseUrl: 'https://hie.example.org/fhir',
     auth: { kind: 'none' },
+    tls: {},
+    purposeOfUse: 'treatment',
     allowedOrigins: [],
     ownBaseUrls: [],
     tokenOrigins: [],
@@ -23,17 +29,19 @@ test('a source with nothing but an address is asked without a login and only pol
     pageSize: 200,
     pageBytesMax: 20_000_000,
     documentBytesMax: 200_000_000,
-    requestTimeoutMs: 30_000,
+    requestTimeoutSeconds: 30,
     incremental: true,
     fullAfterDays: 7,
   });
 });
 
-test('a bearer token, client credentials, further origins and callbacks come from the configuration', () => {
-  const { hie, lab } = configs({
+test('a bearer token, client credentials, further origins and callbacks come from the configuration', async () => {
+  const { hie, lab } = await configs({
     HIE_BEARER_TOKEN: 'token',
-    HIE_ALLOWED_ORIGINS: 'https://files.example.org  https://more.example.org',
-    HIE_TOKEN_ORIGINS: 'https://more.example.org',
+    HIE_SETTINGS: settings({
+      allowedOrigins: ['https://files.example.org', 'https://more.example.org'],
+      tokenOrigins: ['https://more.example.org'],
+    }),
     HIE_CALLBACK_SECRET: 'whsec_x',
     LAB_TOKEN_URL: 'https://lab.example.org/token',
     LAB_CLIENT_ID: 'id',
@@ -50,47 +58,47 @@ test('a bearer token, client credentials, further origins and callbacks come fro
     tokenUrl: 'https://lab.example.org/token',
     clientId: 'id',
     clientSecret: 'secret',
+    secretIn: 'header',
   });
 });
 
-test('page size, bytes and time-outs belong to each source', () => {
-  const { hie, lab } = configs({
-    LAB_PAGE_SIZE: '50',
-    LAB_PAGE_BYTES_MAX: '5000000',
-    LAB_DOCUMENT_BYTES_MAX: '900000000',
-    LAB_REQUEST_TIMEOUT_SECONDS: '120',
-  });
-  const limits = { pageSize: 50, pageBytesMax: 5_000_000, documentBytesMax: 900_000_000 };
-  expect(lab).toMatchObject({ ...limits, requestTimeoutMs: 120_000 });
-  expect(hie).toMatchObject({ pageSize: 200, requestTimeoutMs: 30_000 });
-  expect(() => configs({ LAB_PAGE_SIZE: '0' })).toThrow(/LAB_PAGE_SIZE/);
+test('each source has settings of its own, by the names and in the units of connections', async () => {
+  const limits = {
+    pageSize: 50,
+    pageBytesMax: 5_000_000,
+    documentBytesMax: 900_000_000,
+    requestTimeoutSeconds: 120,
+    incremental: false,
+    fullAfterDays: 30,
+  };
+  const { hie, lab } = await configs({ LAB_SETTINGS: settings(limits) });
+  expect(lab).toMatchObject(limits);
+  expect(hie).toMatchObject({ pageSize: 200, requestTimeoutSeconds: 30, incremental: true });
 });
 
-test('whether changes are asked for, and how often everything is, belongs to each source', () => {
-  const { hie, lab } = configs({ LAB_INCREMENTAL: 'false', LAB_FULL_AFTER_DAYS: '30' });
-  expect(lab).toMatchObject({ incremental: false, fullAfterDays: 30 });
-  expect(hie).toMatchObject({ incremental: true, fullAfterDays: 7 });
-  expect(() => configs({ LAB_FULL_AFTER_DAYS: '91' })).toThrow(/LAB_FULL_AFTER_DAYS/);
+test('half a set of client credentials is a fault of the configuration, and no secret is quoted', async () => {
+  const incomplete = configs({ LAB_CLIENT_ID: 'id', LAB_CLIENT_SECRET: 'very-secret' });
+  const error = await incomplete.catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(ConfigError);
+  expect(String(error)).toMatch(/needs LAB_TOKEN_URL/);
+  expect(String(error)).not.toMatch(/very-secret/);
 });
 
-test('half a set of client credentials is a fault of the configuration, and no secret is quoted', () => {
-  const incomplete = () => configs({ LAB_CLIENT_ID: 'id', LAB_CLIENT_SECRET: 'very-secret' });
-  expect(incomplete).toThrow(ConfigError);
-  expect(incomplete).toThrow(/LAB_TOKEN_URL, LAB_CLIENT_ID and LAB_CLIENT_SECRET/);
-  expect(incomplete).not.toThrow(/very-secret/);
-});
-
-test('a key instead of a secret, a scope, mutual TLS and pins come from the configuration', () => {
+test('a key instead of a secret, a scope, mutual TLS and pins come from the configuration', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'source-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const pem = (name: string): string => {
+    writeFileSync(join(folder, name), `${name}\n`);
+    return join(folder, name);
+  };
   const pin = `sha256/${'A'.repeat(43)}=`;
-  const { hie, lab } = configs({
-    HIE_AUTH: 'smart-backend',
+  const { hie, lab } = await configs({
     HIE_CLIENT_ID: 'id',
-    HIE_SCOPE: 'system/*.rs',
-    HIE_TLS_CA: 'ca',
-    HIE_TLS_CERT: 'cert',
-    HIE_TLS_KEY: 'key',
-    HIE_TLS_PINS: pin,
-    LAB_AUTH: 'client-secret-post',
+    HIE_SETTINGS: settings({
+      ...{ auth: 'smart-backend', scope: 'system/*.rs', tlsPins: [pin] },
+      ...{ tlsCa: pem('ca'), tlsCert: pem('cert'), tlsKey: pem('key') },
+    }),
+    LAB_SETTINGS: settings({ auth: 'client-secret-post' }),
     LAB_TOKEN_URL: 'https://lab.example.org/token',
     LAB_CLIENT_ID: 'id',
     LAB_CLIENT_SECRET: 'secret',
@@ -101,11 +109,19 @@ test('a key instead of a secret, a scope, mutual TLS and pins come from the conf
 });
 
 test.each([
-  [{ HIE_AUTH: 'smart-backend' }, /HIE_CLIENT_ID is needed/],
-  [{ HIE_AUTH: 'bearer' }, /HIE_BEARER_TOKEN is needed/],
-  [{ HIE_AUTH: 'client-secret-post', HIE_CLIENT_ID: 'id' }, /belong together/],
-  [{ HIE_TLS_KEY: 'very-secret' }, /HIE_TLS_CERT and HIE_TLS_KEY belong together/],
-  [{ HIE_TLS_PINS: 'sha256/short' }, /sha256\/<base64>/],
-])('%j is a fault of the configuration', (env, message) => {
-  expect(() => configs(env as Record<string, string>)).toThrow(message);
+  [{ HIE_SETTINGS: settings({ auth: 'smart-backend' }) }, /needs HIE_CLIENT_ID/],
+  [{ HIE_SETTINGS: settings({ auth: 'bearer' }) }, /needs HIE_BEARER_TOKEN/],
+  [{ HIE_SETTINGS: settings({ auth: 'client-secret-post' }), HIE_CLIENT_ID: 'id' }, /needs HIE_TOKEN_URL/],
+  [{ HIE_SETTINGS: settings({ tlsKey: '/dev/null' }) }, /tlsCert and tlsKey belong together/],
+  [{ HIE_SETTINGS: settings({ tlsCa: '/nowhere' }) }, /tlsCa: \/nowhere cannot be read/],
+  [{ HIE_SETTINGS: settings({ tlsPins: ['sha256/short'] }) }, /sha256\/<base64>/],
+  [{ LAB_SETTINGS: settings({ pageSize: 0 }) }, /LAB_SETTINGS.*pageSize/s],
+  [{ LAB_SETTINGS: settings({ fullAfterDays: 91 }) }, /LAB_SETTINGS.*fullAfterDays/s],
+  [{ LAB_SETTINGS: settings({ pagesize: 50 }) }, /LAB_SETTINGS.*"pagesize"/s],
+  [{ LAB_SETTINGS: 'pageSize=50' }, /LAB_SETTINGS: must be a JSON object/],
+  [{ LAB_PAGE_SIZE: '50' }, /LAB_PAGE_SIZE: is not a variable.*LAB_SETTINGS/s],
+])('%j is a fault of the configuration', async (env, message) => {
+  const error = await configs(env as Record<string, string>).catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(ConfigError);
+  expect(String(error)).toMatch(message);
 });

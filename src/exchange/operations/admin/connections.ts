@@ -1,8 +1,19 @@
+import { readFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
 import { v7 as uuidv7 } from 'uuid';
+import type { SourceType } from '../../../contract/primitives.ts';
 import type { KeyRing } from '../../../lib/key-ring.ts';
 import { findPatient } from '../../people/patients/patient-store.ts';
 import { type SystemTx, withinAccount } from '../../platform/database/database.ts';
 import { namespaceOf } from '../../records/rules/namespaces.ts';
+import {
+  type CredentialOptions,
+  credentialsOf,
+  InvalidConnection,
+  type OptionSource,
+  type SettingOptions,
+  settingsOf,
+} from '../../sources/connections/connection-options.ts';
 import {
   countParts,
   deleteConnection,
@@ -16,19 +27,21 @@ import { configOf, openCredentials, sealCredentials } from '../../sources/connec
 import { createAssertionSigner, ensureSigningKeys } from '../../sources/connections/signing-keys.ts';
 import { checkSource, registerSource } from '../../sources/connectors/check-source.ts';
 import { SourceFailure } from '../../sources/connectors/connector.ts';
+import { optionName } from '../../sources/connectors/setting-names.ts';
 import { resolveSourceConfig } from '../../sources/connectors/source-config.ts';
 import { readConnections } from '../../sources/health/connection-store.ts';
 import type { ConnectionState } from '../../sources/health/rules/breaker.ts';
 import { auditAdmin, requireAccount } from './accounts.ts';
 import { AdminError, type AdminResult, type AdminTarget } from './command.ts';
-import {
-  type ConnectionOptions,
-  type CredentialOptions,
-  credentialsOf,
-  type SettingOptions,
-  settingsOf,
-  sourceOf,
-} from './connection-options.ts';
+
+interface ConnectionOptions extends CredentialOptions, SettingOptions {
+  account: string;
+  source: SourceType;
+  name: string;
+  baseUrl: string;
+  replacesDefault?: boolean;
+  paused?: boolean;
+}
 
 /** Each is asked side by side with the others, within the memory of one worker. */
 const CONNECTIONS_MAX = 10;
@@ -39,9 +52,9 @@ export async function createConnectionCommand(
   options: ConnectionOptions,
 ): Promise<AdminResult> {
   const [source, settings, credentials] = [
-    sourceOf(options.source),
+    options.source,
     settingsOf(options),
-    await credentialsOf(options),
+    await credentialsOf(options, FILES),
   ];
   const name = options.name.trim();
   if (name.length < 1 || name.length > 60) throw new AdminError('--name must have 1 to 60 characters');
@@ -198,7 +211,7 @@ export async function rotateConnectionCommand(
   id: string,
   options: CredentialOptions,
 ): Promise<AdminResult> {
-  const credentials = await credentialsOf(options);
+  const credentials = await credentialsOf(options, FILES);
   const keyRing = await target.openKeyRing();
   return change(target, id, 'rotateConnection', 'has new credentials', async (tx, connection) => {
     validated(() => resolveSourceConfig(configOf(connection, credentials)));
@@ -286,3 +299,21 @@ function validated(check: () => unknown): void {
     throw error instanceof TypeError ? new AdminError(error.message) : error;
   }
 }
+
+/**
+ * Secrets come from a file, or from stdin for `-`. They are never taken from arguments: other users of the machine can read
+ * those, and shells remember them.
+ */
+const FILES: OptionSource = {
+  nameOf: optionName,
+  async read(option, path) {
+    const content =
+      path === '-' ? await text(process.stdin) : await readFile(path, 'utf8').catch(() => undefined);
+    if (content === undefined)
+      throw new InvalidConnection(
+        `${optionName(option)}: ${path} cannot be read; give a file, or - for stdin`,
+      );
+    if (content.trim() !== '') return content.trim();
+    throw new InvalidConnection(`${optionName(option)}: ${path === '-' ? 'stdin' : path} is empty`);
+  },
+};

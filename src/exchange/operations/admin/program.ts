@@ -2,13 +2,13 @@ import { Command, CommanderError } from 'commander';
 import { SOURCE_TYPES } from '../../../contract/primitives.ts';
 import { SCOPES } from '../../../contract/scope.ts';
 import { addCommands, type CommandAction } from '../../../lib/command-table.ts';
+import { CONNECTION_AUTH } from '../../sources/connections/connection-options.ts';
 import { changeAccountCommand, createAccountCommand, listAccountsCommand } from './accounts.ts';
 import { acceptLossCommand, copyHeadsCommand, exportAuditCommand, verifyAuditCommand } from './audit.ts';
 import { copyBlobsCommand, verifyBlobsCommand } from './blobs.ts';
 import { listClientsCommand, registerClientCommand, revokeClientCommand } from './clients.ts';
 import type { AdminResult, AdminTarget } from './command.ts';
 import table from './commands.json' with { type: 'json' };
-import { CONNECTION_AUTH } from './connection-options.ts';
 import {
   checkConnectionCommand,
   createConnectionCommand,

@@ -1,4 +1,5 @@
 import { ConfigError } from '../../../config.ts';
+import { InvalidConnection } from '../../sources/connections/connection-options.ts';
 import { AdminError, type AdminResult, type AdminTarget } from './command.ts';
 import { type CommonOptions, createAdminProgram, isUsageError } from './program.ts';
 
@@ -38,8 +39,8 @@ export async function runAdmin(argv: readonly string[], surroundings: AdminSurro
     return exitCode;
   } catch (error) {
     if (isUsageError(error)) return error.exitCode === 0 ? EXIT.done : EXIT.refused;
-    const isAsked = error instanceof AdminError || error instanceof ConfigError;
-    writeError(`${isAsked ? error.message : faultOf(error)}\n`);
+    const isAsked = [AdminError, ConfigError, InvalidConnection].some((type) => error instanceof type);
+    writeError(`${isAsked ? (error as Error).message : faultOf(error)}\n`);
     return isAsked ? EXIT.refused : EXIT.error;
   }
 }

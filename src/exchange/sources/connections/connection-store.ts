@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { SourceType } from '../../../contract/primitives.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
-import type { ConnectionSettings } from './settings.ts';
+import type { ConnectionSettings } from '../connectors/source-settings.ts';
 
 export interface StoredConnection {
   id: string;

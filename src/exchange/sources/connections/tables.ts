@@ -3,7 +3,7 @@ import type { Generated } from 'kysely';
 import type { SourceType } from '../../../contract/primitives.ts';
 import type { Instant, JsonColumn } from '../../platform/database/columns.ts';
 import type { AssertionAlgorithm } from '../connectors/http/auth/client-assertion.ts';
-import type { ConnectionSettings } from './settings.ts';
+import type { ConnectionSettings } from '../connectors/source-settings.ts';
 
 export interface SourceConnectionTables {
   network_connection: NetworkConnectionTable;

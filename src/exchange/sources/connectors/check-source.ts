@@ -10,8 +10,9 @@ import { registerByUdap } from './http/auth/udap/registration.ts';
 import { isRecord } from './http/failures.ts';
 import { createPool, SourceHttp } from './http/source-http.ts';
 import { findPatients } from './patient/match-patient.ts';
-import type { ResolvedSourceConfig, UdapAuth } from './source-config.ts';
+import type { ResolvedSourceConfig } from './source-config.ts';
 import type { SourceContext } from './source-context.ts';
+import type { UdapAuth } from './source-settings.ts';
 
 /** One thing that was tried at a source, in words for an operator. */
 export interface Finding {
@@ -29,7 +30,7 @@ export async function checkSource(
   const now = Date.now;
   const http = new SourceHttp(config, { now, signer });
   const context = { config, http, capabilities: new Capabilities(http, now), now };
-  const signal = AbortSignal.timeout(config.requestTimeoutMs * 4);
+  const signal = AbortSignal.timeout(config.requestTimeoutSeconds * 4_000);
   const findings = [await tried('token', () => tryToken(http, config))];
   if (findings[0]?.works !== true) return findings;
   findings.push(

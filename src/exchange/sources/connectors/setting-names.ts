@@ -1,20 +1,18 @@
 import type { ResolvedSourceConfig } from './source-config.ts';
-
-/** Settings that messages name, and their options of `admin connections set`. */
-const OPTIONS = {
-  ALLOWED_ORIGINS: '--allowed-origins',
-  OWN_BASE_URLS: '--own-base-urls',
-  PAGE_BYTES_MAX: '--max-megabytes',
-} as const;
+import type { ConnectionSettings } from './source-settings.ts';
 
 export type ConfiguredSource = Pick<ResolvedSourceConfig, 'source' | 'connectionKey'>;
 
-/** What an operator calls a setting: a variable of the environment, or an option for an account's connection. */
-export const settingName = (config: ConfiguredSource, setting: keyof typeof OPTIONS): string =>
-  isConnection(config) ? OPTIONS[setting] : `${config.source.toUpperCase()}_${setting}`;
+/** Where an operator changes a setting: an option for an account's connection, or a variable of the environment. */
+export const settingName = (config: ConfiguredSource, setting: keyof ConnectionSettings): string =>
+  isConnection(config) ? optionName(setting) : `${setting} of ${config.source.toUpperCase()}_SETTINGS`;
 
-/** Where options of an account's connection are given; '' for variables of the environment. */
+/** The command that takes the options of an account's connection; '' for variables of the environment. */
 export const settingCommand = (config: ConfiguredSource): string =>
   isConnection(config) ? ` (npm run admin -- connections set ${config.connectionKey})` : '';
+
+/** The option of `npm run admin` for a setting: `pageSize` is `--page-size`. */
+export const optionName = (setting: string): string =>
+  `--${setting.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
 const isConnection = ({ source, connectionKey }: ConfiguredSource): boolean => connectionKey !== source;

@@ -1,69 +1,17 @@
 import { createHash } from 'node:crypto';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { resourceTypesOf } from './collect/resource-types.ts';
-import type { AssertionAlgorithm } from './http/auth/client-assertion.ts';
+import {
+  type ConnectionSettings,
+  connectionSettingsSchema,
+  type SourceAuth,
+  type SourceTls,
+} from './source-settings.ts';
 
 export type PurposeOfUse = 'treatment' | 'ias';
 
-export type SourceAuth = { kind: 'none' } | { kind: 'bearer'; token: string } | GrantAuth;
-
-/** OAuth 2 client credentials, with a secret or with a key of ours. */
-export type GrantAuth = ClientSecretAuth | SmartBackendAuth | UdapAuth;
-
-export interface ClientSecretAuth {
-  kind: 'client-credentials';
-  tokenUrl: string;
-  clientId: string;
-  clientSecret: string;
-  scope?: string;
-  /** Where the token request carries the secret. Default: in the Authorization header (HTTP Basic). */
-  secretIn?: 'header' | 'form';
-}
-
-/** SMART Backend Services: a client assertion that our key signs. */
-export interface SmartBackendAuth {
-  kind: 'smart-backend';
-  clientId: string;
-  scope?: string;
-  /** Default: what the server's `.well-known/smart-configuration` names. */
-  tokenUrl?: string;
-  /** Default: the first of ES384 and RS384 that the server lists. */
-  algorithm?: AssertionAlgorithm;
-}
-
-/** UDAP (HL7 SSRAA 2.0): a client assertion signed by a certificate of a trust community. */
-export interface UdapAuth {
-  kind: 'udap';
-  /** Given by the dynamic registration. */
-  clientId?: string;
-  /** Our certificate with its chain, and its key (PEM). */
-  cert: string;
-  key: string;
-  /** Certificates (PEM) from which servers of the community must have theirs. */
-  anchors: string;
-  scope: string;
-  /** Name and contact (`mailto:…`) for the registration. */
-  clientName: string;
-  contact: string;
-  /** Who we are to the source: a URI, and a name for people. */
-  organizationId: string;
-  organizationName?: string;
-  /** URI of the community, for servers that are in several. */
-  community?: string;
-}
-
-export interface SourceTls {
-  /** Certificates (PEM) of the authorities to trust instead of the public ones. */
-  ca?: string;
-  /** Our client certificate with its chain, and its key (PEM). */
-  cert?: string;
-  key?: string;
-  /** Pinned public keys; the server's certificate must have one of them: `sha256/<base64>`. */
-  pins?: readonly string[];
-}
-
 /** Configuration of one source, a FHIR R4 server. Only source, baseUrl and auth have no default. */
-export interface SourceConfig {
+export interface SourceConfig extends Partial<Omit<ConnectionSettings, 'facilityIds'>> {
   source: SourceType;
   /** FHIR base address, e.g. https://fhir.example.org/r4 */
   baseUrl: string;
@@ -73,33 +21,8 @@ export interface SourceConfig {
   tls?: SourceTls;
   /** Why data is requested; UDAP sends it with each token request. Default: treatment. */
   purposeOfUse?: PurposeOfUse;
-  /** Origins, besides that of baseUrl, to which links, files and redirects of this source may lead. */
-  allowedOrigins?: string[];
-  /** Base addresses by which the server calls itself in links and references; they are replaced by baseUrl. */
-  ownBaseUrls?: string[];
-  /** Further origins to which the source's token is sent. Default: none, so only the origin of baseUrl receives it. */
-  tokenOrigins?: string[];
-  /** Largest single response or NDJSON line, in bytes. Default 20 MB. Larger pages are asked for in smaller ones. */
-  pageBytesMax?: number;
-  /** Largest attachment, in bytes. Default 200 MB. */
-  documentBytesMax?: number;
-  /** Time for one request from connect to last byte; for streamed files: to the headers, then between chunks. */
-  requestTimeoutMs?: number;
-  /** `_count` of searches and $everything. */
-  pageSize?: number;
   /** Pages per attempt. A source that returns more is assumed to loop. */
   pagesMax?: number;
-  /** Calls that the source allows, for all workers together. Default: no limit. */
-  callsPerSecond?: number;
-  callsPerMinute?: number;
-  /** Whether the server has `Patient/$match`. Default: what its CapabilityStatement says. */
-  patientMatch?: boolean;
-  /** Whether documents are searched for by patient and status (IHE MHD). Default: what its CapabilityStatement says. */
-  documentSearch?: boolean;
-  /** Ask only for what has changed, where the server is found to honour it. Default: true. */
-  incremental?: boolean;
-  /** Everything is asked for at least this often, because an answer with changes does not show what was deleted. */
-  fullAfterDays?: number;
   /** Grows with every change of the connection; without one, only the settings themselves count. */
   revision?: number;
   /** Whether the source reports finished jobs to the URL in our `x-callback-url` header. */
@@ -122,7 +45,7 @@ export interface ResolvedSourceConfig
   tokenOrigins: ReadonlySet<string>;
 }
 
-/** Fills in the defaults. @throws TypeError naming the source when a configured URL is invalid */
+/** Fills in the defaults; without rates there is no limit of calls. @throws TypeError naming the source when a configured URL is invalid */
 export function resolveSourceConfig(config: SourceConfig): ResolvedSourceConfig {
   const baseUrl = parseHttpUrl(config.baseUrl, `base address of ${config.source}`);
   baseUrl.search = '';
@@ -135,15 +58,10 @@ export function resolveSourceConfig(config: SourceConfig): ResolvedSourceConfig 
     origins.map((origin) => parseHttpUrl(origin, `${what} of ${config.source}`).origin);
   const tokenOrigins = [baseUrl.origin, ...originsOf(config.tokenOrigins, 'token origin')];
   return {
-    pageBytesMax: 20_000_000,
-    documentBytesMax: 200_000_000,
-    requestTimeoutMs: 30_000,
-    pageSize: 200,
+    ...connectionSettingsSchema.parse({}),
     pagesMax: 1_000,
     callsPerSecond: Number.POSITIVE_INFINITY,
     callsPerMinute: Number.POSITIVE_INFINITY,
-    incremental: true,
-    fullAfterDays: 7,
     revision: 0,
     callbacks: true,
     connectionKey: config.source,

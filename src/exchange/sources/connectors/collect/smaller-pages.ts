@@ -51,7 +51,7 @@ function leaveOut(context: SourceContext, step: PagedStep, error: AnswerTooLarge
   const isRest = step.kind === 'link' || beginning.total === 1;
   // Only a page of one resource shows which one is too large. A server may ignore `_count`.
   if (beginning.entryCount !== 1 || (beginning.next === undefined && !isRest)) {
-    const limit = `${settingName(config, 'PAGE_BYTES_MAX')} is the limit${settingCommand(config)}`;
+    const limit = `${settingName(config, 'pageBytesMax')} is the limit${settingCommand(config)}`;
     const advice = `also when asked for one resource; ${limit}`;
     throw new SourceFailure('bad-answer', `${error.message}, ${advice}`);
   }

@@ -35,7 +35,7 @@ export function foreignOrigin(config: ConfiguredSource, what: string, url: URL):
   const { origin, protocol, username, password } = url;
   if (!/^https?:$/.test(protocol) || username !== '' || password !== '')
     return badResponse(source, `${what} ${origin}, by an address that is not a plain http or https URL`);
-  const [allowed, own] = [settingName(config, 'ALLOWED_ORIGINS'), settingName(config, 'OWN_BASE_URLS')];
+  const [allowed, own] = [settingName(config, 'allowedOrigins'), settingName(config, 'ownBaseUrls')];
   const remedy = `name it in ${allowed}, or in ${own} if the server calls itself so${settingCommand(config)}`;
   const message = `${source} ${what} ${origin}, which is not one of its configured origins: ${remedy}`;
   return new SourceFailure('refused', message);

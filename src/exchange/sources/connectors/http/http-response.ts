@@ -79,7 +79,7 @@ export class HttpExchange {
   failed(error: unknown): SourceFailure {
     this.end();
     if (error instanceof SourceFailure) return error;
-    const { source, requestTimeoutMs } = this.config;
+    const { source, requestTimeoutSeconds } = this.config;
     const { label, signal } = this.request;
     if (signal.aborted)
       return new SourceFailure('transport', `${source}: ${label} was cancelled`, { cause: error });
@@ -87,7 +87,7 @@ export class HttpExchange {
     if (untrusted !== undefined) return untrusted;
     const code = codeOf(error);
     if (this.timedOut || code.endsWith('_TIMEOUT')) {
-      const message = `${source} did not answer ${label} within ${requestTimeoutMs / 1_000} s`;
+      const message = `${source} did not answer ${label} within ${requestTimeoutSeconds} s`;
       return new SourceFailure('transport', message, { cause: error });
     }
     if (isDecodingError(code))
@@ -182,7 +182,7 @@ export class HttpExchange {
     this.timer = setTimeout(() => {
       this.timedOut = true;
       this.controller.abort();
-    }, this.config.requestTimeoutMs);
+    }, this.config.requestTimeoutSeconds * 1_000);
   }
 
   /** The headers have arrived: from here on, an abort takes effect at once, also one that was made before. */

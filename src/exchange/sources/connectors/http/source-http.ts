@@ -213,8 +213,8 @@ export class SourceHttp {
           ...(authorization === undefined ? {} : { authorization }),
         },
         body: request.body?.text,
-        headersTimeout: this.config.requestTimeoutMs,
-        bodyTimeout: this.config.requestTimeoutMs,
+        headersTimeout: this.config.requestTimeoutSeconds * 1_000,
+        bodyTimeout: this.config.requestTimeoutSeconds * 1_000,
         signal: exchange.signal,
       });
       const retryAfter = response.headers['retry-after'];
@@ -256,10 +256,10 @@ const pacedBy = (budgets: CallBudgets | undefined, config: ResolvedSourceConfig)
       });
 
 /** Keep-alive connections to the servers of a source. */
-export function createPool({ requestTimeoutMs, tls }: ResolvedSourceConfig): Agent {
+export function createPool({ requestTimeoutSeconds, tls }: ResolvedSourceConfig): Agent {
   return new Agent({
     connections: 64,
-    connect: { timeout: Math.min(requestTimeoutMs, 10_000), ...tlsOptions(tls) },
+    connect: { timeout: Math.min(requestTimeoutSeconds, 10) * 1_000, ...tlsOptions(tls) },
   });
 }
 

@@ -2,7 +2,7 @@ import { createHash, X509Certificate } from 'node:crypto';
 import { type ConnectionOptions, checkServerIdentity, type PeerCertificate } from 'node:tls';
 import type { SourceType } from '../../../../contract/primitives.ts';
 import { SourceFailure } from '../connector.ts';
-import type { SourceTls } from '../source-config.ts';
+import type { SourceTls } from '../source-settings.ts';
 
 /**
  * The TLS options of a connection. Certificates are always verified, whatever NODE_TLS_REJECT_UNAUTHORIZED says: a private

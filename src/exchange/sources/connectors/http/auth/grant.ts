@@ -1,12 +1,7 @@
 import { z } from 'zod';
 import { SourceFailure } from '../../connector.ts';
-import type {
-  ClientSecretAuth,
-  GrantAuth,
-  ResolvedSourceConfig,
-  SmartBackendAuth,
-  UdapAuth,
-} from '../../source-config.ts';
+import type { ResolvedSourceConfig } from '../../source-config.ts';
+import type { ClientSecretAuth, GrantAuth, SmartBackendAuth, UdapAuth } from '../../source-settings.ts';
 import { badResponse, failureOfStatus } from '../failures.ts';
 import {
   ASSERTION_ALGORITHMS,

@@ -22,8 +22,8 @@ export async function requestJson(
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       },
       body: body === undefined ? undefined : JSON.stringify(body),
-      headersTimeout: config.requestTimeoutMs,
-      bodyTimeout: config.requestTimeoutMs,
+      headersTimeout: config.requestTimeoutSeconds * 1_000,
+      bodyTimeout: config.requestTimeoutSeconds * 1_000,
       signal: exchange.signal,
     });
     const response = exchange.responded(raw, url, undefined);

@@ -65,7 +65,7 @@ export function createTokenEndpoint(
           'content-type': 'application/x-www-form-urlencoded',
         },
         body: form.toString(),
-        signal: AbortSignal.timeout(config.requestTimeoutMs),
+        signal: AbortSignal.timeout(config.requestTimeoutSeconds * 1_000),
       });
       const header = (name: string) => {
         const value = response.headers[name];

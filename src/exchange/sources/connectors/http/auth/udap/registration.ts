@@ -1,7 +1,8 @@
 import type { Dispatcher } from 'undici';
 import { z } from 'zod';
 import { SourceFailure } from '../../../connector.ts';
-import type { ResolvedSourceConfig, UdapAuth } from '../../../source-config.ts';
+import type { ResolvedSourceConfig } from '../../../source-config.ts';
+import type { UdapAuth } from '../../../source-settings.ts';
 import { badResponse, failureOfTokenRequest } from '../../failures.ts';
 import { requestJson } from '../json-request.ts';
 import { oauthErrorOf } from '../token-request.ts';

@@ -3,7 +3,8 @@ import { decodeProtectedHeader, type JWTPayload, jwtVerify, SignJWT } from 'jose
 import type { Dispatcher } from 'undici';
 import { z } from 'zod';
 import { SourceFailure } from '../../../connector.ts';
-import type { ResolvedSourceConfig, UdapAuth } from '../../../source-config.ts';
+import type { ResolvedSourceConfig } from '../../../source-config.ts';
+import type { UdapAuth } from '../../../source-settings.ts';
 import { failureOfStatus } from '../../failures.ts';
 import { requestJson } from '../json-request.ts';
 
