@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { TEXT_LENGTH_MAX } from './bounds.ts';
 import { bulkCreateStatusResponseSchema, bulkPatientCreateSchema } from './bulk-create.ts';
 import { endpoint } from './endpoint.ts';
-import { byRequestId, idempotency, pageMetaSchema } from './endpoint-parts.ts';
+import { byRequestId, pageMetaSchema } from './endpoint-parts.ts';
 import { pageQuery } from './paging.ts';
 
 /** Columns by which the list of bulk creates can be sorted; without `sort`, newest first. */
@@ -25,7 +25,6 @@ export const bulkCreateEndpoints = {
           'Validate only: no patient is written, and the result states what would happen to each row.',
       }),
     }),
-    headers: idempotency,
     responses: { 200: bulkPatientCreateSchema },
     errors: [404],
   }),
@@ -42,19 +41,16 @@ export const bulkCreateEndpoints = {
   }),
   pauseBulkCreate: endpoint('POST /medical/v1/patient/bulk/:requestId/pause', {
     params: byRequestId,
-    headers: idempotency,
     responses: { 200: bulkCreateStatusResponseSchema },
     errors: [404],
   }),
   resumeBulkCreate: endpoint('POST /medical/v1/patient/bulk/:requestId/resume', {
     params: byRequestId,
-    headers: idempotency,
     responses: { 200: bulkCreateStatusResponseSchema },
     errors: [404],
   }),
   cancelBulkCreate: endpoint('POST /medical/v1/patient/bulk/:requestId/cancel', {
     params: byRequestId,
-    headers: idempotency,
     responses: { 200: bulkCreateStatusResponseSchema },
     errors: [404],
   }),

@@ -9,14 +9,13 @@ import {
   updateCohortBodySchema,
 } from './cohorts.ts';
 import { endpoint } from './endpoint.ts';
-import { byId, eTagBody, idempotency, ifMatch, pageMetaSchema } from './endpoint-parts.ts';
+import { byId, eTagBody, ifMatch, pageMetaSchema } from './endpoint-parts.ts';
 import { pageQuery } from './paging.ts';
 import { patientSchema } from './patients.ts';
 
 export const cohortEndpoints = {
   addPatientToCohorts: endpoint('POST /medical/v1/patient/:id/cohort', {
     params: byId,
-    headers: idempotency,
     body: addPatientToCohortsBodySchema,
     responses: { 200: z.object({ cohorts: z.array(cohortSchema) }) },
     errors: [404],
@@ -25,7 +24,6 @@ export const cohortEndpoints = {
     responses: { 200: z.object({ cohorts: z.array(cohortSchema) }) },
   }),
   createCohort: endpoint('POST /medical/v1/cohort', {
-    headers: idempotency,
     body: createCohortBodySchema,
     ignoresUnknownWhenPublished: true,
     responses: { 201: cohortSchema },
@@ -58,7 +56,6 @@ export const cohortEndpoints = {
   }),
   addPatientsToCohort: endpoint('POST /medical/v1/cohort/:id/patient', {
     params: byId,
-    headers: idempotency,
     body: cohortPatientsBodySchema,
     responses: { 200: addedPatientsSchema },
     errors: [404],

@@ -1,14 +1,13 @@
 import { z } from 'zod';
 import { consentSchema, recordConsentBodySchema } from './consents.ts';
 import { endpoint } from './endpoint.ts';
-import { byId, idempotency } from './endpoint-parts.ts';
+import { byId } from './endpoint-parts.ts';
 import { idSchema } from './primitives.ts';
 
 /** Consents of a patient, as FHIR resources. */
 export const consentEndpoints = {
   recordConsent: endpoint('POST /medical/v1/patient/:id/consent', {
     params: byId,
-    headers: idempotency,
     body: recordConsentBodySchema,
     responses: { 201: consentSchema },
     errors: [404],
@@ -20,7 +19,6 @@ export const consentEndpoints = {
   }),
   endConsent: endpoint('POST /medical/v1/patient/:id/consent/:consentId/end', {
     params: z.object({ id: idSchema, consentId: idSchema }),
-    headers: idempotency,
     responses: { 200: consentSchema },
     errors: [404],
   }),

@@ -9,7 +9,7 @@ import {
   startConsolidatedBodySchema,
 } from './consolidated-query.ts';
 import { endpoint } from './endpoint.ts';
-import { byId, idempotency } from './endpoint-parts.ts';
+import { byId } from './endpoint-parts.ts';
 import { idSchema } from './primitives.ts';
 import { recordConformanceSchema } from './record-conformance.ts';
 import { recordOriginsSchema, splitDeliverySchema } from './record-origins.ts';
@@ -18,7 +18,6 @@ export const consolidatedEndpoints = {
   startConsolidatedQuery: endpoint('POST /medical/v1/patient/:id/consolidated/query', {
     params: byId,
     query: recordQuery({ conversionType: z.enum(CONVERSION_TYPES).default('json') }),
-    headers: idempotency,
     body: startConsolidatedBodySchema,
     responses: { 200: consolidatedQuerySchema },
     errors: [404],
@@ -76,14 +75,12 @@ export const consolidatedEndpoints = {
   }),
   splitRecordResource: endpoint('POST /medical/v1/patient/:id/record/:resourceId/split', {
     params: z.object({ id: idSchema, resourceId: idSchema }),
-    headers: idempotency,
     body: splitDeliverySchema,
     responses: { 200: recordOriginsSchema },
     errors: [404],
   }),
   joinRecordResource: endpoint('POST /medical/v1/patient/:id/record/:resourceId/join', {
     params: z.object({ id: idSchema, resourceId: idSchema }),
-    headers: idempotency,
     responses: { 200: recordOriginsSchema },
     errors: [404],
   }),

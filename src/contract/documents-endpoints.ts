@@ -7,7 +7,6 @@ import {
   documentReferenceSchema,
 } from './documents.ts';
 import { endpoint } from './endpoint.ts';
-import { idempotency } from './endpoint-parts.ts';
 import { itemCount } from './paging.ts';
 import { idSchema } from './primitives.ts';
 
@@ -49,7 +48,6 @@ export const documentEndpoints = {
   }),
   startBulkDocumentUrls: endpoint('POST /medical/v1/document/download-url/bulk', {
     query: z.object({ patientId: idSchema }),
-    headers: idempotency,
     responses: {
       200: z.object({ status: z.literal('processing'), requestId: idSchema }),
     },

@@ -4,12 +4,6 @@ import { idSchema } from './primitives.ts';
 
 export const byId = z.object({ id: idSchema });
 export const byRequestId = z.object({ requestId: idSchema });
-export const idempotency = z.object({
-  'idempotency-key': z.string().min(1).max(255).optional().meta({
-    description:
-      'For 24 hours, a repeated request with the same key and body returns the first response. 422 if the body differs, 409 while the first request is in progress.',
-  }),
-});
 export const ifMatch = z.object({
   'if-match': z
     .string()

@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { ErrorStatus } from './errors.ts';
 import texts from './operations.json' with { type: 'json' };
 import type { Scope } from './scope.ts';
@@ -32,7 +32,8 @@ export interface Endpoint {
   description?: string;
   params?: z.ZodType;
   query?: z.ZodType;
-  headers?: z.ZodType;
+  /** Every write also accepts `Idempotency-Key`. */
+  headers?: z.ZodObject;
   body?: z.ZodType;
   /** Whether accounts of the dialect "published" may send members that the body's schema refuses; they are ignored. */
   ignoresUnknownWhenPublished?: boolean;
@@ -58,7 +59,7 @@ export function errorStatusesOf({
 }: Endpoint): ErrorStatus[] {
   const ofInput: readonly ErrorStatus[] = (params ?? query ?? headers ?? body) ? [400] : [];
   // With an Idempotency-Key: 409 while the first request is in progress, 422 if the key was used for a different request.
-  const ofKey: readonly ErrorStatus[] = method === 'POST' ? [409, 422] : [];
+  const ofKey: readonly ErrorStatus[] = method === 'GET' ? [] : [409, 422];
   const ofBody: readonly ErrorStatus[] = body === undefined ? [] : [413, 415];
   // The address counts as part of the headers.
   const ofAddress: readonly ErrorStatus[] = query === undefined ? [] : [431];
@@ -84,8 +85,17 @@ export function endpoint<R extends Route, const E extends Omit<Endpoint, keyof T
   // Not the type of the file: declarations of the library cannot name a JSON file.
   const said = (texts as Partial<Record<string, object>>)[route] as Texts | undefined;
   if (said === undefined) throw new Error(`operations.json has no texts of ${route}`);
-  return { ...({ method, path } as Addressed<R>), ...said, ...shapes };
+  const { headers }: Pick<Endpoint, 'headers'> = shapes;
+  const ofWrite = method === 'GET' ? {} : { headers: idempotency.extend(headers?.shape ?? {}) };
+  return { ...({ method, path } as Addressed<R>), ...said, ...shapes, ...ofWrite };
 }
+
+const idempotency = z.object({
+  'idempotency-key': z.string().min(1).max(255).optional().meta({
+    description:
+      'For 24 hours, a repeated request with the same key and body returns the first response. 422 if the body differs, 409 while the first request is in progress.',
+  }),
+});
 
 type Input<T> = T extends z.ZodType ? z.input<T> : undefined;
 type Output<T> = T extends z.ZodType ? z.output<T> : undefined;

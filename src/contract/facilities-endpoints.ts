@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
-import { byId, eTagBody, idempotency, ifMatch } from './endpoint-parts.ts';
+import { byId, eTagBody, ifMatch } from './endpoint-parts.ts';
 import {
   createFacilityBodySchema,
   facilitySchema,
@@ -13,7 +13,6 @@ const facilities = z.object({ facilities: z.array(facilitySchema) });
 export const facilityEndpoints = {
   listFacilities: endpoint('GET /medical/v1/facility', { responses: { 200: facilities } }),
   createFacility: endpoint('POST /medical/v1/facility', {
-    headers: idempotency,
     body: createFacilityBodySchema,
     responses: { 201: facilitySchema },
   }),
@@ -43,7 +42,7 @@ export const facilityEndpoints = {
   }),
   setPatientFacilities: endpoint('POST /medical/v1/patient/:id/facility', {
     params: byId,
-    headers: idempotency.extend(ifMatch.shape),
+    headers: ifMatch,
     body: patientFacilitiesBodySchema,
     responses: { 200: facilities },
     errors: [404, 412],

@@ -1,5 +1,5 @@
 import { endpoint } from './endpoint.ts';
-import { byId, idempotency } from './endpoint-parts.ts';
+import { byId } from './endpoint-parts.ts';
 import {
   aal2ChallengeRequestSchema,
   aal2ChallengeSchema,
@@ -11,7 +11,6 @@ import {
 
 export const identityEndpoints = {
   createIdentitySession: endpoint('POST /medical/v1/identity/session', {
-    headers: idempotency,
     body: identitySessionRequestSchema,
     responses: { 200: identitySessionSchema },
     errors: [404],
@@ -22,7 +21,6 @@ export const identityEndpoints = {
     errors: [404],
   }),
   createAal2Challenge: endpoint('POST /medical/v1/identity/aal2/challenge', {
-    headers: idempotency,
     body: aal2ChallengeRequestSchema,
     responses: { 200: aal2ChallengeSchema },
     errors: [404],

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
-import { byId, idempotency, pageMetaSchema } from './endpoint-parts.ts';
+import { byId, pageMetaSchema } from './endpoint-parts.ts';
 import {
   MESSAGE_DIRECTIONS,
   MESSAGE_SORT,
@@ -35,7 +35,6 @@ export const messageEndpoints = {
   }),
   sendMessage: endpoint('POST /medical/v1/message', {
     query: z.object({ patientId: idSchema }),
-    headers: idempotency,
     body: messageRequestSchema,
     responses: { 200: messageSchema },
     errors: [404],

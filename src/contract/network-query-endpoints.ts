@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { TEXT_LENGTH_MAX } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
-import { byRequestId, idempotency, pageMetaSchema } from './endpoint-parts.ts';
+import { byRequestId, pageMetaSchema } from './endpoint-parts.ts';
 import {
   listedNetworkQuerySchema,
   networkQueryRequestSchema,
@@ -19,7 +19,7 @@ export const NETWORK_QUERY_SORT = ['startedAt', 'requestId'] as const;
 export const networkQueryEndpoints = {
   startNetworkQuery: endpoint('POST /medical/v1/network/query', {
     query: z.object({ patientId: idSchema, purposeOfUse: purposeOfUseSchema.default('treatment') }),
-    headers: idempotency.extend({
+    headers: z.object({
       'x-aal2-session': z.string().max(500).optional(),
       priority: z.string().max(TEXT_LENGTH_MAX).optional().meta({
         description:
@@ -54,19 +54,16 @@ export const networkQueryEndpoints = {
   }),
   retrySource: endpoint('POST /medical/v1/network/query/:requestId/source/:type/retry', {
     params: byRequestId.extend({ type: sourceTypeSchema }),
-    headers: idempotency,
     responses: { 200: networkQueryStatusSchema },
     errors: [404],
   }),
   giveUpSource: endpoint('POST /medical/v1/network/query/:requestId/source/:type/cancel', {
     params: byRequestId.extend({ type: sourceTypeSchema }),
-    headers: idempotency,
     responses: { 200: networkQueryStatusSchema },
     errors: [404],
   }),
   cancelNetworkQuery: endpoint('POST /medical/v1/network/query/:requestId/cancel', {
     params: byRequestId,
-    headers: idempotency,
     responses: { 200: networkQueryStatusSchema },
     errors: [404],
   }),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
-import { byId, idempotency, pageMetaSchema } from './endpoint-parts.ts';
+import { byId, pageMetaSchema } from './endpoint-parts.ts';
 import { NOTIFICATION_SORT, NOTIFICATION_TYPES, notificationSchema } from './notifications.ts';
 import { pageQuery } from './paging.ts';
 import { idSchema } from './primitives.ts';
@@ -24,7 +24,6 @@ export const notificationEndpoints = {
   }),
   cancelFollowUp: endpoint('POST /medical/v1/notification/:id/follow-up/cancel', {
     params: byId,
-    headers: idempotency,
     responses: { 200: notificationSchema },
     errors: [404],
   }),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { NOT_BLANK } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
-import { byId, eTagBody, idempotency, ifMatch, pageMetaSchema } from './endpoint-parts.ts';
+import { byId, eTagBody, ifMatch, pageMetaSchema } from './endpoint-parts.ts';
 import { pageQuery } from './paging.ts';
 import {
   createPatientBodySchema,
@@ -31,7 +31,6 @@ const searchWords = z
 export const patientEndpoints = {
   createPatient: endpoint('POST /medical/v1/patient', {
     query: z.object({ facilityId: idSchema }),
-    headers: idempotency,
     body: createPatientBodySchema,
     responses: { 201: patientSchema, 200: patientSchema },
     errors: [404],
@@ -73,7 +72,6 @@ export const patientEndpoints = {
   }),
   matchPatient: endpoint('POST /medical/v1/patient/match', {
     scope: 'read',
-    headers: idempotency,
     body: matchPatientBodySchema,
     responses: { 200: patientSchema },
     errors: [404],

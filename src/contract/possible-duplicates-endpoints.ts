@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
-import { byId, idempotency, pageMetaSchema } from './endpoint-parts.ts';
+import { byId, pageMetaSchema } from './endpoint-parts.ts';
 import { pageQuery } from './paging.ts';
 import {
   comparedPatientsSchema,
@@ -29,13 +29,11 @@ export const possibleDuplicateEndpoints = {
   }),
   acceptPossibleDuplicate: endpoint('POST /medical/v1/possible-duplicate/:id/accept', {
     params: byId,
-    headers: idempotency,
     responses: { 200: decidedDuplicateSchema },
     errors: [404],
   }),
   refusePossibleDuplicate: endpoint('POST /medical/v1/possible-duplicate/:id/refuse', {
     params: byId,
-    headers: idempotency,
     responses: { 200: decidedDuplicateSchema },
     errors: [404],
   }),

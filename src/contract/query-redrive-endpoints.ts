@@ -1,11 +1,10 @@
 import { endpoint } from './endpoint.ts';
-import { byRequestId, idempotency } from './endpoint-parts.ts';
+import { byRequestId } from './endpoint-parts.ts';
 import { queryRedriveRequestSchema, queryRedriveSchema } from './query-redrive.ts';
 
 /** Redrives: one source of many queries that failed is retried. */
 export const queryRedriveEndpoints = {
   redriveQueries: endpoint('POST /medical/v1/network/redrive', {
-    headers: idempotency,
     body: queryRedriveRequestSchema,
     responses: { 200: queryRedriveSchema },
   }),
@@ -16,7 +15,6 @@ export const queryRedriveEndpoints = {
   }),
   cancelQueryRedrive: endpoint('POST /medical/v1/network/redrive/:requestId/cancel', {
     params: byRequestId,
-    headers: idempotency,
     responses: { 200: queryRedriveSchema },
     errors: [404],
   }),

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
-import { idempotency } from './endpoint-parts.ts';
 import { idSchema } from './primitives.ts';
 import { settingsBodySchema, settingsSchema, webhookStatusSchema } from './settings.ts';
 import {
@@ -17,7 +16,6 @@ export const settingsEndpoints = {
   }),
   updateSettings: endpoint('POST /medical/v1/settings', {
     scope: 'webhooks-admin',
-    headers: idempotency,
     body: settingsBodySchema,
     responses: { 200: settingsSchema },
   }),
@@ -27,21 +25,18 @@ export const settingsEndpoints = {
   }),
   retryWebhooks: endpoint('POST /medical/v1/settings/webhook/retry', {
     scope: 'webhooks-admin',
-    headers: idempotency,
     body: retryWebhooksBodySchema,
     responses: { 200: z.object({ message: z.string(), events: z.number().int() }) },
     errors: [404],
   }),
   testWebhook: endpoint('POST /medical/v1/settings/webhook/test', {
     scope: 'webhooks-admin',
-    headers: idempotency,
     body: testWebhookBodySchema,
     responses: { 200: z.object({ message: z.string(), eventId: idSchema }) },
     errors: [404],
   }),
   rotateSettingsKey: endpoint('POST /medical/v1/settings/webhook/key', {
     scope: 'webhooks-admin',
-    headers: idempotency,
     body: rotateKeyBodySchema,
     responses: { 200: rotatedKeySchema },
   }),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
-import { byId, idempotency } from './endpoint-parts.ts';
+import { byId } from './endpoint-parts.ts';
 import {
   createWebhookBodySchema,
   rotatedKeySchema,
@@ -16,7 +16,6 @@ export const webhookEndpoints = {
   }),
   createWebhook: endpoint('POST /medical/v1/webhook', {
     scope: 'webhooks-admin',
-    headers: idempotency,
     body: createWebhookBodySchema,
     responses: { 200: webhookSchema },
   }),
@@ -42,7 +41,6 @@ export const webhookEndpoints = {
   rotateWebhookKey: endpoint('POST /medical/v1/webhook/:id/key', {
     scope: 'webhooks-admin',
     params: byId,
-    headers: idempotency,
     body: rotateKeyBodySchema,
     responses: { 200: rotatedKeySchema },
     errors: [404],

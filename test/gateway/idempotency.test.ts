@@ -42,6 +42,28 @@ describe('an idempotency key', () => {
     expect(gateway.launched).toHaveLength(started);
   });
 
+  test('of an update or a deletion repeats its answer, although the eTag is no longer current or the patient is gone', async () => {
+    const created = await create(newPerson(), newKey());
+    const { id } = created.json<{ id: string }>();
+    const write = (method: 'PUT' | 'DELETE', body: unknown, key: string, tag: unknown) =>
+      account.call(method, `patient/${id}?facilityId=${account.facilityId}`, body, {
+        'idempotency-key': key,
+        'if-match': String(tag),
+      });
+    const [update, removal] = [newKey(), newKey()];
+    const body = newPerson({ lastName: 'Changed' });
+    const first = await write('PUT', body, update, created.headers.etag);
+    expect(first.statusCode).toBe(200);
+    const again = await write('PUT', body, update, created.headers.etag);
+    expect([again.statusCode, again.json()]).toEqual([200, first.json()]);
+    expect((await write('PUT', newPerson(), update, created.headers.etag)).statusCode).toBe(422);
+    expect((await write('PUT', body, newKey(), created.headers.etag)).statusCode).toBe(412);
+    expect((await write('DELETE', undefined, removal, first.headers.etag)).statusCode).toBe(204);
+    const repeated = await write('DELETE', undefined, removal, first.headers.etag);
+    expect([repeated.statusCode, repeated.headers['idempotent-replayed']]).toEqual([204, 'true']);
+    expect((await write('DELETE', undefined, newKey(), first.headers.etag)).statusCode).toBe(404);
+  });
+
   test('is refused with 422 for another body and for another address', async () => {
     const key = newKey();
     await create(newPerson(), key);

@@ -86,11 +86,12 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
     async call(name, request, callOptions = {}) {
       const endpoint: Endpoint = endpoints[name];
       const { body } = request as { body?: unknown };
-      const key = options.idempotency && endpoint.method === 'POST' ? callOptions.idempotencyKey : undefined;
+      const isPost = endpoint.method === 'POST';
+      const key = options.idempotency && endpoint.method !== 'GET' ? callOptions.idempotencyKey : undefined;
       const nature: CallNature = {
-        changes: endpoint.method === 'POST',
-        repeatable: endpoint.method !== 'POST' || key !== undefined || NATURALLY_REPEATABLE.has(name),
-        conflictMeansRunning: key !== undefined && !CONFLICT_IS_AN_ANSWER.has(name),
+        changes: isPost,
+        repeatable: !isPost || key !== undefined || NATURALLY_REPEATABLE.has(name),
+        conflictMeansRunning: isPost && key !== undefined && !CONFLICT_IS_AN_ANSWER.has(name),
       };
       const credential = await options.credential();
       const attributes = { 'http.request.method': endpoint.method, 'exchange.operation': name };

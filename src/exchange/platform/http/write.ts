@@ -147,14 +147,14 @@ interface IdempotencyKey {
 }
 
 /**
- * Reads the Idempotency-Key of a POST; undefined if there is none. A key belongs to the caller that sent it
+ * Reads the Idempotency-Key of a write; undefined if there is none. A key belongs to the caller that sent it
  * (docs/decisions/0062-idempotency-keys-are-the-callers.md): a stored response may contain a token, so it is returned to the
  * same API key only. The caller is identified by its name in the audit, because the orchestrator's tokens change between two
  * attempts of an activity.
  */
 function idempotencyOf(request: FastifyRequest, { idHmacKey }: IdempotencyDeps): IdempotencyKey | undefined {
   const key = request.headers['idempotency-key'];
-  if (typeof key !== 'string' || request.method !== 'POST') return undefined;
+  if (typeof key !== 'string') return undefined;
   const keyed = (text: string) => createHmac('sha256', idHmacKey).update(text).digest();
   const { account, actor } = callerOf(request);
   return {
@@ -209,4 +209,9 @@ const saveResponse = (
   { status, body, headers = {}, patientId }: AnyResponse,
   { responseSeal }: IdempotencyDeps,
 ): Promise<void> =>
-  storeResponse(tx, hash, { status, patientId, sealed: responseSeal.seal(hash, { body, headers }) });
+  storeResponse(tx, hash, {
+    status,
+    // A response without a body says nothing of the patient, and outlives a patient that it reports as deleted.
+    patientId: body === undefined || body === null ? undefined : patientId,
+    sealed: responseSeal.seal(hash, { body, headers }),
+  });
