@@ -108,7 +108,7 @@ describe.each(names)('%s', (name) => {
     expect(await accountContent(world)).toEqual(before);
   });
 
-  if (rowOf(name).method === 'POST')
+  if (rowOf(name).method !== 'GET')
     test('repeats its response for the same Idempotency-Key', async () => {
       const key = { 'idempotency-key': `key of ${name}` };
       const sent = withHeaders(await casesOf(name).good(world), key);
@@ -116,7 +116,7 @@ describe.each(names)('%s', (name) => {
       expectGood(name, first);
       const again = await call(name, sent);
       expect([again.statusCode, again.headers['idempotent-replayed']]).toEqual([first.statusCode, 'true']);
-      expect(again.json()).toEqual(first.json());
+      expect(again.payload).toBe(first.payload);
       const other = await call(name, { ...sent, query: { ...sent.query, other: 'request' } });
       expectRefused(other, { status: 422, message: 'was used for a different request' });
       await world.inAccount(({ db }) => db.updateTable('idempotency_key').set({ status: null }).execute());
