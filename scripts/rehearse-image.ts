@@ -105,7 +105,7 @@ function buildBase(): void {
 
 /** Whether a command of docker-compose.yml gets as far in the image as to ask for its configuration. */
 function answers(container: string, name: string, { entrypoint, command }: ComposeService): boolean {
-  const words = [...(entrypoint ?? ['node', '--import', 'tsx']), ...(command ?? [])];
+  const words = [...(entrypoint ?? ['node', 'run.mjs']), ...(command ?? [])];
   const { stdout, stderr } = read('run', '--network', 'host', container, '--', ...words);
   const text = `${stdout}\n${stderr}`;
   const isFine = ANSWER.test(text) && !BROKEN.test(text);

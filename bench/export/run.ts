@@ -116,8 +116,7 @@ async function watch(
 }
 
 const startExporter = (): ChildProcess =>
-  fork(fileURLToPath(new URL('./exporter.ts', import.meta.url)), {
-    execArgv: ['--import', 'tsx'],
+  fork('run.mjs', [fileURLToPath(new URL('./exporter.ts', import.meta.url))], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
 

@@ -57,8 +57,7 @@ export async function benchGateway(
     logFile: join(dataDir, 'postgres.log'),
   });
   const store = createStore({ databaseUrl: postgres.databaseUrl, poolMax: 2 });
-  const child = fork(fileURLToPath(new URL('./serve.ts', import.meta.url)), {
-    execArgv: ['--import', 'tsx'],
+  const child = fork('run.mjs', [fileURLToPath(new URL('./serve.ts', import.meta.url))], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   try {

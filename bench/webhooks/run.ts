@@ -55,8 +55,7 @@ export async function benchWebhooks(
     logFile: join(dataDir, 'postgres.log'),
   });
   const store = createStore({ databaseUrl: postgres.databaseUrl });
-  const receivers = fork(fileURLToPath(new URL('./receivers.ts', import.meta.url)), {
-    execArgv: ['--import', 'tsx'],
+  const receivers = fork('run.mjs', [fileURLToPath(new URL('./receivers.ts', import.meta.url))], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   try {

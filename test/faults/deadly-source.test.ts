@@ -48,7 +48,7 @@ test('a source whose answer ends the process each time fails its attempt after s
 async function askInAProcess(step: SourceStepInput): Promise<{ code: number; output: string }> {
   const child = spawn(
     process.execPath,
-    ['--import', 'tsx', 'test/faults/dying-step.ts', environment.databaseUrl, JSON.stringify(step)],
+    ['run.mjs', 'test/faults/dying-step.ts', environment.databaseUrl, JSON.stringify(step)],
     { stdio: ['ignore', 'pipe', 'ignore'] },
   );
   const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);

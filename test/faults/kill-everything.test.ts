@@ -19,7 +19,7 @@ const END_TIMEOUT_MS = 150_000;
 
 /** `npm start` on a folder, until it can be reached. */
 async function startMain(dataDir: string): Promise<{ main: ChildProcess; access: StackAccess }> {
-  const main = spawn(process.execPath, ['--import', 'tsx', MAIN], {
+  const main = spawn(process.execPath, ['run.mjs', MAIN], {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, DATA_DIR: dataDir },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,

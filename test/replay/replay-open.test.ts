@@ -95,7 +95,7 @@ test('a build with one step more is refused, with the reason for each run', asyn
 
 test('the command replays the server that TEMPORAL_ADDRESS names, and its exit code is the gate', async () => {
   const root = fileURLToPath(new URL('../../', import.meta.url));
-  const { stdout } = await promisify(execFile)('npx', ['tsx', 'src/replay.ts', '--open'], {
+  const { stdout } = await promisify(execFile)(process.execPath, ['run.mjs', 'src/replay.ts', '--open'], {
     cwd: root,
     env: {
       ...process.env,

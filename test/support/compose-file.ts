@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
+import { VARIABLES } from '../../src/config.ts';
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 export const readText = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
@@ -54,6 +55,9 @@ export const compose = readCompose(text) as ComposeFile;
 export const services = Object.entries(compose.services);
 /** Those that run our image. */
 export const ours = services.filter(([, service]) => service.build !== undefined);
+
+/** Whether a process of ours reads a variable of this name: one of config.ts, or Node.js's own. */
+export const isVariable = (name: string): boolean => name in VARIABLES || name === 'NODE_OPTIONS';
 
 /** The entry point that a service of ours runs. */
 export const entryOf = ({ entrypoint, command }: ComposeService): string | undefined =>

@@ -18,8 +18,8 @@ export async function startGatewayProcess(options: {
   variables?: Record<string, string>;
 }): Promise<GatewayProcess> {
   const { databaseUrl, temporalAddress, blobFolder, variables = {} } = options;
-  const child = fork(new URL('../../src/gateway.ts', import.meta.url), {
-    execArgv: ['--import', 'tsx'],
+  const child = fork('run.mjs', ['src/gateway.ts'], {
+    execArgv: [],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     env: {
       PATH: process.env.PATH,

@@ -43,8 +43,8 @@ export async function runHolder<M>(
   args: string[],
   user?: { uid: number; gid: number },
 ): Promise<{ holder: ChildProcess; message: M }> {
-  const holder = fork(fileURLToPath(new URL(script, import.meta.url)), args, {
-    execArgv: ['--import', 'tsx'],
+  const holder = fork('run.mjs', [fileURLToPath(new URL(script, import.meta.url)), ...args], {
+    execArgv: [],
     detached: true,
     ...user,
     // The temporary folder of the test run belongs to us; another user writes into the folder that it was given.

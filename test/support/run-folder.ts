@@ -45,7 +45,7 @@ async function keepCompiled(folder: string): Promise<void> {
 /** Its standard input ends with this process. It has a process group of its own, so Ctrl-C does not reach it. */
 function startKeeper(folders: string[]): void {
   const script = fileURLToPath(new URL('./run-keeper.ts', import.meta.url));
-  const keeper = spawn(process.execPath, ['--import', 'tsx', script, ...folders], {
+  const keeper = spawn(process.execPath, ['run.mjs', script, ...folders], {
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
   });

@@ -22,7 +22,7 @@ export async function runGuideLine(
   expect(words.slice(0, 4)).toEqual(['npm', 'run', 'admin', '--']);
   return runCommand(
     process.execPath,
-    ['--import', 'tsx', 'src/admin.ts', ...words.slice(4), ...more, '--data-dir', dataDir],
+    ['run.mjs', 'src/admin.ts', ...words.slice(4), ...more, '--data-dir', dataDir],
     { timeoutMs: 120_000 },
   );
 }

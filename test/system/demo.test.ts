@@ -11,7 +11,7 @@ afterEach(() => {
 });
 
 function startDemo(...args: string[]) {
-  const child = spawn(process.execPath, ['--import', 'tsx', 'tools/demo/main.ts', ...args], {
+  const child = spawn(process.execPath, ['run.mjs', 'tools/demo/main.ts', ...args], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],
   });

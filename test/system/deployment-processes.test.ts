@@ -71,7 +71,7 @@ describe('the configuration in docker-compose.yml is complete', () => {
 
   /** All that it says until it is ready or ends. */
   function run(args: readonly string[], env: Record<string, string>): Promise<string> {
-    const child = spawn(process.execPath, ['--import', 'tsx', ...args], {
+    const child = spawn(process.execPath, ['run.mjs', ...args], {
       cwd: ROOT,
       env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
     });

@@ -19,7 +19,7 @@ const TIMEOUT_MS = 180_000;
 
 /** `npm start` on a folder, until it has written how to reach it. */
 async function startMain(dataDir: string): Promise<{ main: ChildProcess; connection: StackConnection }> {
-  const main = spawn(process.execPath, ['--import', 'tsx', MAIN], {
+  const main = spawn(process.execPath, ['run.mjs', MAIN], {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, DATA_DIR: dataDir, LOG_LEVEL: 'warn' },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,

@@ -8,8 +8,8 @@ const ROOT = new URL('../../', import.meta.url);
 
 /** Runs an entry point without any configuration, outside the repository so that no `.env` is found. */
 async function run(entry: string, ...args: string[]) {
-  const tsx = fileURLToPath(import.meta.resolve('tsx'));
-  const child = spawn(process.execPath, ['--import', tsx, fileURLToPath(new URL(entry, ROOT)), ...args], {
+  const files = ['run.mjs', entry].map((path) => fileURLToPath(new URL(path, ROOT)));
+  const child = spawn(process.execPath, [...files, ...args], {
     cwd: tmpdir(),
     env: { PATH: process.env.PATH ?? '' },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -57,7 +57,7 @@ interface Started {
 }
 
 function start(entry: string, env: Record<string, string>): Started {
-  const args = ['--report-on-signal', `--report-directory=${folder}`, '--import', 'tsx', `src/${entry}.ts`];
+  const args = ['--report-on-signal', `--report-directory=${folder}`, 'run.mjs', `src/${entry}.ts`];
   const child = spawn(process.execPath, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] });
   children.push(child);
   let output = '';

@@ -90,7 +90,7 @@ test('each command of the README works with what the earlier ones printed', asyn
 
 /** Starts the example's form on the test's stack. Returns its address. */
 async function startForm(): Promise<string> {
-  const child = spawn(process.execPath, ['--import', 'tsx', 'examples/own-form/form.ts'], {
+  const child = spawn(process.execPath, ['run.mjs', 'examples/own-form/form.ts'], {
     cwd: ROOT,
     env: { ...process.env, DATA_DIR: stack.dataDir, FORM_PORT: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],

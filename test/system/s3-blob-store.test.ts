@@ -222,7 +222,7 @@ describe.skipIf('missing' in found)(title, () => {
     const moved = async () => (await names()).filter((name) => name.startsWith('moved/')).length;
     const copy = (from: string, there: string) => ['blobs', 'copy', '--from', from, '--to', there, '--json'];
 
-    const killed = spawn(process.execPath, ['--import', 'tsx', 'src/admin.ts', ...copy(address, to)]);
+    const killed = spawn(process.execPath, ['run.mjs', 'src/admin.ts', ...copy(address, to)]);
     const ended = once(killed, 'exit');
     await expect.poll(moved).toBeGreaterThan(20);
     killed.kill('SIGKILL');

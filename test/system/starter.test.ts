@@ -231,7 +231,7 @@ describe('the starter on a running stack', () => {
       '--data-dir',
       stack.dataDir,
     ];
-    const child = spawn(process.execPath, ['--import', 'tsx', MAIN, ...args], {
+    const child = spawn(process.execPath, ['run.mjs', MAIN, ...args], {
       env: { PATH: process.env.PATH },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
@@ -345,7 +345,7 @@ describe('the starter on a running stack', () => {
 
   test('the audit of the running stack is verified by the admin command as a process', async () => {
     const { stdout } = await promisify(execFile)(process.execPath, [
-      ...['--import', 'tsx', ADMIN, 'audit', 'verify', '--data-dir', stack.dataDir],
+      ...['run.mjs', ADMIN, 'audit', 'verify', '--data-dir', stack.dataDir],
     ]);
     expect(stdout).toMatch(/^[0-9a-f-]{36} {2}verified: /m);
   });

@@ -51,7 +51,7 @@ export async function startNodeProcess(options: NodeProcessOptions): Promise<Run
     file: process.execPath,
     args: [
       ...nodeArgs,
-      ...['--import', 'tsx', fileURLToPath(new URL(entry, PROJECT))],
+      ...['run.mjs', entry].map((path) => fileURLToPath(new URL(path, PROJECT))),
       ...['--stack', dataDir, '--part', name],
     ],
     env: { ...FEW_ARENAS, ...systemEnvironment(), ...env },

@@ -76,8 +76,7 @@ export async function jobsOfPgBoss(stack: TestStack, workers: number): Promise<V
   /** pg-boss ends the process when it cannot reach PostgreSQL, so it is started until it can. */
   function launch(): ChildProcess {
     isReady = false;
-    const launched = fork(PROCESS, {
-      execArgv: ['--import', 'tsx'],
+    const launched = fork('run.mjs', [PROCESS], {
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
     launched.once('exit', () => {

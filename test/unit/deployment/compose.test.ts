@@ -2,7 +2,6 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { VARIABLES } from '../../../src/config.ts';
 import { SEARCH_ATTRIBUTES } from '../../../src/contract/temporal.ts';
 import { DEMO_ACCOUNT_ID } from '../../../src/exchange/operations/admin/seed.ts';
 import { BACKGROUND_QUEUES, INTERACTIVE_QUEUES, WORKER_QUEUES } from '../../../src/temporal/worker-queues.ts';
@@ -10,6 +9,7 @@ import {
   type ComposeService,
   compose,
   entryOf,
+  isVariable,
   ours,
   ROOT,
   readText,
@@ -18,7 +18,6 @@ import {
 
 /** There is no container engine where this is written, so what the file names is held against what there is. */
 const { scripts } = JSON.parse(readText('package.json')) as { scripts: Record<string, string> };
-const isVariable = (name: string): boolean => name in VARIABLES;
 const portOf = (name: string): string | undefined =>
   Object.entries(compose.services[name]?.environment ?? {}).find(
     ([variable]) => /_PORT$/.test(variable) && isVariable(variable),
@@ -52,7 +51,7 @@ describe('what docker-compose.yml names is there', () => {
   test.each(ours)('%s: the entry point, which is also an npm script', (_, service) => {
     const entry = entryOf(service) ?? 'none';
     expect(existsSync(join(ROOT, entry))).toBe(true);
-    expect(Object.values(scripts).some((script) => script.endsWith(`tsx ${entry}`))).toBe(true);
+    expect(Object.values(scripts).some((script) => script.endsWith(`run.mjs ${entry}`))).toBe(true);
   });
 
   test.each(ours)('%s: each variable is one of config.ts', (_, { environment = {} }) => {

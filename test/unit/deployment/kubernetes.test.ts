@@ -5,9 +5,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { VARIABLES } from '../../../src/config.ts';
 import { parseWorkerQueues, WORKER_QUEUES } from '../../../src/temporal/worker-queues.ts';
-import { compose, entryOf, ROOT, readText } from '../../support/compose-file.ts';
+import { compose, entryOf, isVariable, ROOT, readText } from '../../support/compose-file.ts';
 import { kustomizations, manifests, ofKind, workloads } from '../../support/kubernetes-files.ts';
 
 const named = (name: string) => workloads.filter((workload) => workload.name === name);
@@ -94,7 +93,7 @@ describe('a process has in Kubernetes the environment that it has in docker-comp
     '%s: each variable is one of config.ts, and each secret is mounted where it is read, and none besides',
     (_, { pod, environment }) => {
       const names = Object.keys(environment).filter((name) => !ADDED.includes(name));
-      expect(names.filter((name) => !(name.replace(/_FILE$/, '') in VARIABLES))).toEqual([]);
+      expect(names.filter((name) => !isVariable(name.replace(/_FILE$/, '')))).toEqual([]);
       const read = names.filter((name) => name.endsWith('_FILE')).map((name) => environment[name]);
       const mounted = pod.volumes?.flatMap(({ projected }) => projected?.sources ?? []) ?? [];
       const items = mounted.flatMap(({ secret }) => secret?.items ?? []);

@@ -6,7 +6,7 @@ import { makeTestFolder } from '../../support/test-folder.ts';
 
 test('a part whose starter ends while it is still loading ends too', async () => {
   const script = fileURLToPath(new URL('../../support/stack-child.ts', import.meta.url));
-  const child = fork(script, ['--stack', await makeTestFolder()], { execArgv: ['--import', 'tsx'] });
+  const child = fork('run.mjs', [script, '--stack', await makeTestFolder()], { execArgv: [] });
   child.disconnect();
   expect(await once(child, 'exit')).toEqual([0, null]);
 });

@@ -1,0 +1,199 @@
+/**
+ * Runs one of our TypeScript programs: node run.mjs src/gateway.ts [argument...]
+ *
+ * Everything that we start is started by it: processes of the stack and of the image, commands, tests' children, threads. The
+ * programs are compiled by esbuild into .cache/programs: the first start after a change takes about a second longer, and every
+ * other one less than half of the time that compiling on the fly would take (docs/decisions/0168). What is kept counts only
+ * while the content of every file that it was made of is the same, so what runs is always what the sources say. Where nothing can
+ * be kept (a clone that may only be read), the program runs through tsx.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, extname, join, relative, sep } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const ROOT = dirname(fileURLToPath(import.meta.url));
+const CACHE = join(ROOT, '.cache/programs');
+/** A running process may still load a part of what it was started from. */
+const KEPT_MS = 2 * 24 * 60 * 60 * 1000;
+/** What decides the result besides the sources. */
+const RULES = ['run.mjs', 'tsconfig.json', 'node_modules/esbuild/package.json'];
+
+const [, , given] = process.argv;
+if (given === undefined) {
+  process.stderr.write('Usage: node run.mjs <program.ts> [argument...]\n');
+  process.exit(2);
+}
+if (!existsSync(given)) {
+  process.stderr.write(`There is no program ${given}.\n`);
+  process.exit(2);
+}
+const entry = realpathSync(given);
+const compiled = await compiledProgram();
+// As if Node.js had been given the program itself.
+process.argv.splice(1, 2, entry);
+process.setSourceMapsEnabled(true);
+await import(pathToFileURL(compiled ?? (await withTsx(entry))).href);
+
+async function compiledProgram() {
+  const name = isOurs(entry) ? 'all' : pathInProject(entry).replaceAll(/[\\/]/g, '+');
+  const kept = keptBuild(name);
+  if (kept !== undefined) return kept;
+  try {
+    mkdirSync(CACHE, { recursive: true });
+    return await build(name, isOurs(entry) ? ourPrograms() : [pathInProject(entry)]);
+  } catch (error) {
+    if (error.errors !== undefined) throw new Error(`${given} does not compile:\n${described(error.errors)}`);
+    process.stderr.write(
+      `Compiled programs cannot be kept in ${CACHE} (${error.message}): starting ${given} through tsx takes longer.\n`,
+    );
+    return undefined;
+  }
+}
+
+async function withTsx(file) {
+  const { register } = await import('tsx/esm/api');
+  register();
+  return file;
+}
+
+function pathInProject(file) {
+  return relative(ROOT, file).split(sep).join('/');
+}
+
+/** Programs of src and tools are compiled together, because they share most of their code; every other one is by itself. */
+function isOurs(file) {
+  return /^(?:src|tools)\//.test(pathInProject(file));
+}
+
+function ourPrograms() {
+  const all = ['src', 'tools'].flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true }).map(
+      (name) => `${folder}/${name.split(sep).join('/')}`,
+    ),
+  );
+  const programs = all.filter((path) => /^\w+\/(?:[\w-]+|[\w-]+\/main|.+-thread)\.ts$/.test(path));
+  return [...new Set([...programs, pathInProject(entry)])].sort();
+}
+
+/** The file to run, if what was compiled before is what the sources say now. */
+function keptBuild(name) {
+  try {
+    const { programs, files, hash } = JSON.parse(readFileSync(join(CACHE, `${name}.json`), 'utf8'));
+    const program = join(CACHE, hash, outputOf(programs, pathInProject(entry)));
+    const read = (path) => readFileSync(join(ROOT, path));
+    if (!programs.includes(pathInProject(entry)) || hashOf(programs, files, read) !== hash) return undefined;
+    if (!existsSync(program)) return undefined;
+    touch(join(CACHE, hash));
+    return program;
+  } catch {
+    // Nothing is kept yet, or a source is gone.
+    return undefined;
+  }
+}
+
+/** Compiled from the very contents that are hashed: a file that changes meanwhile makes the next start compile again. */
+async function build(name, programs) {
+  const esbuild = await import('esbuild');
+  const aside = join(CACHE, `${process.pid}-${randomBytes(4).toString('hex')}`);
+  const contents = new Map(RULES.map((path) => [path, readFileSync(join(ROOT, path))]));
+  try {
+    await esbuild.build({
+      absWorkingDir: ROOT,
+      entryPoints: programs.map((path) => ({
+        in: join(ROOT, path),
+        out: outputOf(programs, path).slice(0, -4),
+      })),
+      outdir: aside,
+      outExtension: { '.js': '.mjs' },
+      bundle: true,
+      splitting: true,
+      format: 'esm',
+      platform: 'node',
+      target: 'node20',
+      packages: 'external',
+      sourcemap: true,
+      sourcesContent: false,
+      // Errors and traces name our classes and functions.
+      keepNames: true,
+      logLevel: 'silent',
+      define: { 'import.meta.url': '__fileUrl' },
+      plugins: [{ name: 'sources', setup: ({ onLoad }) => onLoad({ filter: /.*/ }, load) }],
+    });
+    const files = [...contents.keys()].filter((path) => !RULES.includes(path)).sort();
+    const hash = hashOf(programs, files, (path) => contents.get(path));
+    moveTo(join(CACHE, hash), aside);
+    writeFileSync(`${aside}.json`, JSON.stringify({ programs, files, hash }));
+    renameSync(`${aside}.json`, join(CACHE, `${name}.json`));
+    removeOld();
+    return join(CACHE, hash, outputOf(programs, pathInProject(entry)));
+  } catch (error) {
+    rmSync(aside, { recursive: true, force: true });
+    throw error;
+  }
+
+  function load({ path }) {
+    const source = readFileSync(path);
+    contents.set(pathInProject(path), source);
+    const text = source.toString();
+    // SQL, pages and threads are found beside the source.
+    const where = `const __fileUrl = ${JSON.stringify(pathToFileURL(path).href)}; `;
+    return extname(path) === '.json'
+      ? { contents: text, loader: 'json' }
+      : { contents: text.includes('import.meta.url') ? where + text : text, loader: 'ts' };
+  }
+}
+
+/** Below the build's folder. A program from outside the project has no path that could be repeated there. */
+function outputOf(programs, path) {
+  return programs.length === 1 ? 'program.mjs' : path.replace(/\.ts$/, '.mjs');
+}
+
+function hashOf(programs, files, read) {
+  const hash = createHash('sha256').update(JSON.stringify([ROOT, programs]));
+  for (const path of [...RULES, ...files]) hash.update(`\0${path}\0`).update(read(path));
+  return hash.digest('hex').slice(0, 32);
+}
+
+/** Another process may have compiled the same; its result is as good. */
+function moveTo(folder, aside) {
+  try {
+    renameSync(aside, folder);
+  } catch (error) {
+    if (!existsSync(folder)) throw error;
+    rmSync(aside, { recursive: true, force: true });
+    touch(folder);
+  }
+}
+
+function touch(folder) {
+  try {
+    utimesSync(folder, new Date(), new Date());
+  } catch {
+    // Somebody else's, who also removes it.
+  }
+}
+
+function removeOld() {
+  for (const name of readdirSync(CACHE)) {
+    const { mtimeMs } = statSync(join(CACHE, name), { throwIfNoEntry: false }) ?? {};
+    if (Date.now() - mtimeMs > KEPT_MS) rmSync(join(CACHE, name), { recursive: true, force: true });
+  }
+}
+
+function described(errors) {
+  return errors
+    .map(({ text, location }) => `  ${location === null ? '' : `${location.file}:${location.line}: `}${text}`)
+    .join('\n');
+}
