@@ -41,7 +41,7 @@ export interface BulkCreateProgress {
 export interface QuerySweepInput {
   accountId: string;
   requestId: string;
-  pace?: Partial<SweepPace>;
+  pace: SweepPace;
 }
 
 /** Page and window sizes of a sweep; `DEFAULT_SWEEP_PACE` is written into each new input. */

@@ -56,7 +56,7 @@ export interface BulkOnboardingInput {
   file: FileRef;
   /** Number of rows, counted before the start; the counts reported by the exchange are authoritative. */
   rows: number;
-  timing?: Partial<BulkOnboardingTiming>;
+  timing: BulkOnboardingTiming;
 }
 
 /** The members of a webhook `medical.bulk-patient-create` that the orchestration needs. */

@@ -23,7 +23,7 @@ export interface CohortMonitoringInput {
   queriesPerMinute: number;
   /** Nominal time of the run, ISO 8601. Default: the schedule's nominal time, else the start of the run. */
   dueAt?: string;
-  pace?: Partial<MonitoringPace>;
+  pace: MonitoringPace;
 }
 
 /** Page size and request rate of a run; `DEFAULT_MONITORING_PACE` is written into each Schedule. */

@@ -5,8 +5,7 @@ export interface DischargeFollowUpInput {
   notificationId: string;
   /** ISO 8601. The rounds are scheduled from this time, however late the workflow starts. */
   startedAt: string;
-  /** Absent in runs that started before inputs stated it. */
-  plan?: FollowUpPlan;
+  plan: FollowUpPlan;
 }
 
 /** When the source is queried again, in milliseconds since the discharge became known. */

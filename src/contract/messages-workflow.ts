@@ -1,9 +1,12 @@
-/** Input of the workflow `messageTransmission`. It carries ids only; everything else is read from PostgreSQL. */
-export interface MessageTransmissionInput {
+export interface MessageKey {
   accountId: string;
   messageId: string;
-  /** How long to wait for the network's receipt. Absent in runs that started before inputs stated it. */
-  receiptWithinMs?: number;
+}
+
+/** Input of the workflow `messageTransmission`. It carries ids only; everything else is read from PostgreSQL. */
+export interface MessageTransmissionInput extends MessageKey {
+  /** How long to wait for the network's receipt. */
+  receiptWithinMs: number;
 }
 
 /** Written into the input of each new transmission, so that a change applies to new ones only. */

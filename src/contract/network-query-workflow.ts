@@ -8,10 +8,9 @@ export interface NetworkQueryInput {
   /** 0 for the query itself; n ≥ 1 for the nth redrive, which queries single sources again after the query's end. */
   run: number;
   sources: { source: SourceType; attempt: number }[];
-  /** Absent in runs that started before inputs stated it. */
-  steering?: Record<SourceType, SourceSteering>;
-  /** The workflow continues as new when its history has so many events. Absent in runs that started before; they never do. */
-  historyEventsMax?: number;
+  steering: Record<SourceType, SourceSteering>;
+  /** The workflow continues as new when its history has so many events. */
+  historyEventsMax: number;
 }
 
 /** Far below the 51,200 events at which Temporal ends a workflow. */

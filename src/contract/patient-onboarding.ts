@@ -69,7 +69,7 @@ export interface PatientOnboardingInput {
   ias?: IdentityRequest;
   /** The caller's own metadata; one of the 50 allowed entries is used for the orchestration id. */
   metadata?: Metadata;
-  timing?: Partial<OnboardingTiming>;
+  timing: OnboardingTiming;
 }
 
 /** The members of a webhook `network-query.<source>` that the orchestration needs. */

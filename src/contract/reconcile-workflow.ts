@@ -37,8 +37,6 @@ export interface Reconciled extends ReconcilePosition {
 
 export interface ReconcileLoopInput {
   intervalMs: number;
-  /** Begin with a pause of all parts, as ordered before pauses were in PostgreSQL. */
-  isPaused?: boolean;
   /** The result of the last round, when the workflow continues as new. */
   last?: Reconciled;
 }

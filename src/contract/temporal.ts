@@ -32,10 +32,7 @@ export const laneOf = (priority: Priority) =>
 
 export const WORKFLOW_TYPES = {
   networkQuery: 'networkQuery',
-  /** Started by earlier versions only. */
-  webhookDelivery: 'webhookDelivery',
   webhookDestination: 'webhookDestination',
-  reconcile: 'reconcile',
   reconcileLoop: 'reconcileLoop',
   patientOnboarding: 'patientOnboarding',
   bulkPatientCreate: 'bulkPatientCreate',
@@ -51,8 +48,6 @@ export const WORKFLOW_TYPES = {
 
 /** There is only one execution of `reconcileLoop`. */
 export const RECONCILE_WORKFLOW_ID = 'reconcile';
-/** The Temporal Schedule that started `reconcile` in earlier versions. */
-export const RECONCILE_SCHEDULE_ID = 'reconcile';
 
 /** Custom search attributes, registered with the namespace before a worker starts. They never contain personal data. */
 export const SEARCH_ATTRIBUTES = {
@@ -74,8 +69,6 @@ export function parseNetworkQueryWorkflowId(
   return match?.[1] === undefined ? undefined : { requestId: match[1], redrive: Number(match[2] ?? 0) };
 }
 
-/** The id that earlier versions used. */
-export const webhookDeliveryWorkflowId = (eventId: string): string => `webhook-delivery/${eventId}`;
 export const webhookDestinationWorkflowId = (accountId: string, destinationId: string): string =>
   `webhook-destination/${accountId}/${destinationId}`;
 

@@ -16,9 +16,7 @@ export { messageTransmission } from './exchange/message-transmission/workflow.ts
 export { networkQuery } from './exchange/network-query/workflow.ts';
 export { queryRedrive } from './exchange/query-redrive/workflow.ts';
 export { querySweep } from './exchange/query-sweep/workflow.ts';
-export { reconcile } from './exchange/reconcile/workflow.ts';
 export { reconcileLoop } from './exchange/reconcile-loop/workflow.ts';
-export { webhookDelivery } from './exchange/webhook-delivery/workflow.ts';
 export { webhookDestination } from './exchange/webhook-destination/workflow.ts';
 export { bulkOnboarding } from './orchestrator/bulk-onboarding/workflow.ts';
 export { cohortMonitoring } from './orchestrator/cohort-monitoring/workflow.ts';

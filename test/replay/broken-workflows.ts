@@ -16,9 +16,7 @@ export const networkQuery = withOneStepMore(workflows.networkQuery);
 export const patientOnboarding = withOneStepMore(workflows.patientOnboarding);
 export const queryRedrive = withOneStepMore(workflows.queryRedrive);
 export const querySweep = withOneStepMore(workflows.querySweep);
-export const reconcile = withOneStepMore(workflows.reconcile);
 export const reconcileLoop = withOneStepMore(workflows.reconcileLoop);
-export const webhookDelivery = withOneStepMore(workflows.webhookDelivery);
 export const webhookDestination = withOneStepMore(workflows.webhookDestination);
 
 function withOneStepMore<A extends unknown[], R>(

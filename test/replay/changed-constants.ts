@@ -7,7 +7,7 @@ import { OUR_RETRIES, SOURCE_RETRIES } from '../../src/exchange/queries/network-
 
 /**
  * Our workflows after every default has been changed. Runs in progress must not notice: the values that decide about their
- * commands are in their input, or, for older ones, in src/workflows/shared/unstated.ts.
+ * commands are in their input.
  */
 Object.assign(DEFAULT_ONBOARDING_TIMING, {
   pollFirstMs: 7_200_000,

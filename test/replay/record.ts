@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { Client, type WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
 import { TASK_QUEUES } from '../../src/contract/temporal.ts';
@@ -92,6 +93,7 @@ async function run(client: Client, connection: NativeConnection, scenario: Scena
   const running = workers.map((worker) => worker.run());
   // The one host of workflows that a scenario names besides `exchange`, if it names one.
   const taskQueue =
+    scenario.taskQueue ??
     WORKFLOW_QUEUES.find((queue) => queue !== TASK_QUEUES.exchange && activities[queue]) ??
     TASK_QUEUES.exchange;
   const handle: WorkflowHandleWithFirstExecutionRunId = await client.workflow.start(workflowType, {
@@ -100,9 +102,12 @@ async function run(client: Client, connection: NativeConnection, scenario: Scena
     args,
   });
   await scenario.meanwhile?.(handle);
-  await handle.result().catch(() => undefined);
+  const ended = handle.result().catch(() => undefined);
+  const isEnded = await Promise.race([ended.then(() => true), setTimeout(60_000, false, { ref: false })]);
   for (const worker of workers) worker.shutdown();
   await Promise.all(running);
+  if (!isEnded)
+    throw new Error(`${workflowId} did not end: does the scenario provide every step that it takes?`);
   return handle.firstExecutionRunId;
 }
 

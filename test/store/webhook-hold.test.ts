@@ -1,10 +1,7 @@
 import type { Client, Connection } from '@temporalio/client';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import {
-  createEarlierWebhookActivities,
-  createWebhookActivities,
-} from '../../src/activities/exchange/webhook-delivery.ts';
+import { createWebhookActivities } from '../../src/activities/exchange/webhook-delivery.ts';
 import { reopenUndelivered } from '../../src/exchange/messaging/webhooks/replay-store.ts';
 import { findDestination, setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
 import { HELD_EVENT_MAX_MS } from '../../src/exchange/platform/outbox/rules/destination-hold.ts';
@@ -13,7 +10,6 @@ import {
   connectTestTemporal,
   createDeliveries,
   eventRow,
-  hasWorkflow,
   startReceiver,
 } from '../support/events-environment.ts';
 import {
@@ -227,18 +223,6 @@ describe('the workflow of a destination', () => {
     await change({ looks_at: new Date(Date.now() + MINUTE_MS) });
     expect(await delivery.attempt(accountId, first)).toMatchObject({ state: 'delivered', needsLook: false });
     expect(await delivery.attempt(accountId, second)).toMatchObject({ state: 'delivered', needsLook: true });
-  });
-
-  test('takes over from the workflow that an earlier version started for an event', async () => {
-    const { event, accountId, destinationId, webhookDispatcher, delivery, state, row } = await account();
-    state.isDown = true;
-    const id = await event();
-    await delivery.attempt(accountId, id);
-    const { deliverEvent } = createEarlierWebhookActivities({ store: environment.store, webhookDispatcher });
-    expect(await runActivity(deliverEvent, { accountId, eventId: id })).toEqual({ state: 'closed' });
-    expect(await hasWorkflow(temporal, accountId, destinationId)).toBe(true);
-    expect((await row(id)).next_attempt_at).toBeNull();
-    expect(await runActivity(deliverEvent, { accountId, eventId: uuidv7() })).toEqual({ state: 'closed' });
   });
 
   test('of a destination without an address, or a deleted one, ends', async () => {

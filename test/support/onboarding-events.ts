@@ -1,4 +1,9 @@
-import type { NetworkQuerySignal, PatientOnboardingInput } from '../../src/contract/patient-onboarding.ts';
+import {
+  DEFAULT_ONBOARDING_TIMING,
+  type NetworkQuerySignal,
+  type OnboardingTiming,
+  type PatientOnboardingInput,
+} from '../../src/contract/patient-onboarding.ts';
 import type { SourceType } from '../../src/contract/primitives.ts';
 import type { QueryReport } from '../../src/workflows/orchestrator/patient-onboarding/source-fact.ts';
 
@@ -8,7 +13,15 @@ export const STARTED_AT = '2026-01-01T00:00:00.000Z';
 export const T0 = Date.parse(STARTED_AT);
 export const at = (minutes: number): string => new Date(T0 + minutes * 60_000).toISOString();
 
-export const onboardingInput = (overrides: Partial<PatientOnboardingInput> = {}): PatientOnboardingInput => ({
+/** What differs from the usual input; what `timing` leaves out is the default. */
+export type OnboardingChanges = Partial<Omit<PatientOnboardingInput, 'timing'>> & {
+  timing?: Partial<OnboardingTiming>;
+};
+
+export const onboardingInput = ({
+  timing,
+  ...overrides
+}: OnboardingChanges = {}): PatientOnboardingInput => ({
   orchestrationId: 'abc123',
   exchange: { credentialRef: 'api-key' },
   facilityId: 'facility-1',
@@ -20,6 +33,7 @@ export const onboardingInput = (overrides: Partial<PatientOnboardingInput> = {})
     address: [{ addressLine1: '1 Main St', city: 'Boston', state: 'MA', zip: '02110' }],
   },
   sources: { hie: { enabled: true }, pharmacy: { enabled: true, realtime: true }, lab: { enabled: true } },
+  timing: { ...DEFAULT_ONBOARDING_TIMING, ...timing },
   ...overrides,
 });
 

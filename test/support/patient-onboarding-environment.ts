@@ -21,7 +21,7 @@ import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { IndexedValueType } from '../../src/temporal/proto.ts';
 import { installTemporalRuntime } from '../../src/temporal/runtime.ts';
 import { getTimeSkippingServer } from '../../src/temporal/server-binary.ts';
-import { allRunning, onboardingInput } from './onboarding-events.ts';
+import { allRunning, type OnboardingChanges, onboardingInput } from './onboarding-events.ts';
 import { testKeyRing } from './test-keys.ts';
 import { workflowBundle } from './workflow-bundle.ts';
 
@@ -67,7 +67,7 @@ export async function createOnboardingEnvironment() {
       });
       return worker.runUntil(use);
     },
-    async start(overrides: Partial<PatientOnboardingInput> = {}) {
+    async start(overrides: OnboardingChanges = {}) {
       count += 1;
       const orchestrationId = `orchestration-${count}`;
       const workflowId = patientOnboardingWorkflowId(orchestrationId);

@@ -6,7 +6,9 @@ import {
   type BulkOnboardingInput,
   type BulkOnboardingStatus,
   type BulkOnboardingSummary,
+  type BulkOnboardingTiming,
   type BulkResult,
+  DEFAULT_BULK_TIMING,
 } from '../../src/contract/bulk-onboarding.ts';
 import { bulkOnboardingWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
 import type { BulkState } from '../../src/workflows/orchestrator/bulk-onboarding/bulk-state.ts';
@@ -22,12 +24,18 @@ const ref = (name: string) => ({
   contentType: 'text/csv',
 });
 
-export const bulkInput = (overrides: Partial<BulkOnboardingInput> = {}): BulkOnboardingInput => ({
+/** What differs from the usual input; what `timing` leaves out is the default. */
+export type BulkChanges = Partial<Omit<BulkOnboardingInput, 'timing'>> & {
+  timing?: Partial<BulkOnboardingTiming>;
+};
+
+export const bulkInput = ({ timing, ...overrides }: BulkChanges = {}): BulkOnboardingInput => ({
   exchange: { credentialRef: 'api-key' },
   facilityId: 'facility-1',
   dryRun: false,
   file: { ref: 'upload/file', sha256: 'f1', sizeBytes: 2_000, contentType: 'text/csv' },
   rows: 20,
+  timing: { ...DEFAULT_BULK_TIMING, ...timing },
   ...overrides,
 });
 
@@ -87,7 +95,7 @@ let count = 0;
 
 export async function startBulk(
   { environment }: OnboardingEnvironment,
-  overrides: Partial<BulkOnboardingInput> = {},
+  overrides: BulkChanges = {},
   carried?: BulkState,
 ) {
   count += 1;

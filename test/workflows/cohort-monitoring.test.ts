@@ -10,7 +10,9 @@ import {
 import {
   type CohortMonitoringInput,
   type CohortMonitoringStatus,
+  DEFAULT_MONITORING_PACE,
   COHORT_MONITORING_MESSAGES as MESSAGES,
+  type MonitoringPace,
 } from '../../src/contract/cohort-monitoring.ts';
 import { WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
 import { accountAccess } from '../../src/orchestrator/client/credentials.ts';
@@ -106,14 +108,17 @@ async function addCohort(name: string, patientIds: string[]): Promise<string> {
   return id;
 }
 
-const inputOf = (cohortId: string, changes: Partial<CohortMonitoringInput> = {}): CohortMonitoringInput => ({
+const inputOf = (
+  cohortId: string,
+  changes: Partial<Omit<CohortMonitoringInput, 'pace'>> & { pace?: Partial<MonitoringPace> } = {},
+): CohortMonitoringInput => ({
   exchange: accountAccess(account.accountId),
   cohortId,
   kind: 'hie',
   frequency: 'weekly',
   queriesPerMinute: 4_800,
   ...changes,
-  pace: { requestsPerMinute: 60_000, ...changes.pace },
+  pace: { ...DEFAULT_MONITORING_PACE, requestsPerMinute: 60_000, ...changes.pace },
 });
 
 type Monitoring = (input: CohortMonitoringInput) => Promise<CohortMonitoringStatus>;

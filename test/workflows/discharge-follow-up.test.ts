@@ -5,6 +5,7 @@ import type { FollowUpActivities } from '../../src/activities/exchange/discharge
 import {
   type DischargeFollowUpInput,
   type DischargeFollowUpProgress,
+  FOLLOW_UP_PLAN,
   type FollowUpStep,
   DISCHARGE_FOLLOW_UP_MESSAGES as MESSAGES,
 } from '../../src/contract/discharge-follow-up-workflow.ts';
@@ -50,7 +51,7 @@ async function withFollowUp<R>(
     const run = (await skipping.client.workflow.start(WORKFLOW_TYPES.dischargeFollowUp, {
       taskQueue: TASK_QUEUES.exchange,
       workflowId: dischargeFollowUpWorkflowId(notificationId),
-      args: [{ accountId: 'account', notificationId, startedAt }],
+      args: [{ accountId: 'account', notificationId, startedAt, plan: FOLLOW_UP_PLAN }],
     })) as Run;
     return use(run, calls);
   });

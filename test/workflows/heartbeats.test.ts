@@ -4,7 +4,9 @@ import { Context } from '@temporalio/activity';
 import { Client } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import { expect, inject, test } from 'vitest';
+import { HISTORY_EVENTS_MAX } from '../../src/contract/network-query-workflow.ts';
 import { networkQueryWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
+import { SOURCE_RETRIES } from '../../src/exchange/queries/network-query/rules/retries.ts';
 import { openConnection } from '../../src/temporal/connection.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
@@ -61,7 +63,16 @@ test('of the heartbeats of a source’s step, the server gets one every ten seco
     await workflow.start(WORKFLOW_TYPES.networkQuery, {
       taskQueue: TASK_QUEUES.exchange,
       workflowId: handle.workflowId,
-      args: [{ accountId: 'account', requestId, run: 0, sources: [{ source: 'lab', attempt: 1 }] }],
+      args: [
+        {
+          accountId: 'account',
+          requestId,
+          run: 0,
+          sources: [{ source: 'lab', attempt: 1 }],
+          steering: SOURCE_RETRIES,
+          historyEventsMax: HISTORY_EVENTS_MAX,
+        },
+      ],
     });
     await handle.result();
     expect(arrived.size).toBeGreaterThan(0);

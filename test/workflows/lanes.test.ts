@@ -2,9 +2,17 @@ import { Client } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import { v7 as uuidv7 } from 'uuid';
 import { expect, inject, test } from 'vitest';
-import type { MessageTransmissionInput, TransmissionStep } from '../../src/contract/messages-workflow.ts';
+import {
+  type MessageTransmissionInput,
+  RECEIPT_WITHIN_MS,
+  type TransmissionStep,
+} from '../../src/contract/messages-workflow.ts';
 import type { SourceStep, SourceStepInput } from '../../src/contract/network-query-steps.ts';
-import { NETWORK_QUERY_MESSAGES } from '../../src/contract/network-query-workflow.ts';
+import {
+  HISTORY_EVENTS_MAX,
+  NETWORK_QUERY_MESSAGES,
+  type NetworkQueryInput,
+} from '../../src/contract/network-query-workflow.ts';
 import {
   messageTransmissionWorkflowId,
   networkQueryWorkflowId,
@@ -13,6 +21,7 @@ import {
   WORKFLOW_TYPES,
 } from '../../src/contract/temporal.ts';
 import { startOnce } from '../../src/exchange/platform/workflows/start-workflow.ts';
+import { SOURCE_RETRIES } from '../../src/exchange/queries/network-query/rules/retries.ts';
 import { openConnection } from '../../src/temporal/connection.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { activitySlots, createWorkers } from '../../src/temporal/workers.ts';
@@ -24,6 +33,12 @@ import { completed, eventually } from './network-query-environment.ts';
 import { installTestRuntime } from './network-query-runtime.ts';
 
 installTestRuntime();
+const ABOUT_LAB: Omit<NetworkQueryInput, 'accountId' | 'requestId'> = {
+  run: 0,
+  sources: [{ source: 'lab', attempt: 1 }],
+  steering: SOURCE_RETRIES,
+  historyEventsMax: HISTORY_EVENTS_MAX,
+};
 
 test('a query that a caller waits for ends while background queries occupy every slot of their lane', async () => {
   const address = inject('temporalAddress');
@@ -65,7 +80,7 @@ test('a query that a caller waits for ends while background queries occupy every
     const requestId = uuidv7();
     const id = networkQueryWorkflowId(requestId);
     const accountId = uuidv7();
-    const input = { accountId, requestId, run: 0, sources: [{ source: 'lab', attempt: 1 }] };
+    const input: NetworkQueryInput = { ...ABOUT_LAB, accountId, requestId };
     const texts = { summary: 'A query', details: 'of one source' };
     const type = WORKFLOW_TYPES.networkQuery;
     await startOnce(client, { type, id, input, accountId, priority, ...texts, isOpen: async () => true });
@@ -139,13 +154,17 @@ test('a source is given up at once while the transport partner hangs in 45 messa
       Array.from({ length: 45 }, () => {
         const messageId = uuidv7();
         const id = messageTransmissionWorkflowId(messageId);
-        return start('messageTransmission', id, { accountId: uuidv7(), messageId });
+        return start('messageTransmission', id, {
+          accountId: uuidv7(),
+          messageId,
+          receiptWithinMs: RECEIPT_WITHIN_MS,
+        });
       }),
     );
     await eventually(() => held.size >= activitySlots('partners'), { withinMs: 60_000 });
     const requestId = uuidv7();
     const query = await start('networkQuery', networkQueryWorkflowId(requestId), {
-      ...{ accountId: uuidv7(), requestId, run: 0, sources: [{ source: 'lab', attempt: 1 }] },
+      ...{ ...ABOUT_LAB, accountId: uuidv7(), requestId },
     });
     await query.executeUpdate(NETWORK_QUERY_MESSAGES.giveUpSource, { args: [{ source: 'lab' }] });
     expect(await query.result()).toMatchObject({ status: 'failed' });

@@ -8,6 +8,7 @@ import {
   type MessageTransmissionInput,
   type MessageTransmissionProgress,
   MESSAGE_END_REASONS as REASONS,
+  RECEIPT_WITHIN_MS,
 } from '../../src/contract/messages-workflow.ts';
 import { messageTransmissionWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
 import { createTimeSkippingEnvironment, eventually, type TimeSkipping } from './network-query-environment.ts';
@@ -47,7 +48,7 @@ async function withTransmission(
     const run = (await skipping.client.workflow.start(WORKFLOW_TYPES.messageTransmission, {
       taskQueue: TASK_QUEUES.exchange,
       workflowId: messageTransmissionWorkflowId(messageId),
-      args: [{ accountId: 'account', messageId }],
+      args: [{ accountId: 'account', messageId, receiptWithinMs: RECEIPT_WITHIN_MS }],
     })) as Run;
     await use(run, calls);
   });

@@ -2,7 +2,7 @@ import { Client, WithStartWorkflowOperation } from '@temporalio/client';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { NETWORK_QUERY_MESSAGES } from '../../src/contract/network-query-workflow.ts';
+import { HISTORY_EVENTS_MAX, NETWORK_QUERY_MESSAGES } from '../../src/contract/network-query-workflow.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
 import { networkQueryWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
 import {
@@ -11,6 +11,7 @@ import {
   NotFoundError,
   UnavailableError,
 } from '../../src/exchange/platform/errors.ts';
+import { SOURCE_RETRIES } from '../../src/exchange/queries/network-query/rules/retries.ts';
 import { createNetworkQueryService } from '../../src/exchange/queries/network-query/service.ts';
 import { openConnection } from '../../src/temporal/connection.ts';
 import { CALLBACK_KEY } from '../support/network-query-environment.ts';
@@ -258,7 +259,12 @@ describe('ending a query early', () => {
       workflowId: networkQueryWorkflowId(requestId),
       taskQueue: TASK_QUEUES.exchange,
       workflowIdConflictPolicy: 'FAIL',
-      args: [{ accountId, requestId, run: 0, sources: (['hie', 'lab'] as const).map(first) }],
+      args: [
+        {
+          ...{ accountId, requestId, run: 0, sources: (['hie', 'lab'] as const).map(first) },
+          ...{ steering: SOURCE_RETRIES, historyEventsMax: HISTORY_EVENTS_MAX },
+        },
+      ],
     });
     await temporal.workflow.executeUpdateWithStart(NETWORK_QUERY_MESSAGES.cancelQuery, {
       startWorkflowOperation,

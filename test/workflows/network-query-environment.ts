@@ -8,12 +8,10 @@ import type { MessageActivities } from '../../src/activities/exchange/messages.t
 import type { RecordActivities } from '../../src/activities/exchange/network-query-record.ts';
 import type { SourceActivities } from '../../src/activities/exchange/network-query-source.ts';
 import type { ReconcileActivities } from '../../src/activities/exchange/reconcile.ts';
-import type {
-  EarlierWebhookActivities,
-  WebhookActivities,
-} from '../../src/activities/exchange/webhook-delivery.ts';
+import type { WebhookActivities } from '../../src/activities/exchange/webhook-delivery.ts';
 import type { FailedAttempt, SourceStep, SourceStepInput } from '../../src/contract/network-query-steps.ts';
 import {
+  HISTORY_EVENTS_MAX,
   NETWORK_QUERY_MESSAGES as MESSAGES,
   type NetworkQueryInput,
   type NetworkQueryProgress,
@@ -25,6 +23,7 @@ import {
   TASK_QUEUES,
   WORKFLOW_TYPES,
 } from '../../src/contract/temporal.ts';
+import { SOURCE_RETRIES } from '../../src/exchange/queries/network-query/rules/retries.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { IndexedValueType } from '../../src/temporal/proto.ts';
 import { getTimeSkippingServer } from '../../src/temporal/server-binary.ts';
@@ -37,7 +36,6 @@ import { installTestRuntime } from './network-query-runtime.ts';
 type ExchangeActivities = RecordActivities &
   SourceActivities &
   WebhookActivities &
-  EarlierWebhookActivities &
   ReconcileActivities &
   FollowUpActivities &
   ConsolidatedActivities &
@@ -47,7 +45,6 @@ const ACTIVITY_NAMES = [
   'collectSource',
   'recordFailedAttempt',
   'openNextAttempt',
-  'deliverEvent',
   'deliverDue',
   'reconcileLeftOvers',
   'setReconcilePaused',
@@ -147,7 +144,7 @@ export async function createTimeSkippingEnvironment({ servesBackground = true } 
       {
         run = 0,
         attempt = 1,
-        historyEventsMax,
+        historyEventsMax = HISTORY_EVENTS_MAX,
       }: { run?: number; attempt?: number; historyEventsMax?: number } = {},
     ): Promise<QueryRun> {
       const requestId = randomUUID();
@@ -156,7 +153,7 @@ export async function createTimeSkippingEnvironment({ servesBackground = true } 
         workflowId: networkQueryWorkflowId(requestId, run),
         args: [
           {
-            ...{ accountId: 'account', requestId, run, historyEventsMax },
+            ...{ accountId: 'account', requestId, run, steering: SOURCE_RETRIES, historyEventsMax },
             sources: sources.map((source) => ({ source, attempt })),
           },
         ],

@@ -5,10 +5,7 @@ import { inject } from 'vitest';
 import { createRecordActivities } from '../../src/activities/exchange/network-query-record.ts';
 import { createSourceActivities } from '../../src/activities/exchange/network-query-source.ts';
 import { createRedriveActivities } from '../../src/activities/exchange/query-redrive.ts';
-import {
-  createEarlierWebhookActivities,
-  createWebhookActivities,
-} from '../../src/activities/exchange/webhook-delivery.ts';
+import { createWebhookActivities } from '../../src/activities/exchange/webhook-delivery.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
 import { networkQueryWorkflowId, TASK_QUEUES } from '../../src/contract/temporal.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
@@ -107,7 +104,6 @@ export async function createTestExchange(options: { build?: string; kept?: KeptP
   const exchangeActivities = {
     ...createRedriveActivities({ redriver }),
     ...createRecordActivities({ ...deps, connectors: connectorsFor(behaviourOf) }),
-    ...createEarlierWebhookActivities({ store, webhookDispatcher }),
   };
   const sourceActivities = createSourceActivities({
     ...deps,

@@ -1,9 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import {
-  PATIENT_ONBOARDING_MESSAGES as MESSAGES,
-  type PatientOnboardingInput,
-} from '../../src/contract/patient-onboarding.ts';
-import { attempt, queryAnswer } from '../support/onboarding-events.ts';
+import { PATIENT_ONBOARDING_MESSAGES as MESSAGES } from '../../src/contract/patient-onboarding.ts';
+import { attempt, type OnboardingChanges, queryAnswer } from '../support/onboarding-events.ts';
 import {
   createOnboardingEnvironment,
   failure,
@@ -16,7 +13,7 @@ import {
 
 const DAY_MS = 24 * 3_600_000;
 const REDIRECT = 'https://app.example.org/back';
-const input: Partial<PatientOnboardingInput> = { ias: { redirectUrl: REDIRECT }, timing: quick };
+const input: OnboardingChanges = { ias: { redirectUrl: REDIRECT }, timing: quick };
 
 let environment: OnboardingEnvironment;
 beforeAll(async () => {

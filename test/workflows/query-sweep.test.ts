@@ -4,10 +4,11 @@ import { NativeConnection, type Worker } from '@temporalio/worker';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { createSweepActivities, type SweepActivities } from '../../src/activities/exchange/query-sweep.ts';
-import type {
-  QuerySweepInput,
-  QuerySweepProgress,
-  SweepPace,
+import {
+  DEFAULT_SWEEP_PACE,
+  type QuerySweepInput,
+  type QuerySweepProgress,
+  type SweepPace,
 } from '../../src/contract/bulk-create-workflow.ts';
 import { querySweepWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
 import { ConflictError } from '../../src/exchange/platform/errors.ts';
@@ -115,7 +116,9 @@ const start = (panel: TestPanel, pace: Partial<SweepPace>) =>
     {
       taskQueue: TASK_QUEUES.exchange,
       workflowId: querySweepWorkflowId(panel.requestId),
-      args: [{ accountId: panel.accountId, requestId: panel.requestId, pace }],
+      args: [
+        { accountId: panel.accountId, requestId: panel.requestId, pace: { ...DEFAULT_SWEEP_PACE, ...pace } },
+      ],
     },
   );
 const countsOf = (panel: TestPanel) =>

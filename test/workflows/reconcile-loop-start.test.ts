@@ -1,6 +1,6 @@
-import { Client, ScheduleNotFoundError } from '@temporalio/client';
+import { Client } from '@temporalio/client';
 import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest';
-import { RECONCILE_SCHEDULE_ID, RECONCILE_WORKFLOW_ID, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
+import { RECONCILE_WORKFLOW_ID } from '../../src/contract/temporal.ts';
 import {
   keepReconcileLoop,
   startReconcileLoop,
@@ -16,7 +16,6 @@ beforeAll(async () => {
 afterAll(() => temporal.connection.close());
 
 const loop = () => temporal.workflow.getHandle(RECONCILE_WORKFLOW_ID);
-const schedule = () => temporal.schedule.getHandle(RECONCILE_SCHEDULE_ID);
 const signals = async () =>
   ((await loop().fetchHistory()).events ?? []).flatMap(
     ({ workflowExecutionSignaledEventAttributes: signal }) =>
@@ -28,22 +27,9 @@ const inputOf = async () => {
   return JSON.parse(Buffer.from(payload?.data ?? '').toString());
 };
 
-test('a new build removes the schedule of earlier versions, and keeps the pause of an operator', async () => {
-  await temporal.schedule.create({
-    scheduleId: RECONCILE_SCHEDULE_ID,
-    spec: { intervals: [{ every: '1 hour' }] },
-    action: { type: 'startWorkflow', workflowType: WORKFLOW_TYPES.reconcile, taskQueue: 'exchange' },
-    state: { paused: true },
-  });
-  await startReconcileLoop(temporal, 15);
-  await expect(schedule().describe()).rejects.toBeInstanceOf(ScheduleNotFoundError);
-  expect(await inputOf()).toEqual({ intervalMs: 15_000, isPaused: true });
-});
-
 test('workers that start together start one loop; each has it make a round', async () => {
-  await loop().terminate();
   await Promise.all(Array.from({ length: 5 }, () => startReconcileLoop(temporal, 15)));
-  expect(await inputOf()).toEqual({ intervalMs: 15_000, isPaused: false });
+  expect(await inputOf()).toEqual({ intervalMs: 15_000 });
   expect(await signals()).toEqual(Array.from({ length: 5 }, () => 'roundDue'));
 });
 

@@ -22,7 +22,7 @@ import { createSourceActivities } from './network-query-source.ts';
 import { createRedriveActivities } from './query-redrive.ts';
 import { createSweepActivities } from './query-sweep.ts';
 import type { ReconcileActivities } from './reconcile.ts';
-import { createEarlierWebhookActivities, createWebhookActivities } from './webhook-delivery.ts';
+import { createWebhookActivities } from './webhook-delivery.ts';
 
 /** What the activities of the exchange work with: the platform, all features' services, and what only workers have. */
 export interface ExchangeWorkerDeps extends Platform, Services, Connectors {
@@ -43,7 +43,8 @@ export function exchangeActivities(deps: ExchangeWorkerDeps): Partial<Record<Wor
   const rounds = createFollowUpRounds({ store, networkQueries });
   const exports = createBulkExportActivities({ runner: createExportRunner(deps), startGuard });
   const { failExport, ...exportBuilds } = exports;
-  const consolidated = createConsolidatedActivities({ builder: createConsolidatedBuilder(deps), startGuard });
+  const builder = createConsolidatedBuilder(deps);
+  const { buildConsolidated, failConsolidated } = createConsolidatedActivities({ builder, startGuard });
   const { failTransmission, ...transmissionCalls } = createMessageActivities({ transmission });
   const ofSources = createSourceActivities({ ...deps, callbackBaseUrl: callbackBaseUrl(deps) });
   return {
@@ -56,12 +57,9 @@ export function exchangeActivities(deps: ExchangeWorkerDeps): Partial<Record<Wor
       failTransmission,
       failExport,
       ...deps.reconcile,
-      // Earlier versions scheduled these on this queue.
-      ...transmissionCalls,
-      ...consolidated,
-      ...createEarlierWebhookActivities(deps),
+      failConsolidated,
     },
-    [TASK_QUEUES.builds]: { ...exportBuilds, ...consolidated },
+    [TASK_QUEUES.builds]: { ...exportBuilds, buildConsolidated },
     [TASK_QUEUES.partners]: transmissionCalls,
     [TASK_QUEUES.webhooks]: createWebhookActivities(deps),
     ...Object.fromEntries(SOURCE_TYPES.map((source) => [TASK_QUEUES.source(source), ofSources])),

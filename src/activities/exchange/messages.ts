@@ -1,5 +1,5 @@
 import { ApplicationFailure } from '@temporalio/activity';
-import type { MessageTransmissionInput, TransmissionStep } from '../../contract/messages-workflow.ts';
+import type { MessageKey, TransmissionStep } from '../../contract/messages-workflow.ts';
 import type { Transmission } from '../../exchange/messaging/messages/transmission.ts';
 import { PartnerFailure } from '../../exchange/platform/partners/partner-http.ts';
 import { type HeartbeatOptions, withHeartbeat } from './heartbeat.ts';
@@ -14,12 +14,11 @@ const HEARTBEAT: HeartbeatOptions = { everyMs: 2_000, toFailure: describeFailure
  */
 export function createMessageActivities({ transmission }: { transmission: Transmission }) {
   return {
-    transmitMessage: (of: MessageTransmissionInput): Promise<TransmissionStep> =>
+    transmitMessage: (of: MessageKey): Promise<TransmissionStep> =>
       withHeartbeat(HEARTBEAT, (signal) => transmission.transmit(of, signal)),
-    checkTransmission: (of: MessageTransmissionInput): Promise<TransmissionStep> =>
+    checkTransmission: (of: MessageKey): Promise<TransmissionStep> =>
       withHeartbeat(HEARTBEAT, (signal) => transmission.check(of, signal)),
-    failTransmission: ({ reason, ...of }: MessageTransmissionInput & { reason: string }) =>
-      transmission.fail(of, reason),
+    failTransmission: ({ reason, ...of }: MessageKey & { reason: string }) => transmission.fail(of, reason),
   };
 }
 

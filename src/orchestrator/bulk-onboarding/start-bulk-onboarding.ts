@@ -2,6 +2,7 @@ import { type Client, WorkflowExecutionAlreadyStartedError, type WorkflowHandle 
 import {
   type BulkOnboardingInput,
   type BulkOnboardingSummary,
+  type BulkOnboardingTiming,
   DEFAULT_BULK_TIMING,
 } from '../../contract/bulk-onboarding.ts';
 import type { ExchangeAccess } from '../../contract/patient-onboarding.ts';
@@ -30,6 +31,12 @@ interface JobMemo {
   dryRun: boolean;
 }
 
+/** A job and its file; what `timing` leaves out is as in `DEFAULT_BULK_TIMING`. */
+export type BulkOnboardingRequest = Omit<BulkOnboardingInput, 'exchange' | 'timing'> & {
+  jobId: string;
+  timing?: Partial<BulkOnboardingTiming>;
+};
+
 /**
  * Starts the bulk onboarding of one job, once: the same job id of the same account leads to the same workflow, as long as
  * Temporal keeps it. The workflow id is derived by HMAC, because a job id may contain a name. Throws when Temporal cannot
@@ -37,7 +44,7 @@ interface JobMemo {
  */
 export async function startBulkOnboarding(
   client: Client,
-  { jobId, ...rest }: Omit<BulkOnboardingInput, 'exchange'> & { jobId: string },
+  { jobId, ...rest }: BulkOnboardingRequest,
   { exchange, idHmacKey }: { exchange: ExchangeAccess; idHmacKey: string },
 ): Promise<StartedBulkOnboarding> {
   const workflowId = bulkOnboardingWorkflowId(bulkJobKey(jobId, exchange, idHmacKey));

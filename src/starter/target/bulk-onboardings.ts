@@ -4,6 +4,7 @@ import { parseKeyRing } from '../../lib/key-ring.ts';
 import type { FileStore } from '../../orchestrator/bulk-onboarding/file-store.ts';
 import {
   type BulkOnboardingHandle,
+  type BulkOnboardingRequest,
   bulkJobKey,
   type StartedBulkOnboarding,
   startBulkOnboarding,
@@ -12,13 +13,11 @@ import { openBlobStore } from '../../shared/blobs/open-blob-store.ts';
 import { connect, orchestrationSettings, START_TIMEOUT_MS } from './onboardings.ts';
 import type { Env, Target } from './target.ts';
 
-type BulkRequest = Omit<Parameters<typeof startBulkOnboarding>[1], 'timing'>;
-
 /** The bulk onboardings of an exchange in Temporal. Calls throw when Temporal cannot be reached. */
 export interface BulkOnboardings {
   /** The store of their files; the workers use the same store. */
   files: FileStore;
-  start(request: BulkRequest): Promise<StartedBulkOnboarding>;
+  start(request: BulkOnboardingRequest): Promise<StartedBulkOnboarding>;
   /** Returns the handle for a job id or a workflow id; the workflow may not exist. */
   find(jobOrWorkflowId: string): { handle: BulkOnboardingHandle; workflowId: string };
   close(): Promise<void>;

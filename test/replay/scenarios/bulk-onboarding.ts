@@ -1,9 +1,12 @@
+import { ApplicationFailure } from '@temporalio/common';
 import type { BulkFileActivities } from '../../../src/activities/orchestrator/bulk-onboarding.ts';
 import type { EndpointActivities } from '../../../src/activities/orchestrator/endpoints.ts';
 import {
   BULK_ONBOARDING_MESSAGES,
   type BulkCreateSignal,
   type BulkOnboardingInput,
+  type BulkOnboardingTiming,
+  DEFAULT_BULK_TIMING,
 } from '../../../src/contract/bulk-onboarding.ts';
 import { bulkOnboardingWorkflowId, WORKFLOW_TYPES } from '../../../src/contract/temporal.ts';
 import { ACCOUNT_ID, inTurn, REQUEST_ID, type Scenario } from './scenario.ts';
@@ -39,7 +42,7 @@ const stands = (status: 'processing' | 'completed' | 'failed' | 'expired', more:
 
 const bulk = (
   answers: Partial<EndpointActivities & BulkFileActivities>,
-  timing?: BulkOnboardingInput['timing'],
+  timing: Partial<BulkOnboardingTiming> = {},
 ): Omit<Scenario, 'meanwhile'> => {
   const input: BulkOnboardingInput = {
     exchange: { credentialRef: `account/${ACCOUNT_ID}` },
@@ -47,7 +50,7 @@ const bulk = (
     dryRun: false,
     file: file('upload/0123456789abcdef0123456789abcdef'),
     rows: 20,
-    timing,
+    timing: { ...DEFAULT_BULK_TIMING, ...timing },
   };
   return {
     workflowType: WORKFLOW_TYPES.bulkOnboarding,
@@ -99,6 +102,21 @@ export const bulkOnboardingScenarios: Record<string, Scenario> = {
     },
     { pollFirstMs: 500, pollMaxMs: 1_000 },
   ),
+  /** The exchange cannot take the file while the first URL is valid; the second upload succeeds. */
+  'bulk-onboarding/uploaded-after-outage-v1': {
+    ...bulk({
+      startBulkCreate: inTurn(started(NEXT_REQUEST_ID), started(REQUEST_ID)),
+      uploadBulkFile: inTurn<'gone-in-outage' | 'taken'>('gone-in-outage', 'taken'),
+    }),
+    async meanwhile(handle) {
+      await pause(1_500);
+      await handle.signal(bulkCreateEvent, webhook('completed'));
+    },
+  },
+  /** The workflow fails and does not delete the file. */
+  'bulk-onboarding/upload-refused-v1': bulk({
+    uploadBulkFile: inTurn<'taken'>(ApplicationFailure.nonRetryable('uploadBulkFile: 413', 'rejected')),
+  }),
   'bulk-onboarding/failed-v1': {
     ...bulk({}),
     async meanwhile(handle) {

@@ -56,7 +56,6 @@ export const bulkPatientCreateScenarios: Record<string, Scenario> = {
   'bulk-patient-create/uploaded-paused-completed-v1': {
     ...bulkCreate({
       lookForUpload: inTurn<UploadState>({ state: 'waiting', waitMs: 60_000 }, uploaded),
-      handleRows: inTurn(stretch(10), stretch(20, { stopped: 'paused' }), stretch(30, { done: true })),
     }),
     async meanwhile(handle) {
       await handle.signal(BULK_CREATE_MESSAGES.uploaded);
@@ -64,6 +63,17 @@ export const bulkPatientCreateScenarios: Record<string, Scenario> = {
       await handle.executeUpdate(BULK_CREATE_MESSAGES.pause);
       await handle.signal(BULK_CREATE_MESSAGES.uploaded);
       await pause(500);
+      await handle.executeUpdate(BULK_CREATE_MESSAGES.resume);
+    },
+  },
+  /** The row is paused, and no command of this workflow did it: PostgreSQL or Temporal was restored. */
+  'bulk-patient-create/found-paused-v1': {
+    ...bulkCreate({
+      handleRows: inTurn(stretch(10, { stopped: 'paused' }), stretch(30, { done: true })),
+    }),
+    async meanwhile(handle) {
+      await handle.signal(BULK_CREATE_MESSAGES.uploaded);
+      await pause(1_000);
       await handle.executeUpdate(BULK_CREATE_MESSAGES.resume);
     },
   },

@@ -7,6 +7,7 @@ import type {
 import {
   COHORT_MONITORING_MESSAGES,
   type CohortMonitoringInput,
+  DEFAULT_MONITORING_PACE,
 } from '../../../src/contract/cohort-monitoring.ts';
 import { cohortMonitoringWorkflowId, WORKFLOW_TYPES } from '../../../src/contract/temporal.ts';
 import { ACCOUNT_ID, inTurn, type Scenario } from './scenario.ts';
@@ -37,6 +38,7 @@ const monitoring = (
       kind: 'hie',
       frequency: 'weekly',
       queriesPerMinute: 9_600,
+      pace: DEFAULT_MONITORING_PACE,
       ...changes,
     } satisfies CohortMonitoringInput,
   ],

@@ -14,10 +14,10 @@ const run = (buildConsolidated: ConsolidatedActivities['buildConsolidated']): Sc
   workflowId: consolidatedQueryWorkflowId(REQUEST_ID),
   args: [{ accountId: ACCOUNT_ID, requestId: REQUEST_ID } satisfies ConsolidatedQueryInput],
   activities: {
+    builds: { buildConsolidated } satisfies Partial<ConsolidatedActivities>,
     exchange: {
-      buildConsolidated,
       failConsolidated: async ({ reason }) => ({ state: 'failed', reason }),
-    } satisfies ConsolidatedActivities,
+    } satisfies Partial<ConsolidatedActivities>,
   },
 });
 

@@ -2,6 +2,7 @@ import type { FollowUpActivities } from '../../../src/activities/exchange/discha
 import {
   DISCHARGE_FOLLOW_UP_MESSAGES,
   type DischargeFollowUpInput,
+  FOLLOW_UP_PLAN,
   type FollowUpStep,
 } from '../../../src/contract/discharge-follow-up-workflow.ts';
 import { dischargeFollowUpWorkflowId, WORKFLOW_TYPES } from '../../../src/contract/temporal.ts';
@@ -14,6 +15,7 @@ const input = (startedAt: string): DischargeFollowUpInput => ({
   accountId: ACCOUNT_ID,
   notificationId: NOTIFICATION_ID,
   startedAt,
+  plan: FOLLOW_UP_PLAN,
 });
 const open = (isQueryRunning: boolean): FollowUpStep => ({ state: 'open', isQueryRunning });
 const ended = (state: FollowUpStep['state'], reason: string): FollowUpStep => ({
@@ -35,7 +37,7 @@ const scenario = (
 });
 
 export const dischargeFollowUpScenarios: Record<string, Scenario> = {
-  'discharge-follow-up/all-rounds-in-vain-v1': scenario(LONG_PAST, {
+  'discharge-follow-up/all-rounds-without-new-data-v1': scenario(LONG_PAST, {
     askAfterDischarge: inTurn(open(true), open(false)),
     lookAfterDischarge: inTurn(open(false)),
     endFollowUp: inTurn(ended('no-new-data', 'The last query has brought nothing new')),

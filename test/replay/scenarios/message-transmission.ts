@@ -5,6 +5,7 @@ import type { MessageActivities } from '../../../src/activities/exchange/message
 import {
   MESSAGE_TRANSMISSION_MESSAGES as MESSAGES,
   type MessageTransmissionInput,
+  RECEIPT_WITHIN_MS,
   type TransmissionStep,
 } from '../../../src/contract/messages-workflow.ts';
 import { messageTransmissionWorkflowId, WORKFLOW_TYPES } from '../../../src/contract/temporal.ts';
@@ -13,7 +14,13 @@ import { ACCOUNT_ID, inTurn, REQUEST_ID, type Scenario } from './scenario.ts';
 const run = (activities: Partial<MessageActivities>): Scenario => ({
   workflowType: WORKFLOW_TYPES.messageTransmission,
   workflowId: messageTransmissionWorkflowId(REQUEST_ID),
-  args: [{ accountId: ACCOUNT_ID, messageId: REQUEST_ID } satisfies MessageTransmissionInput],
+  args: [
+    {
+      accountId: ACCOUNT_ID,
+      messageId: REQUEST_ID,
+      receiptWithinMs: RECEIPT_WITHIN_MS,
+    } satisfies MessageTransmissionInput,
+  ],
   activities: {
     partners: {
       transmitMessage: inTurn<TransmissionStep>({ state: 'completed' }),

@@ -3,11 +3,13 @@ import type { RecordActivities } from '../../../src/activities/exchange/network-
 import type { SourceActivities } from '../../../src/activities/exchange/network-query-source.ts';
 import { SOURCE_FAILURE_TYPES, type SourceStep } from '../../../src/contract/network-query-steps.ts';
 import {
+  HISTORY_EVENTS_MAX,
   NETWORK_QUERY_MESSAGES,
   type NetworkQueryInput,
 } from '../../../src/contract/network-query-workflow.ts';
 import { SOURCE_TYPES } from '../../../src/contract/primitives.ts';
 import { networkQueryWorkflowId, WORKFLOW_TYPES } from '../../../src/contract/temporal.ts';
+import { SOURCE_RETRIES } from '../../../src/exchange/queries/network-query/rules/retries.ts';
 import { ACCOUNT_ID, inTurn, REQUEST_ID, type Scenario } from './scenario.ts';
 
 const input: NetworkQueryInput = {
@@ -15,7 +17,14 @@ const input: NetworkQueryInput = {
   requestId: REQUEST_ID,
   run: 0,
   sources: SOURCE_TYPES.map((source) => ({ source, attempt: 1 })),
+  steering: SOURCE_RETRIES,
+  historyEventsMax: HISTORY_EVENTS_MAX,
 };
+const withDeadline = (deadlineMs: number): NetworkQueryInput['steering'] => ({
+  hie: { deadlineMs, nextAttemptAfterMs: [] },
+  pharmacy: { deadlineMs, nextAttemptAfterMs: [] },
+  lab: { deadlineMs, nextAttemptAfterMs: [] },
+});
 const base = {
   workflowType: WORKFLOW_TYPES.networkQuery,
   workflowId: networkQueryWorkflowId(REQUEST_ID),
@@ -103,6 +112,23 @@ export const networkQueryScenarios: Record<string, Scenario> = {
       await handle.signal(NETWORK_QUERY_MESSAGES.sourceCallback, ...callBack('hie'));
       await eventually(() => stateIs(handle, 'lab', 'completed'));
       await handle.signal(NETWORK_QUERY_MESSAGES.sourceCallback, ...callBack('hie'));
+    },
+  },
+  /**
+   * All deadlines pass in seconds. Before it gives up, the workflow collects once more: hie has its data then, pharmacy was
+   * away all the time, and lab still has nothing.
+   */
+  'network-query/collected-after-deadline-v1': {
+    ...base,
+    args: [{ ...input, steering: withDeadline(1_500) }],
+    activities: {
+      exchange: record,
+      'source-hie': source({ askSource: inTurn(waiting), collectSource: inTurn(completed) }),
+      'source-pharmacy': source({
+        askSource: inTurn<SourceStep>(new Error('our database is away')),
+        collectSource: inTurn(completed),
+      }),
+      'source-lab': source({ askSource: inTurn<SourceStep>(held), collectSource: inTurn<SourceStep>(held) }),
     },
   },
   /** hie calls back too early, again and again; lab is waited for. The run that continues as new. */

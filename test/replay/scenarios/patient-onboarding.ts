@@ -1,6 +1,8 @@
 import type { EndpointActivities } from '../../../src/activities/orchestrator/endpoints.ts';
 import {
+  DEFAULT_ONBOARDING_TIMING,
   type NetworkQuerySignal,
+  type OnboardingTiming,
   PATIENT_ONBOARDING_MESSAGES,
   type PatientOnboardingInput,
 } from '../../../src/contract/patient-onboarding.ts';
@@ -25,6 +27,7 @@ const input: PatientOnboardingInput = {
   },
   cohortIds: [COHORT_ID],
   sources: [...SOURCE_TYPES],
+  timing: DEFAULT_ONBOARDING_TIMING,
 };
 
 type SourceState = 'in-progress' | 'completed' | 'failed';
@@ -41,16 +44,17 @@ const running = query('in-progress', 'in-progress', 'in-progress');
 
 const onboarding = (
   answers: Partial<EndpointActivities>,
-  timing?: PatientOnboardingInput['timing'],
+  timing: Partial<OnboardingTiming> = {},
 ): Omit<Scenario, 'meanwhile'> => ({
   workflowType: WORKFLOW_TYPES.patientOnboarding,
   workflowId: patientOnboardingWorkflowId(input.orchestrationId),
-  args: [{ ...input, timing }],
+  args: [{ ...input, timing: { ...DEFAULT_ONBOARDING_TIMING, ...timing } }],
   activities: {
     orchestrator: {
       createPatient: async () => ({ patientId: PATIENT_ID, created: true }),
       addPatientToCohorts: async () => ({ cohortIds: [COHORT_ID] }),
       startNetworkQuery: async () => running,
+      listDocuments: async () => ({ total: 0, fileNames: [] }),
       ...answers,
     },
   },
@@ -106,7 +110,7 @@ export const patientOnboardingScenarios: Record<string, Scenario> = {
     { pollFirstMs: 500, pollMaxMs: 1_000 },
   ),
   /** Both proofs, and one more of each. */
-  'patient-onboarding/identity-v1': {
+  'patient-onboarding/identity-by-webhook-v1': {
     ...onboarding({
       createIdentitySession: async () => ({
         sessionId: REQUEST_ID,
@@ -134,7 +138,7 @@ export const patientOnboardingScenarios: Record<string, Scenario> = {
     },
   },
   /** Neither webhook nor return came: sessions and challenges are looked at, and the first challenge fails. */
-  'patient-onboarding/identity-v2': {
+  'patient-onboarding/identity-polled-v1': {
     ...onboarding({
       createIdentitySession: async () => ({
         sessionId: REQUEST_ID,
@@ -157,13 +161,12 @@ export const patientOnboardingScenarios: Record<string, Scenario> = {
         { challengeId: REQUEST_ID, status: 'verified' as const, expiresAt: AT, aal2SessionId: 'aal2_first' },
       ),
       startNetworkQuery: async () => query('completed', 'completed', 'completed'),
-      listDocuments: async () => ({ total: 0, fileNames: [] }),
     }),
     args: [
       {
         ...input,
         ias: { redirectUrl: 'https://app.example.org/back' },
-        timing: { pollFirstMs: 500, pollMaxMs: 1_000 },
+        timing: { ...DEFAULT_ONBOARDING_TIMING, pollFirstMs: 500, pollMaxMs: 1_000 },
       },
     ],
     async meanwhile(handle) {

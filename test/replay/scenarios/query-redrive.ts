@@ -19,7 +19,12 @@ const redrive = (pagesPerRun: number, ...pages: RedrivePage[]): Scenario => ({
   workflowType: WORKFLOW_TYPES.queryRedrive,
   workflowId: queryRedriveWorkflowId(REQUEST_ID),
   args: [{ accountId: ACCOUNT_ID, redriveId: REQUEST_ID, pagesPerRun } satisfies QueryRedriveInput],
-  activities: { exchange: { redrivePage: inTurn(...pages) } satisfies Partial<RedriveActivities> },
+  activities: {
+    exchange: {
+      redrivePage: inTurn(...pages),
+      cancelRedrive: async () => undefined,
+    } satisfies RedriveActivities,
+  },
 });
 
 export const queryRedriveScenarios: Record<string, Scenario> = {
@@ -29,6 +34,13 @@ export const queryRedriveScenarios: Record<string, Scenario> = {
     { progress: at(96), wait: { ms: 400, why: 'Wait for the next minute' } },
     { progress: at(119, 'completed') },
   ),
+  'query-redrive/cancelled-in-temporal-v1': {
+    ...redrive(200, { progress: at(50), wait: { ms: 60_000, why: 'Wait for the next minute' } }),
+    async meanwhile(handle) {
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      await handle.cancel();
+    },
+  },
   // The history is that of the second run.
   'query-redrive/continued-cancelled-v1': redrive(
     1,

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SweepActivities } from '../../../src/activities/exchange/query-sweep.ts';
 import {
+  DEFAULT_SWEEP_PACE,
   QUERY_SWEEP_MESSAGES,
   type QuerySweepInput,
   type QuerySweepProgress,
@@ -18,13 +19,12 @@ const at = (started: number, state: QuerySweepProgress['state'] = 'running'): Qu
   open: 40,
 });
 
-const sweep = (
-  activities: Partial<SweepActivities>,
-  pace?: QuerySweepInput['pace'],
-): Omit<Scenario, 'meanwhile'> => ({
+const sweep = (activities: Partial<SweepActivities>): Omit<Scenario, 'meanwhile'> => ({
   workflowType: WORKFLOW_TYPES.querySweep,
   workflowId: querySweepWorkflowId(REQUEST_ID),
-  args: [{ accountId: ACCOUNT_ID, requestId: REQUEST_ID, pace } satisfies QuerySweepInput],
+  args: [
+    { accountId: ACCOUNT_ID, requestId: REQUEST_ID, pace: DEFAULT_SWEEP_PACE } satisfies QuerySweepInput,
+  ],
   activities: {
     exchange: {
       beginSweep: inTurn(at(0)),

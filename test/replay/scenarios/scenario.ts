@@ -7,6 +7,8 @@ export interface Scenario {
   workflowId: string;
   args: unknown[];
   activities: Partial<Record<WorkerQueue, object>>;
+  /** Where the workflow runs; by default in the lane whose activities the scenario provides. */
+  taskQueue?: WorkerQueue;
   /** Of a workflow that continues as new; by default its last run is recorded. */
   recordsFirstRun?: boolean;
   /** Signals and updates; by default nothing happens from outside. */

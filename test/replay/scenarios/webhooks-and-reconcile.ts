@@ -1,10 +1,6 @@
 import { ApplicationFailure } from '@temporalio/common';
 import type { ReconcileActivities } from '../../../src/activities/exchange/reconcile.ts';
-import type {
-  DeliveredDue,
-  EarlierWebhookActivities,
-  WebhookActivities,
-} from '../../../src/activities/exchange/webhook-delivery.ts';
+import type { DeliveredDue, WebhookActivities } from '../../../src/activities/exchange/webhook-delivery.ts';
 import {
   RECONCILE_LOOP_MESSAGES,
   type Reconciled,
@@ -13,41 +9,16 @@ import {
 import {
   RECONCILE_WORKFLOW_ID,
   WORKFLOW_TYPES,
-  webhookDeliveryWorkflowId,
   webhookDestinationWorkflowId,
 } from '../../../src/contract/temporal.ts';
-import {
-  WEBHOOK_DELIVERY_MESSAGES,
-  type WebhookDeliveryInput,
-} from '../../../src/contract/webhook-delivery-workflow.ts';
 import {
   WEBHOOK_DESTINATION_MESSAGES,
   type WebhookDestinationInput,
 } from '../../../src/contract/webhook-destination-workflow.ts';
-import type { DeliveryOutcome } from '../../../src/exchange/platform/outbox/delivery.ts';
 import { ACCOUNT_ID, inTurn, type Scenario } from './scenario.ts';
 
 const NOTHING_TO_DO: Reconciled = { rounds: 1, kinds: {}, cursors: {}, isBehind: false };
 const delay = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-const EVENT_ID = '01900000-0000-7000-8000-0000000000e1';
-const input: WebhookDeliveryInput = { accountId: ACCOUNT_ID, eventId: EVENT_ID, attemptsMade: 1 };
-
-const delivery = (...outcomes: DeliveryOutcome[]): Scenario => ({
-  workflowType: WORKFLOW_TYPES.webhookDelivery,
-  workflowId: webhookDeliveryWorkflowId(EVENT_ID),
-  args: [input],
-  activities: {
-    exchange: { deliverEvent: inTurn(...outcomes) } satisfies Partial<EarlierWebhookActivities>,
-  },
-  /** Nobody waits five seconds and more for the next attempt. */
-  async meanwhile(handle) {
-    for (const _ of outcomes) {
-      await handle.signal(WEBHOOK_DELIVERY_MESSAGES.deliverNow).catch(() => undefined);
-      await new Promise((resolve) => setTimeout(resolve, 500));
-    }
-  },
-});
-
 const DESTINATION_ID = '01900000-0000-7000-8000-0000000000d1';
 const destination: WebhookDestinationInput = { accountId: ACCOUNT_ID, destinationId: DESTINATION_ID };
 const waiting = (held: boolean): DeliveredDue => ({
@@ -57,12 +28,6 @@ const waiting = (held: boolean): DeliveredDue => ({
 });
 
 export const webhookAndReconcileScenarios: Record<string, Scenario> = {
-  'webhook-delivery/failed-blocked-delivered-v1': delivery(
-    { state: 'failed', attemptsMade: 2, note: '503', retryAfterMs: 10_000 },
-    { state: 'blocked', attemptsMade: 2 },
-    { state: 'delivered' },
-  ),
-  'webhook-delivery/dead-lettered-v1': delivery({ state: 'dead', note: '410' }),
   'webhook-destination/held-due-waiting-empty-v1': {
     workflowType: WORKFLOW_TYPES.webhookDestination,
     workflowId: webhookDestinationWorkflowId(ACCOUNT_ID, DESTINATION_ID),
@@ -85,22 +50,13 @@ export const webhookAndReconcileScenarios: Record<string, Scenario> = {
       }
     },
   },
-  'reconcile/one-round-v1': {
-    workflowType: WORKFLOW_TYPES.reconcile,
-    workflowId: 'reconcile-2026-11-21T00:00:00Z',
-    args: [],
-    activities: {
-      exchange: {
-        reconcileLeftOvers: async () => NOTHING_TO_DO,
-      } satisfies Partial<ReconcileActivities>,
-    },
-  },
   'reconcile-loop/rounds-pause-behind-cancelled-v1': {
     workflowType: WORKFLOW_TYPES.reconcileLoop,
     workflowId: RECONCILE_WORKFLOW_ID,
     args: [{ intervalMs: 60_000 } satisfies ReconcileLoopInput],
+    taskQueue: 'exchange',
     activities: {
-      exchange: {
+      'background-exchange': {
         reconcileLeftOvers: inTurn<Reconciled>(
           {
             rounds: 1,
@@ -112,6 +68,7 @@ export const webhookAndReconcileScenarios: Record<string, Scenario> = {
           NOTHING_TO_DO,
         ),
       } satisfies Partial<ReconcileActivities>,
+      exchange: { setReconcilePaused: async () => undefined } satisfies Partial<ReconcileActivities>,
     },
     async meanwhile(handle) {
       const { roundDue, pause, resume } = RECONCILE_LOOP_MESSAGES;

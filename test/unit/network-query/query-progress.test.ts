@@ -1,7 +1,8 @@
 import { fc, test } from '@fast-check/vitest';
 import { describe, expect } from 'vitest';
-import type { SourceProgress } from '../../../src/contract/network-query-workflow.ts';
+import { HISTORY_EVENTS_MAX, type SourceProgress } from '../../../src/contract/network-query-workflow.ts';
 import { SOURCE_TYPES, type SourceType } from '../../../src/contract/primitives.ts';
+import { SOURCE_RETRIES } from '../../../src/exchange/queries/network-query/rules/retries.ts';
 import { QueryProgress } from '../../../src/workflows/exchange/network-query/progress.ts';
 
 const input = (sources: readonly SourceType[] = SOURCE_TYPES) => ({
@@ -9,6 +10,8 @@ const input = (sources: readonly SourceType[] = SOURCE_TYPES) => ({
   requestId: 'request',
   run: 0,
   sources: sources.map((source) => ({ source, attempt: 1 })),
+  steering: SOURCE_RETRIES,
+  historyEventsMax: HISTORY_EVENTS_MAX,
 });
 
 const states: SourceProgress['state'][] = [

@@ -1,6 +1,6 @@
 import {
   MESSAGE_END_REASONS,
-  type MessageTransmissionInput,
+  type MessageKey,
   type TransmissionStep,
 } from '../../../contract/messages-workflow.ts';
 import { BlobNotFoundError, type BlobStore } from '../../../shared/blobs/blob-store.ts';
@@ -14,11 +14,11 @@ import { endTransmission } from './transitions.ts';
 /** The steps of transmitting a message. Each reads the state from the message's row first, so each may run twice. */
 export interface Transmission {
   /** Hands the message to the partner. Throws PartnerFailure when the partner does not accept it now. */
-  transmit(of: MessageTransmissionInput, signal?: AbortSignal): Promise<TransmissionStep>;
+  transmit(of: MessageKey, signal?: AbortSignal): Promise<TransmissionStep>;
   /** Asks the partner for the delivery state. Throws PartnerFailure when it does not answer. */
-  check(of: MessageTransmissionInput, signal?: AbortSignal): Promise<TransmissionStep>;
+  check(of: MessageKey, signal?: AbortSignal): Promise<TransmissionStep>;
   /** Ends the message as failed, unless it has ended. @param reason shown to the caller */
-  fail(of: MessageTransmissionInput, reason: string): Promise<TransmissionStep>;
+  fail(of: MessageKey, reason: string): Promise<TransmissionStep>;
 }
 
 /** The partner's key among the connections that have a breaker and can be paused (`starter -- sources`). */
@@ -32,11 +32,11 @@ export function createTransmission(deps: {
   sourceHealth: SourceHealth;
 }): Transmission {
   const { store, sourceHealth } = deps;
-  const read = ({ accountId, messageId }: MessageTransmissionInput) =>
+  const read = ({ accountId, messageId }: MessageKey) =>
     store.asAccount(accountId, (tx) => findMessage(tx, messageId));
 
   async function end(
-    of: MessageTransmissionInput,
+    of: MessageKey,
     how: { status: 'completed' } | { status: 'failed'; reason: string },
   ): Promise<TransmissionStep> {
     const message = await store.asAccount(of.accountId, (tx) => endTransmission(tx, of.messageId, how));
@@ -44,7 +44,7 @@ export function createTransmission(deps: {
   }
 
   /** Applies a delivery state to the message's row. */
-  function apply(of: MessageTransmissionInput, delivery: DeliveryState): Promise<TransmissionStep> {
+  function apply(of: MessageKey, delivery: DeliveryState): Promise<TransmissionStep> {
     switch (delivery.state) {
       case 'accepted':
         return Promise.resolve({ state: 'waiting' });

@@ -82,18 +82,6 @@ async function nextLook(tx: AccountTx, destinationId: string, heldUntil: Date | 
     : { state: 'waiting', untilMs: next.at.getTime(), held: false };
 }
 
-/** Lets a pending event be sent now. Returns its destination, or undefined if the event is not open. */
-export async function makeEventDue(tx: AccountTx, eventId: string): Promise<string | undefined> {
-  const event = await tx.db
-    .updateTable('event')
-    .set({ next_attempt_at: null })
-    .where('id', '=', eventId)
-    .where('status', 'in', ['pending', 'delivering'])
-    .returning('destination_id')
-    .executeTakeFirst();
-  return event?.destination_id ?? undefined;
-}
-
 /**
  * Destinations of all accounts with events that should have been sent `graceMs` ago, while no workflow is sending them. An
  * event that waits for an earlier one of its patient, for its next attempt or for a held destination is not overdue.

@@ -1,11 +1,6 @@
-import { type Client, ScheduleNotFoundError, WorkflowIdReusePolicy } from '@temporalio/client';
+import { type Client, WorkflowIdReusePolicy } from '@temporalio/client';
 import { RECONCILE_LOOP_MESSAGES, type ReconcileLoopInput } from '../../../contract/reconcile-workflow.ts';
-import {
-  RECONCILE_SCHEDULE_ID,
-  RECONCILE_WORKFLOW_ID,
-  TASK_QUEUES,
-  WORKFLOW_TYPES,
-} from '../../../contract/temporal.ts';
+import { RECONCILE_WORKFLOW_ID, TASK_QUEUES, WORKFLOW_TYPES } from '../../../contract/temporal.ts';
 import type { Logger } from '../../../lib/logger.ts';
 
 /** How often a worker makes sure that the loop still runs. */
@@ -24,14 +19,12 @@ const startOptions = (input: ReconcileLoopInput) => ({
 
 /**
  * Starts the workflow `reconcileLoop`, or has the running one make a round now and adopt the interval. Several workers may
- * call it concurrently; Temporal runs only one workflow with this id. Removes the Schedule of earlier versions; if an
- * operator had paused it, the loop starts paused.
+ * call it concurrently; Temporal runs only one workflow with this id.
  */
 export async function startReconcileLoop(temporal: Client, intervalSeconds: number): Promise<void> {
   const intervalMs = intervalSeconds * 1_000;
-  const isPaused = await removeSchedule(temporal);
   await temporal.workflow.signalWithStart(WORKFLOW_TYPES.reconcileLoop, {
-    ...startOptions({ intervalMs, isPaused }),
+    ...startOptions({ intervalMs }),
     signal: RECONCILE_LOOP_MESSAGES.roundDue,
     signalArgs: [intervalMs],
   });
@@ -51,18 +44,4 @@ export function keepReconcileLoop(
       .catch((err: unknown) => deps.logger.warn({ err }, 'the workflow reconcileLoop could not be checked'));
   const timer = setInterval(() => void check(), checkEveryMs);
   return () => clearInterval(timer);
-}
-
-/** Returns whether the schedule was paused. */
-async function removeSchedule(temporal: Client): Promise<boolean> {
-  const schedule = temporal.schedule.getHandle(RECONCILE_SCHEDULE_ID);
-  try {
-    const { state } = await schedule.describe();
-    await schedule.delete();
-    return state.paused;
-  } catch (error) {
-    // It never existed, or another worker has removed it.
-    if (error instanceof ScheduleNotFoundError) return false;
-    throw error;
-  }
 }

@@ -5,7 +5,6 @@ import {
   CancellationScope,
   condition,
   isCancellation,
-  patched,
   proxyActivities,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
@@ -156,8 +155,7 @@ export class BulkRun {
     for (let stretch = 0; ; stretch++) {
       await condition(() => !this.progress.paused);
       // A step that read the row before `resume` is written there would find it paused, and the import would stay paused.
-      if (this.#writesOpen > 0 && patched('commands-are-written-first'))
-        await condition(() => this.#writesOpen === 0 && !this.progress.paused);
+      if (this.#writesOpen > 0) await condition(() => this.#writesOpen === 0 && !this.progress.paused);
       this.progress.enter('processing');
       const stretchMs = stretch < SHORT_STRETCHES ? STRETCH_MS : LONG_STRETCH_MS;
       const { handled, rows } = this.progress.snapshot().counts;
@@ -171,8 +169,7 @@ export class BulkRun {
       // The activity may read "paused" from the row before the command that wrote it has returned here.
       await this.#writing;
       // Without a command, the row was paused before this execution began: one of the two was restored from a backup.
-      if (outcome.stopped === 'paused' && this.#commands === commandsBefore && patched('row-is-paused'))
-        this.progress.setPaused(true);
+      if (outcome.stopped === 'paused' && this.#commands === commandsBefore) this.progress.setPaused(true);
     }
   }
 

@@ -20,7 +20,6 @@ import {
 } from '../../../contract/discharge-follow-up-workflow.ts';
 import { backOff } from '../../shared/pacing.ts';
 import { rejected } from '../../shared/rejected.ts';
-import { UNSTATED } from '../../shared/unstated.ts';
 
 const activities = (summary: string) =>
   proxyActivities<FollowUpActivities>({
@@ -135,7 +134,7 @@ class FollowUpState {
   #woken = false;
   #cancelReason: string | undefined;
 
-  constructor({ notificationId, startedAt, plan = UNSTATED.followUp }: DischargeFollowUpInput) {
+  constructor({ notificationId, startedAt, plan }: DischargeFollowUpInput) {
     this.#notificationId = notificationId;
     this.#startedAtMs = Date.parse(startedAt);
     this.#plan = plan;

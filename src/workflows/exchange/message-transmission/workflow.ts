@@ -21,7 +21,6 @@ import {
 import { TASK_QUEUES } from '../../../contract/temporal.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { backOff } from '../../shared/pacing.ts';
-import { UNSTATED } from '../../shared/unstated.ts';
 
 const { transmitMessage } = proxyActivities<Pick<MessageActivities, 'transmitMessage'>>({
   taskQueue: TASK_QUEUES.partners,
@@ -73,7 +72,7 @@ export async function messageTransmission(
 
   async function untilEnded(): Promise<TransmissionStep> {
     let step = await transmitMessage(input);
-    const deadlineAt = Date.now() + (input.receiptWithinMs ?? UNSTATED.receiptWithinMs);
+    const deadlineAt = Date.now() + input.receiptWithinMs;
     for (let checks = 0; step.state === 'waiting'; checks++) {
       show(step, 'Handed to the transport partner; waiting for the receipt');
       const waitMs = backOff(checks, CHECK_FIRST_MS, CHECK_MAX_MS);

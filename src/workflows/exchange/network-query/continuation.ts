@@ -28,7 +28,6 @@ export class Continuation {
 
   get isDue(): boolean {
     const { historyEventsMax } = this.input;
-    if (historyEventsMax === undefined) return false;
     const { historyLength, continueAsNewSuggested } = workflowInfo();
     return continueAsNewSuggested || historyLength >= historyEventsMax || hasNewerBuild();
   }

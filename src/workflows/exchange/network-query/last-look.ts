@@ -1,10 +1,4 @@
-import {
-  ActivityFailure,
-  ApplicationFailure,
-  isCancellation,
-  patched,
-  TimeoutFailure,
-} from '@temporalio/workflow';
+import { ActivityFailure, ApplicationFailure, isCancellation, TimeoutFailure } from '@temporalio/workflow';
 import { OUR_OUTAGE_TYPES } from '../../../contract/network-query-steps.ts';
 
 /**
@@ -12,9 +6,6 @@ import { OUR_OUTAGE_TYPES } from '../../../contract/network-query-steps.ts';
  * that does not answer ends it at once.
  */
 export const LAST_LOOK_MS = 24 * 60 * 60_000;
-
-/** Runs of earlier versions end at the deadline without a last look. */
-export const mayLookAgain = (): boolean => patched('last-look');
 
 /** Whether a step was still being repeated when its time was up, so that the source may have an answer by now. */
 export const ranOutOfTime = (error: unknown): error is ActivityFailure =>

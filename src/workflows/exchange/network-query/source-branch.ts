@@ -4,7 +4,6 @@ import {
   CancellationScope,
   condition,
   isCancellation,
-  patched,
   sleep,
   TimeoutFailure,
 } from '@temporalio/workflow';
@@ -22,10 +21,9 @@ import {
   pollDelayMs,
   SOURCE_RETRIES,
 } from '../../../exchange/queries/network-query/rules/retries.ts';
-import { UNSTATED } from '../../shared/unstated.ts';
 import { recordActivities, sourceActivities } from './activities.ts';
 import type { Continuation } from './continuation.ts';
-import { LAST_LOOK_MS, mayLookAgain, ourOutage, ranOutOfTime } from './last-look.ts';
+import { LAST_LOOK_MS, ourOutage, ranOutOfTime } from './last-look.ts';
 import type { QueryProgress } from './progress.ts';
 
 type AttemptOutcome =
@@ -45,7 +43,7 @@ export async function runSource(
   cancelReason: () => string,
   continuation: Continuation,
 ): Promise<void> {
-  const { deadlineMs, nextAttemptAfterMs: backOffs } = (input.steering ?? UNSTATED.sources)[source];
+  const { deadlineMs, nextAttemptAfterMs: backOffs } = input.steering[source];
   let carried = continuation.takeWait(source);
   const first = carried?.firstAttempt ?? firstAttempt;
   for (let attempt = firstAttempt; ; attempt++) {
@@ -109,10 +107,6 @@ async function runAttempt(
     },
   );
   if (ended.kind !== 'silent') return ended;
-  if (!mayLookAgain()) {
-    if (ended.error !== undefined) throw ended.error;
-    return noAnswerWithin(deadlineMs, ended.lastFailure);
-  }
   const { source, attempt } = step;
   progress.change(source, { state: 'collecting', reason: undefined, nextTryAt: undefined });
   const summary = `${source}, attempt ${attempt}: a last look`;
@@ -160,8 +154,7 @@ async function untilDeadline(
         : (answer.retryAfterMs ?? retries.pollFirstMs);
     const untilAt = Math.min(Date.now() + waitMs, deadlineAt);
     const paceMs = Math.min(callbackPaceMs(wait.earlyCallbacks), untilAt - Date.now());
-    if (paceMs > 0 && patched('paced-callbacks'))
-      await sleep(paceMs, { summary: `${source}: its last callback came too early` });
+    if (paceMs > 0) await sleep(paceMs, { summary: `${source}: its last callback came too early` });
     const called = await callbackWithin(step, progress, untilAt - Date.now(), continuation);
     if (continuation.isDue) await continuation.park(source, wait);
     if (called) wait.earlyCallbacks += 1;

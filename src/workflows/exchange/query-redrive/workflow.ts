@@ -2,7 +2,6 @@ import {
   CancellationScope,
   defineQuery,
   isCancellation,
-  patched,
   proxyActivities,
   setCurrentDetails,
   setHandler,
@@ -44,8 +43,7 @@ export async function queryRedrive(
 
   /** An operator has cancelled it in Temporal: callers read that in PostgreSQL. */
   async function cancelled(error: unknown): Promise<never> {
-    if (isCancellation(error) && patched('cancelled-in-postgresql'))
-      await CancellationScope.nonCancellable(() => cancelRedrive(input));
+    if (isCancellation(error)) await CancellationScope.nonCancellable(() => cancelRedrive(input));
     throw error;
   }
 

@@ -23,7 +23,6 @@ import { continueWithCurrentBuild } from '../../shared/current-build.ts';
 import { Gate } from '../../shared/gate.ts';
 import { backOff } from '../../shared/pacing.ts';
 import { rejected } from '../../shared/rejected.ts';
-import { UNSTATED } from '../../shared/unstated.ts';
 import { type PageDone, workInPages } from '../../shared/work-in-pages.ts';
 
 /**
@@ -38,7 +37,7 @@ export async function querySweep(
   input: QuerySweepInput,
   carried?: QuerySweepProgress,
 ): Promise<QuerySweepProgress> {
-  const pace = { ...UNSTATED.sweep, ...input.pace };
+  const { pace } = input;
   const gate = new Gate(carried?.state === 'paused');
   const sweep = new Sweep(input, pace, gate, carried);
 

@@ -5,7 +5,6 @@ import {
   defineQuery,
   defineSignal,
   isCancellation,
-  patched,
   proxyActivities,
   setCurrentDetails,
   setHandler,
@@ -45,8 +44,8 @@ const RUN_MS = 12 * 60 * 60_000;
 const BEHIND_MS = 1_000;
 
 /**
- * Makes a round as background work. If no such worker takes it, because they are busy, missing or of an earlier version, makes
- * it on the queue of this workflow.
+ * Makes a round as background work. If no such worker takes it, because they are busy or missing, makes it on
+ * the queue of this workflow.
  */
 async function reconcileLeftOvers({ intervalMs, last }: ReconcileLoopStatus): Promise<Reconciled> {
   const inBackground = proxyActivities<ReconcileActivities>({
@@ -78,17 +77,15 @@ const hasNotStarted = (error: unknown): boolean =>
 export async function reconcileLoop(input: ReconcileLoopInput): Promise<void> {
   const status: ReconcileLoopStatus = {
     intervalMs: input.intervalMs,
-    isPaused: input.isPaused ?? false,
+    isPaused: false,
     last: input.last,
   };
   const describe = () => setCurrentDetails(describeStatus(status));
   let isDue = false;
   /** A pause, or its end, that is not in PostgreSQL yet. */
   let ordered: boolean | undefined;
-  const isPauseStored = patched('pause-in-postgresql');
-  if (isPauseStored && status.isPaused) ordered = true;
   async function storeOrder(): Promise<void> {
-    if (!isPauseStored || ordered === undefined) return;
+    if (ordered === undefined) return;
     const isPaused = ordered;
     ordered = undefined;
     await setReconcilePaused(isPaused);
@@ -102,7 +99,7 @@ export async function reconcileLoop(input: ReconcileLoopInput): Promise<void> {
   setHandler(defineSignal(MESSAGES.pause), () => {
     status.isPaused = true;
     ordered = true;
-    if (isPauseStored) isDue = true;
+    isDue = true;
     describe();
   });
   setHandler(defineSignal(MESSAGES.resume), () => {
@@ -115,14 +112,12 @@ export async function reconcileLoop(input: ReconcileLoopInput): Promise<void> {
   const mayGoOn = () =>
     !workflowInfo().continueAsNewSuggested && Date.now() - workflowInfo().runStartTime.getTime() < RUN_MS;
   for (let rounds = 0; rounds < ROUNDS_MAX && mayGoOn(); rounds++) {
-    if (!isPauseStored) await condition(() => !status.isPaused);
     isDue = false;
     try {
       await storeOrder();
       status.last = await reconcileLeftOvers(status);
       status.failure = undefined;
-      if (isPauseStored)
-        status.isPaused = ordered ?? RECONCILE_PARTS.every((part) => status.last?.paused?.includes(part));
+      status.isPaused = ordered ?? RECONCILE_PARTS.every((part) => status.last?.paused?.includes(part));
     } catch (error) {
       if (isCancellation(error)) throw error;
       status.failure = 'The round did not end; see the log of the worker';
@@ -133,9 +128,9 @@ export async function reconcileLoop(input: ReconcileLoopInput): Promise<void> {
     await condition(() => isDue, isBehind ? BEHIND_MS : status.intervalMs);
   }
   await storeOrder();
-  const { intervalMs, isPaused, last } = status;
+  const { intervalMs, last } = status;
   // A stored pause is not carried: an operator may have ended it in PostgreSQL meanwhile.
-  await continueAsNew<typeof reconcileLoop>({ intervalMs, ...(isPauseStored ? {} : { isPaused }), last });
+  await continueAsNew<typeof reconcileLoop>({ intervalMs, last });
 }
 
 /** Markdown for the workflow's page in the Temporal UI. A list, because the UI shows tables without cell spacing. */

@@ -6,7 +6,6 @@ import type {
   BulkResult,
 } from '../../../contract/bulk-onboarding.ts';
 import { backOff } from '../../shared/pacing.ts';
-import { UNSTATED } from '../../shared/unstated.ts';
 import { type BulkState, newBulkState } from './bulk-state.ts';
 
 /** What the exchange reports of a bulk create. Other services may use other states, so `status` is any string. */
@@ -37,7 +36,7 @@ export class BulkOnboarding {
 
   /** `carried` is the state of an earlier run of the same orchestration (continue-as-new). */
   constructor(input: BulkOnboardingInput, nowMs: number, carried?: BulkState) {
-    this.#timing = { ...UNSTATED.bulkOnboarding, ...input.timing };
+    this.#timing = input.timing;
     this.state = carried ?? newBulkState(input.rows, nowMs + this.#timing.deadlineMs);
   }
 

@@ -10,7 +10,6 @@ import {
   defineUpdate,
   isCancellation,
   log,
-  patched,
   setCurrentDetails,
   setHandler,
   TemporalFailure,
@@ -88,7 +87,6 @@ export async function bulkOnboarding(
     // Under a cancellation, a failed call is not the reason for the end.
     if (!isCancellation(error) && !CancellationScope.current().consideredCancelled) {
       // The file stays, so that nothing is lost by a failure; what is left for 30 days is deleted with other old files.
-      if (!patched(OUTAGES)) await discardUpload(calls);
       throw error;
     }
     bulk.state.phase = 'cancelling';
@@ -244,9 +242,6 @@ function bulkOnboardingOutcome({ ending, outcome }: BulkState): BulkOnboardingSu
   return failed < rows ? 'partial' : 'failed';
 }
 
-/** Earlier runs give up after three upload URLs, whatever the reason, and delete the file. */
-const OUTAGES = 'outages-do-not-count';
-
 /** Requests an upload URL (E5); repeated when the URL of the previous request expired unused. */
 async function requestUploadUrl(bulk: BulkOnboarding, calls: BulkCalls): Promise<void> {
   if (!bulk.mayRequestAgain(Date.now())) {
@@ -276,7 +271,7 @@ async function uploadFile(bulk: BulkOnboarding, calls: BulkCalls): Promise<void>
   try {
     const outcome = await calls.upload(requestId, uploadUrl);
     if (outcome === 'taken') bulk.uploaded(Date.now());
-    else if (outcome === 'gone-in-outage' && patched(OUTAGES)) bulk.urlExpiredInOutage();
+    else if (outcome === 'gone-in-outage') bulk.urlExpiredInOutage();
     else bulk.urlExpired();
   } catch (error) {
     const failure = callFailure(error);
@@ -284,10 +279,8 @@ async function uploadFile(bulk: BulkOnboarding, calls: BulkCalls): Promise<void>
     // A webhook has reported the end, so the exchange must have received the file.
     if (bulk.state.ending !== undefined) bulk.uploaded(Date.now());
     // The failure was temporary, but lasted longer than the URL was valid.
-    else if (failure.kind === 'unavailable' || failure.kind === 'rate-limited') {
-      if (patched(OUTAGES)) bulk.urlExpiredInOutage();
-      else bulk.urlExpired();
-    } else
+    else if (failure.kind === 'unavailable' || failure.kind === 'rate-limited') bulk.urlExpiredInOutage();
+    else
       throw ApplicationFailure.nonRetryable(
         `The file could not be uploaded: ${failure.message}`,
         'file-not-uploaded',

@@ -29,7 +29,6 @@ import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { callFailure } from '../../shared/call-failure.ts';
 import { Gate } from '../../shared/gate.ts';
 import { pageWithin } from '../../shared/pacing.ts';
-import { UNSTATED } from '../../shared/unstated.ts';
 import { type PageDone, workInPages } from '../../shared/work-in-pages.ts';
 
 /**
@@ -44,7 +43,7 @@ export async function cohortMonitoring(
   input: CohortMonitoringInput,
   carried?: MonitoringState,
 ): Promise<CohortMonitoringStatus> {
-  const pace = { ...UNSTATED.monitoring, ...input.pace };
+  const { pace } = input;
   const gate = new Gate(carried?.status.state === 'paused');
   const monitoring = new Monitoring(input, pace, gate, carried ?? nominalTime(input));
 
@@ -170,7 +169,7 @@ class Monitoring {
 
   get #requestsPerMinute(): number {
     const { requestLimit } = this.state;
-    const { requestsPerMinute: fixed, shareOfRequests: share } = this.input.pace ?? {};
+    const { requestsPerMinute: fixed, shareOfRequests: share } = this.pace;
     const isFixed = fixed !== undefined && share === undefined;
     if (isFixed || requestLimit === undefined) return this.pace.requestsPerMinute;
     return Math.max(1, requestLimit * this.pace.shareOfRequests);

@@ -1,7 +1,6 @@
-import { ApplicationFailure, condition, continueAsNew, patched, workflowInfo } from '@temporalio/workflow';
+import { ApplicationFailure, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
 import type { PatientOnboardingInput } from '../../../contract/patient-onboarding.ts';
 import { callFailure, essential } from '../../shared/call-failure.ts';
-import { UNSTATED } from '../../shared/unstated.ts';
 import type { ExchangeCalls } from './exchange-calls.ts';
 import type { Onboarding } from './onboarding.ts';
 import type { IdentityPage, IdentityState, PatientOnboardingWorkflow } from './onboarding-state.ts';
@@ -26,9 +25,7 @@ export async function proveIdentity(
   const redirectUrl = input.ias?.redirectUrl ?? '';
   const identity = onboarding.identity();
   onboarding.state.phase = 'proving-identity';
-  // Onboardings that started before this patch only wait for signals.
-  const polls = patched('identity-looks');
-  const wait = { onboarding, input, polls, show };
+  const wait = { onboarding, input, show };
   if (identity.session === undefined) {
     const { sessionId, sessionUrl, expiresAt } = await essential(
       () => calls.createIdentitySession(patientId, redirectUrl),
@@ -116,8 +113,6 @@ const msOf = (instant: string): number => Date.parse(instant) || Date.now() + HO
 interface Waiting {
   onboarding: Onboarding;
   input: PatientOnboardingInput;
-  /** Whether to poll the exchange; otherwise only signals count. */
-  polls: boolean;
   show: () => void;
 }
 
@@ -142,16 +137,13 @@ const UNKNOWN_MAX = 3;
  * @returns `late` when the page expired first, `failed` when the exchange reports a failure
  */
 async function awaitPerson(
-  { onboarding, input, polls, show }: Waiting,
+  { onboarding, input, show }: Waiting,
   { page: { id, expiresAtMs }, isDone, summary, poll }: Awaited,
 ): Promise<'done' | 'late' | 'failed'> {
   const leftMs = () => expiresAtMs - Date.now();
-  if (!polls || id === undefined)
-    return (await condition(isDone, Math.max(leftMs(), 1), { summary })) ? 'done' : 'late';
-
   const { state } = onboarding;
   const identity = onboarding.identity();
-  const { pollFirstMs, pollMaxMs } = { ...UNSTATED.onboarding, ...input.timing };
+  const { pollFirstMs, pollMaxMs } = input.timing;
   let pauseMs = pollFirstMs;
   for (let unknown = 0; ; ) {
     const untilMs = unknown < UNKNOWN_MAX ? Math.min(pauseMs, leftMs()) : leftMs();

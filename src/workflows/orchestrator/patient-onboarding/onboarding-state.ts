@@ -36,8 +36,8 @@ export interface IdentityState {
 
 /** A page of the identity partner for the person to open. */
 export interface IdentityPage {
-  /** Id of the session or challenge at the exchange; absent in runs that started before it was stored. */
-  id?: string;
+  /** Id of the session or challenge at the exchange. */
+  id: string;
   url: string;
   expiresAtMs: number;
 }

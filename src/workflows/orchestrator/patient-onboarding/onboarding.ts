@@ -5,7 +5,6 @@ import type {
 } from '../../../contract/patient-onboarding.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { backOff } from '../../shared/pacing.ts';
-import { UNSTATED } from '../../shared/unstated.ts';
 import {
   type IdentityState,
   isOpen,
@@ -39,7 +38,7 @@ export class Onboarding {
 
   /** `carried` is the state of an earlier run of the same orchestration (continue-as-new). */
   constructor(input: PatientOnboardingInput, nowMs: number, carried?: OnboardingState) {
-    this.#timing = { ...UNSTATED.onboarding, ...input.timing };
+    this.#timing = input.timing;
     this.state =
       carried ?? newOnboardingState(requestedTypes(input.sources), nowMs + this.#timing.deadlineMs);
   }

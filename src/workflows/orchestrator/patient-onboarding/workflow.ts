@@ -6,7 +6,6 @@ import {
   defineQuery,
   defineSignal,
   isCancellation,
-  patched,
   setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
@@ -89,8 +88,7 @@ export async function patientOnboarding(
     if (onboarding.state.starts === 0) await startFirstQuery(onboarding, calls, patientId);
     await waitForSources(input, onboarding, calls, patientId, show);
     await countAttempts(onboarding, calls);
-    // Onboardings that started before this patch do not have this step.
-    if (patched('documents-in-summary')) await listDocuments(onboarding, calls, patientId);
+    await listDocuments(onboarding, calls, patientId);
   } catch (error) {
     // Under a cancellation, a failed call is not the reason for the end.
     if (!isCancellation(error) && !CancellationScope.current().consideredCancelled) throw error;
