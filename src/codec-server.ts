@@ -9,20 +9,24 @@ await runProcess('codec-server', async (logger) => {
   exitWithParent();
   const config = readConfig([
     'DATA_KEYS',
-    'CODEC_HOST',
+    'LISTEN_HOST',
     'CODEC_PORT',
-    'CODEC_ALLOWED_ORIGIN',
+    'TEMPORAL_UI_URL',
     'CODEC_PATH_SECRET',
   ]);
-  const { CODEC_ALLOWED_ORIGIN: origins, CODEC_PATH_SECRET: pathSecret } = config;
-  if (origins === undefined || pathSecret === undefined)
-    throw new ConfigError('The codec server needs CODEC_ALLOWED_ORIGIN and CODEC_PATH_SECRET');
-  const allowedOrigins = origins.split(/\s+/);
+  const { TEMPORAL_UI_URL: uiUrl, CODEC_PATH_SECRET: pathSecret } = config;
+  if (uiUrl === undefined || pathSecret === undefined)
+    throw new ConfigError('The codec server needs TEMPORAL_UI_URL and CODEC_PATH_SECRET');
+  const ui = new URL(uiUrl).origin;
+  // Two names of this machine, both usual in a browser.
+  const allowedOrigins = [
+    ...new Set([ui, ui.replace('//127.0.0.1', '//localhost'), ui.replace('//localhost', '//127.0.0.1')]),
+  ];
   const server = await createCodecServer({
     keyRing: parseKeyRing(config.DATA_KEYS),
     allowedOrigins: () => allowedOrigins,
     pathSecret,
-    host: config.CODEC_HOST,
+    host: config.LISTEN_HOST,
     port: config.CODEC_PORT,
   });
   const { origin } = new URL(server.endpoint);

@@ -18,15 +18,13 @@ const VARIABLES = [
   ...EXCHANGE_VARIABLES,
   ...TEMPORAL_VARIABLES,
   'INTERNAL_TOKEN_KEY',
-  'GATEWAY_HOST',
+  'LISTEN_HOST',
   'GATEWAY_PORT',
   'GATEWAY_DRAIN_SECONDS',
   'NOTIFICATION_SENDERS',
   ...MLLP_VARIABLES,
   'TRUSTED_PROXIES',
-  'ACCOUNT_CONNECTIONS_MAX',
   'SHARED_CONNECTIONS_MAX',
-  'ACCOUNT_REQUESTS_MAX',
   'IDENTITY_PARTNER_BASE_URL',
   'IDENTITY_PARTNER_SECRET',
   'MESSAGE_PARTNER_BASE_URL',
@@ -34,6 +32,8 @@ const VARIABLES = [
 ] as const;
 
 const PING_TIMEOUT_MS = 3_000;
+/** Connections to PostgreSQL that one account may use at a time, at most half of the pool; its further requests wait. */
+const ACCOUNT_CONNECTIONS_MAX = 8;
 
 /** Serves the interface. Also starts and responds while Temporal is down; accepted work starts when Temporal is back. */
 await runProcess('gateway', async (logger) => {
@@ -42,7 +42,7 @@ await runProcess('gateway', async (logger) => {
   const temporal = await createTemporalClient(config, { lazy: true });
   const exchange = await assembleExchange(config, temporal, logger, {
     name: GATEWAY_CONNECTIONS,
-    accountMax: config.ACCOUNT_CONNECTIONS_MAX,
+    accountMax: ACCOUNT_CONNECTIONS_MAX,
     sharedMax: config.SHARED_CONNECTIONS_MAX,
   });
   await checkClock(exchange.store);
@@ -56,11 +56,10 @@ await runProcess('gateway', async (logger) => {
     messageSecret: config.MESSAGE_PARTNER_SECRET,
     linkSigningKey: config.LINK_SIGNING_KEY,
     internalTokenKey: config.INTERNAL_TOKEN_KEY,
-    allowLoopbackWebhooks: config.ALLOW_LOOPBACK_WEBHOOKS,
-    refusedWebhookPorts: config.WEBHOOK_REFUSED_PORTS,
+    allowLoopbackWebhooks: config.LOOPBACK_EXCEPT_PORTS !== undefined,
+    refusedWebhookPorts: config.LOOPBACK_EXCEPT_PORTS,
     trustedWebhookOrigins: config.WEBHOOK_TRUSTED_ORIGINS,
     trustedProxies: config.TRUSTED_PROXIES,
-    accountRequestsMax: config.ACCOUNT_REQUESTS_MAX,
     watchPressure: (report) =>
       watchPressure(exchange.store.waitingForConnection, (sample) => report(isUnderPressure(sample))),
     readQueues: () => readTaskQueueStats(temporal),
@@ -72,7 +71,7 @@ await runProcess('gateway', async (logger) => {
     },
   });
   const mllp = await openMllp(config, exchange);
-  const url = await app.listen({ host: config.GATEWAY_HOST, port: config.GATEWAY_PORT });
+  const url = await app.listen({ host: config.LISTEN_HOST, port: config.GATEWAY_PORT });
   logger.info({ url }, 'gateway is ready');
   reportReady({ url });
   return {

@@ -1,4 +1,5 @@
-import { readConfig } from './config.ts';
+import { join } from 'node:path';
+import { givenVariables, readConfig } from './config.ts';
 import { drain } from './lib/draining.ts';
 import { exitWithParent, reportReady } from './lib/exit-with-parent.ts';
 import { runProcess } from './lib/process.ts';
@@ -11,9 +12,8 @@ import { createTemporalClient, TEMPORAL_VARIABLES } from './temporal/client.ts';
 import { certificatesReplaced } from './temporal/credentials.ts';
 
 const VARIABLES = [
-  'RECEIVER_HOST',
+  'LISTEN_HOST',
   'RECEIVER_PORT',
-  'RECEIVER_LOG',
   'WEBHOOK_KEY',
   'INTAKE_KEY',
   'EXCHANGE_API_KEY',
@@ -29,6 +29,7 @@ const VARIABLES = [
 await runProcess('receiver', async (logger) => {
   exitWithParent();
   const config = readConfig(VARIABLES);
+  const { DATA_DIR: dataDir } = givenVariables(['DATA_DIR']);
   const temporal = await createTemporalClient(config, { lazy: true });
   const webhookKeys = parseKeys(config.WEBHOOK_KEY);
   if (webhookKeys.length === 0) logger.warn('WEBHOOK_KEY is not set: every webhook is refused');
@@ -37,12 +38,12 @@ await runProcess('receiver', async (logger) => {
       exchange: configuredAccess(config),
       idHmacKey: config.ID_HMAC_KEY,
     }),
-    messages: await MessageLog.open(config.RECEIVER_LOG),
+    messages: await MessageLog.open(dataDir && join(dataDir, 'logs', 'received-webhooks.jsonl')),
     webhookKeys,
     intakeKeys: parseKeys(config.INTAKE_KEY),
     logger,
   });
-  const url = await receiver.listen({ host: config.RECEIVER_HOST, port: config.RECEIVER_PORT });
+  const url = await receiver.listen({ host: config.LISTEN_HOST, port: config.RECEIVER_PORT });
   logger.info({ url }, 'receiver is ready');
   reportReady({ url });
   return {

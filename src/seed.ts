@@ -9,12 +9,15 @@ import { runProcess } from './lib/process.ts';
  * key. The schema must be up to date. Logs ids, never the key.
  */
 await runProcess('seed', async (logger) => {
-  const config = readConfig(['DATABASE_URL', 'SEED_API_KEY', 'SEED_WEBHOOK_URL', 'WEBHOOK_KEY']);
-  if (parseApiKey(config.SEED_API_KEY) === undefined)
-    throw new ConfigError('SEED_API_KEY is not an API key (mdx_…); create one with: npm run secrets');
+  const config = readConfig(['DATABASE_URL', 'API_KEY', 'SEED_WEBHOOK_URL', 'WEBHOOK_KEY']);
+  const { API_KEY: apiKey } = config;
+  if (apiKey === undefined || parseApiKey(apiKey) === undefined)
+    throw new ConfigError(
+      'API_KEY is missing, or is not an API key (mdx_…); create one with: npm run secrets',
+    );
   const store = createStore({ databaseUrl: config.DATABASE_URL, poolMax: 2 });
   const seeded = seedDemoAccount(store, {
-    apiKey: config.SEED_API_KEY,
+    apiKey,
     webhookUrl: config.SEED_WEBHOOK_URL,
     // During a rotation WEBHOOK_KEY lists several keys, the newest first.
     webhookKey: config.WEBHOOK_KEY?.split(/\s+/)[0],

@@ -27,7 +27,7 @@ const VARIABLES = [
   'WORKER_QUEUES',
   'WORKER_VERSIONING',
   'BUILD_ID',
-  'WORKER_HOST',
+  'LISTEN_HOST',
   'WORKER_PORT',
   'WORKER_TEMPORAL_METRICS',
   'RECONCILE_INTERVAL_SECONDS',
@@ -80,7 +80,7 @@ await runProcess('worker', async (logger) => {
     (err: unknown) => logger.error({ err, build }, 'could not check which build is current in Temporal'),
   );
   const probes = await startProbeServer({
-    host: config.WORKER_HOST,
+    host: config.LISTEN_HOST,
     port: config.WORKER_PORT,
     metrics,
     isReady: () => workers.every((worker) => worker.getState() === 'RUNNING'),

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { ConfigError, readConfig } from '../src/config.ts';
+import { join } from 'node:path';
+import { ConfigError, givenVariables, readConfig } from '../src/config.ts';
 import { exitWithParent, reportReady } from '../src/lib/exit-with-parent.ts';
 import { runProcess } from '../src/lib/process.ts';
 import type { SourceAccess } from './simulator/auth.ts';
@@ -8,12 +9,9 @@ import { createSimulator } from './simulator/server.ts';
 
 const VARIABLES = [
   'LOG_LEVEL',
-  'SIMULATOR_HOST',
+  'LISTEN_HOST',
   'SIMULATOR_PORT',
   'SIMULATOR_ADMIN_TOKEN',
-  'SIMULATOR_LOG',
-  'SIMULATOR_DATA',
-  'SIMULATOR_NOTIFY_URL',
   'NOTIFICATION_SENDERS',
   'IDENTITY_PARTNER_SECRET',
   'MESSAGE_PARTNER_SECRET',
@@ -36,16 +34,20 @@ type Config = ReturnType<typeof readConfig<(typeof VARIABLES)[number]>>;
 await runProcess('simulator', async (logger) => {
   exitWithParent();
   const config = readConfig(VARIABLES);
+  const { DATA_DIR: dataDir, EXCHANGE_BASE_URL: exchangeUrl } = givenVariables([
+    'DATA_DIR',
+    'EXCHANGE_BASE_URL',
+  ]);
   const access = accessesIn(config);
   const adminToken = config.SIMULATOR_ADMIN_TOKEN ?? randomBytes(24).toString('base64url');
   const simulator = await createSimulator({
     adminToken,
-    host: config.SIMULATOR_HOST,
+    host: config.LISTEN_HOST,
     port: config.SIMULATOR_PORT,
-    requestLogPath: config.SIMULATOR_LOG,
-    dataDir: config.SIMULATOR_DATA,
-    notify: notifyTarget(config),
-    exchangeUrl: config.SIMULATOR_NOTIFY_URL,
+    requestLogPath: dataDir && join(dataDir, 'logs', 'simulator-requests.jsonl'),
+    dataDir: dataDir && join(dataDir, 'simulator'),
+    notify: notifyTarget(config, exchangeUrl),
+    exchangeUrl,
     partnerSecrets: { identity: config.IDENTITY_PARTNER_SECRET, messages: config.MESSAGE_PARTNER_SECRET },
     access,
     callbackSecrets: {
@@ -63,9 +65,8 @@ await runProcess('simulator', async (logger) => {
 });
 
 /** Where to send notifications: to the exchange, as the first of its configured senders. */
-function notifyTarget(config: Config): NotifyTarget | undefined {
+function notifyTarget(config: Config, url: string | undefined): NotifyTarget | undefined {
   const [sender] = config.NOTIFICATION_SENDERS;
-  const url = config.SIMULATOR_NOTIFY_URL;
   return sender && url ? { url, sender: sender.name, secret: sender.secret } : undefined;
 }
 

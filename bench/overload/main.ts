@@ -13,16 +13,12 @@ const program = new Command('npm run overload --')
   .option('--seconds <n>', 'duration of each flood', '30')
   .option('--times <list>', 'requests to send, in multiples of what is served', '2,5,10')
   .option('--connections <n>', 'connections of the flood at most', '1000')
-  .option('--account-requests-max <n>', 'ACCOUNT_REQUESTS_MAX of the gateway')
-  .option('--account-connections-max <n>', 'ACCOUNT_CONNECTIONS_MAX of the gateway')
   .option('--shared-connections-max <n>', 'SHARED_CONNECTIONS_MAX of the gateway')
   .parse();
 const options = program.opts<{
   seconds: string;
   times: string;
   connections: string;
-  accountRequestsMax?: string;
-  accountConnectionsMax?: string;
   sharedConnectionsMax?: string;
 }>();
 const print = (line: string) => void process.stdout.write(`${line}\n`);
@@ -33,8 +29,6 @@ const QUIET_SECONDS = 15;
 
 const dataDir = await mkdtemp(join(tmpdir(), 'overload-'));
 const limits = {
-  ACCOUNT_REQUESTS_MAX: options.accountRequestsMax,
-  ACCOUNT_CONNECTIONS_MAX: options.accountConnectionsMax,
   SHARED_CONNECTIONS_MAX: options.sharedConnectionsMax,
 };
 const gateway = Object.fromEntries(

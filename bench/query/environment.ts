@@ -86,7 +86,6 @@ async function start(atEnd: (end: () => Promise<unknown>) => void) {
   const temporalConfig = {
     TEMPORAL_ADDRESS: temporalServer.address,
     TEMPORAL_NAMESPACE: temporalServer.namespace,
-    TEMPORAL_TLS: false,
     TEMPORAL_API_KEY: undefined,
     DATA_KEYS: dataKeys,
   };

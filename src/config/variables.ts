@@ -15,25 +15,21 @@ import {
 
 /** All variables but those of the sources. `descriptions.json` says what each is for. */
 export const PROCESS_VARIABLES = {
+  // Of every process that listens.
+  LISTEN_HOST: z.string().default('127.0.0.1'),
+
   // Of the gateway, and of what it offers to callers, partners and senders.
-  GATEWAY_HOST: z.string().default('127.0.0.1'),
   GATEWAY_PORT: port.default(0),
   GATEWAY_DRAIN_SECONDS: z.coerce.number().min(0).max(10).default(0),
   TRUSTED_PROXIES: proxies.default([]),
-  ACCOUNT_CONNECTIONS_MAX: z.coerce.number().int().min(1).default(8),
   SHARED_CONNECTIONS_MAX: z.coerce.number().int().min(1).default(2),
-  ACCOUNT_REQUESTS_MAX: z.coerce.number().int().min(1).default(200),
   PUBLIC_BASE_URL: httpUrl,
-  ALLOW_LOOPBACK_WEBHOOKS: flag.default(false),
-  WEBHOOK_REFUSED_PORTS: ports.default([]),
+  LOOPBACK_EXCEPT_PORTS: ports.optional(),
   WEBHOOK_TRUSTED_ORIGINS: origins.default([]),
   NOTIFICATION_SENDERS: senders.default([]),
-  MLLP_HOST: z.string().default('127.0.0.1'),
   MLLP_PORT: port.optional(),
   MLLP_SENDERS: mllpSenders.default([]),
-  MLLP_TLS_CERT: z.string().optional(),
-  MLLP_TLS_KEY: z.string().optional(),
-  MLLP_TLS_CLIENT_CA: z.string().optional(),
+  MLLP_TLS: z.string().optional(),
   IDENTITY_PARTNER_BASE_URL: httpUrl.optional(),
   IDENTITY_PARTNER_SECRET: z.string().optional(),
   MESSAGE_PARTNER_BASE_URL: httpUrl.optional(),
@@ -48,9 +44,7 @@ export const PROCESS_VARIABLES = {
 
   API_KEY: z.string().optional(),
 
-  RECEIVER_HOST: z.string().default('127.0.0.1'),
   RECEIVER_PORT: port.default(0),
-  RECEIVER_LOG: z.string().optional(),
   WEBHOOK_KEY: z.string().optional(),
   INTAKE_KEY: z.string().optional(),
 
@@ -63,7 +57,6 @@ export const PROCESS_VARIABLES = {
     .string()
     .regex(/^[\w.-]{1,64}$/, { error: 'may have 64 letters, digits, dots, dashes and underscores' })
     .optional(),
-  WORKER_HOST: z.string().default('127.0.0.1'),
   WORKER_PORT: port.default(0),
   WORKER_TEMPORAL_METRICS: z
     .string()
@@ -71,40 +64,21 @@ export const PROCESS_VARIABLES = {
     .optional(),
 
   // Of seeding, the codec server and the simulator.
-  SEED_API_KEY: z.string(),
   SEED_WEBHOOK_URL: httpUrl.optional(),
 
-  CODEC_HOST: z.string().default('127.0.0.1'),
   CODEC_PORT: port.default(0),
-  CODEC_ALLOWED_ORIGIN: z.string().optional(),
   CODEC_PATH_SECRET: secret.optional(),
 
-  SIMULATOR_HOST: z.string().default('127.0.0.1'),
   SIMULATOR_PORT: port.default(0),
   SIMULATOR_ADMIN_TOKEN: secret.optional(),
-  SIMULATOR_LOG: z.string().optional(),
-  SIMULATOR_DATA: z.string().optional(),
-  SIMULATOR_NOTIFY_URL: httpUrl.optional(),
 
   // What several processes need: logs, traces, PostgreSQL, Temporal, blobs and keys; and the embedded stack.
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional(),
   OTEL_EXPORTER_OTLP_HEADERS: z.string().optional(),
-  OTEL_TRACES_SAMPLER: z
-    .enum([
-      'always_on',
-      'always_off',
-      'traceidratio',
-      'parentbased_always_on',
-      'parentbased_always_off',
-      'parentbased_traceidratio',
-    ])
-    .default('parentbased_always_on'),
   OTEL_TRACES_SAMPLER_ARG: z.coerce.number().min(0).max(1).default(1),
   OTEL_RESOURCE_ATTRIBUTES: z.string().optional(),
   DATA_DIR: z.string().default('.data'),
-  POSTGRES_PORT: port.default(0),
-  TEMPORAL_PORT: port.default(0),
   TEMPORAL_UI_PORT: port.default(0),
 
   DATABASE_URL: databaseUrl,
@@ -117,7 +91,6 @@ export const PROCESS_VARIABLES = {
   TEMPORAL_TLS_CA: z.string().optional(),
   TEMPORAL_TLS_CERT: z.string().optional(),
   TEMPORAL_TLS_KEY: z.string().optional(),
-  TEMPORAL_TLS: flag.default(false),
   TEMPORAL_UI_URL: httpUrl.optional(),
 
   DATA_KEYS: z.string().min(1),

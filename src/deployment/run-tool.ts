@@ -120,7 +120,6 @@ async function temporalTarget(dataDir?: string): Promise<TemporalConfig> {
     TEMPORAL_ADDRESS: temporalAddress,
     TEMPORAL_NAMESPACE: temporalNamespace,
     TEMPORAL_API_KEY: undefined,
-    TEMPORAL_TLS: false,
     DATA_KEYS: dataKeys,
   };
 }

@@ -53,7 +53,7 @@ export async function createCodecServer(options: CodecServerOptions): Promise<Co
     if (!options.allowedOrigins().includes(origin))
       return reply
         .code(403)
-        .send({ error: 'This origin is not allowed to decode payloads; see CODEC_ALLOWED_ORIGIN' });
+        .send({ error: 'This origin is not allowed to decode payloads; see TEMPORAL_UI_URL' });
     reply.headers({ 'access-control-allow-origin': origin, 'access-control-allow-credentials': 'true' });
   });
 

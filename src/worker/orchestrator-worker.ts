@@ -63,7 +63,7 @@ export async function createOrchestratorWorker(
     TEMPORAL_ADDRESS: temporal.address,
     TEMPORAL_NAMESPACE: temporal.namespace,
     TEMPORAL_API_KEY: temporal.apiKey,
-    TEMPORAL_TLS: temporal.tls ?? false,
+    tls: temporal.tls,
     DATA_KEYS: options.dataKeys,
   });
   const stopTracing = await shareTracing(taskQueue).catch(async (error: unknown) => {

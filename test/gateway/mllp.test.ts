@@ -1,17 +1,21 @@
 import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import { Hl7Message } from '@medplum/core';
 import { Hl7Client, Hl7Connection } from '@medplum/hl7';
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createIntake, type Intake } from '../../src/exchange/messaging/notifications/intake.ts';
 import { createMllpAnswer } from '../../src/exchange/messaging/notifications/mllp/answer.ts';
 import { framed } from '../../src/exchange/messaging/notifications/mllp/frames.ts';
 import {
   createMllpListener,
   type MllpListener,
+  openMllp,
 } from '../../src/exchange/messaging/notifications/mllp/open-mllp.ts';
 import { createAuthority } from '../support/authority.ts';
 import { closedGate } from '../support/gate.ts';
@@ -278,6 +282,45 @@ describe('the MLLP listener', () => {
     await closed;
     await busy.closed;
     expect(busy.answers()).toEqual(['AA last']);
+  });
+
+  test('takes its certificate from the folder of MLLP_TLS, and says what is missing there', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'mllp-tls-'));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const { store, blobs } = gateway;
+    const opened = () =>
+      openMllp(
+        {
+          ...{ LISTEN_HOST: '127.0.0.1', MLLP_PORT: 0, MLLP_TLS: folder, NOTIFICATION_SENDERS: SENDERS },
+          MLLP_SENDERS: [{ sender: 'general', certificate: 'feed.general.example.org' }],
+        },
+        {
+          ...{ store, blobs, logger: pino({ level: 'silent' }), idHmacKey: TEST_ID_HMAC_KEY },
+          ...{ followUps: NO_FOLLOW_UPS, recordings: NO_RECORDINGS },
+        },
+      );
+    await expect(opened()).rejects.toThrow(`MLLP_TLS: tls.crt and tls.key cannot both be read in ${folder}`);
+    const server = await authority.issue('DNS:localhost');
+    await writeFile(join(folder, 'tls.crt'), server.cert);
+    await writeFile(join(folder, 'tls.key'), server.key);
+    await expect(opened()).rejects.toThrow('ca.crt in the folder MLLP_TLS');
+    await writeFile(join(folder, 'ca.crt'), authority.cert);
+    const listener = await opened();
+    if (listener === undefined) throw new Error('MLLP_PORT is set, but nothing listens');
+    listeners.push(listener);
+    const { port } = listener.server.address() as AddressInfo;
+    const general = await authority.issue('DNS:feed.general.example.org');
+    const socket = connectTls({
+      port,
+      host: '127.0.0.1',
+      servername: 'localhost',
+      ca: authority.cert,
+      ...general,
+    });
+    sockets.push(socket);
+    await once(socket, 'secureConnect');
+    const message = Hl7Message.parse(adt({ id: 'by-folder', facility: 'ANY' }));
+    expect(codeOf(await new Hl7Connection(socket).sendAndWait(message))).toBe('AA by-folder');
   });
 
   test('recognises a sender by its client certificate, and lets in no one without', async () => {

@@ -316,7 +316,6 @@ test('a Temporal server that is really away is a 503, not a wait without end', a
       TEMPORAL_ADDRESS: `127.0.0.1:${await freePort()}`,
       TEMPORAL_NAMESPACE: 'default',
       TEMPORAL_API_KEY: undefined,
-      TEMPORAL_TLS: false,
       DATA_KEYS: TEST_DATA_KEYS,
     },
     { lazy: true },

@@ -148,7 +148,7 @@ describe('the simulated hospital, pharmacy and laboratory', () => {
     await expect(notify({ events: [] })).rejects.toThrow('rejected POST /admin/notifications');
     const lonely = await startTestSimulator();
     await expect(lonely.admin.notify({ sample: sample().key, events: [{ event: 'admit' }] })).rejects.toThrow(
-      'SIMULATOR_NOTIFY_URL',
+      'EXCHANGE_BASE_URL',
     );
     await lonely.close();
   });

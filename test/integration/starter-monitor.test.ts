@@ -44,7 +44,6 @@ beforeAll(async () => {
     TEMPORAL_ADDRESS: inject('temporalAddress'),
     TEMPORAL_NAMESPACE: settings.TEMPORAL_NAMESPACE ?? '',
     TEMPORAL_API_KEY: undefined,
-    TEMPORAL_TLS: false,
     DATA_KEYS: TEST_DATA_KEYS,
   });
   gateway = await createTestGateway({

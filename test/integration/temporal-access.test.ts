@@ -42,7 +42,6 @@ const config = (port: number) => ({
   TEMPORAL_ADDRESS: `127.0.0.1:${port}`,
   TEMPORAL_NAMESPACE: 'default',
   TEMPORAL_API_KEY: undefined,
-  TEMPORAL_TLS: false,
   DATA_KEYS: TEST_DATA_KEYS,
   TEMPORAL_TLS_CA: authority.cert,
 });

@@ -78,7 +78,6 @@ export async function attachToStack(dataDir: string, connection: StackConnection
   const temporal = await createTemporalClient({
     TEMPORAL_ADDRESS: connection.temporalAddress,
     TEMPORAL_NAMESPACE: connection.temporalNamespace,
-    TEMPORAL_TLS: false,
     TEMPORAL_API_KEY: undefined,
     DATA_KEYS: secrets.dataKeys,
   });

@@ -31,7 +31,7 @@ describe('an entry point', () => {
     ['tools/simulator.ts', 'HIE_BEARER_TOKEN'],
     ['src/codec-server.ts', 'DATA_KEYS'],
     ['src/migrate.ts', 'DATABASE_URL'],
-    ['src/seed.ts', 'SEED_API_KEY'],
+    ['src/seed.ts', 'DATABASE_URL'],
   ])(
     '%s without a configuration names what is missing, without a stack, and ends with 2',
     async (entry, name) => {

@@ -126,10 +126,10 @@ test('a thread that reads foreign documents has none of our variables', async ()
     file,
     `import { parentPort } from 'node:worker_threads'; parentPort.postMessage(Object.keys(process.env));`,
   );
-  process.env.SEED_API_KEY = MARK;
+  process.env.EXCHANGE_API_KEY = MARK;
   const thread = startSourceThread(pathToFileURL(file), { heapMb: 64 });
   const [names] = await once(thread, 'message');
   await thread.terminate();
-  delete process.env.SEED_API_KEY;
+  delete process.env.EXCHANGE_API_KEY;
   expect((names as string[]).filter((name) => name in VARIABLES)).toEqual([]);
 });

@@ -46,7 +46,6 @@ describe('the worker as a process', () => {
       TEMPORAL_ADDRESS: inject('temporalAddress'),
       TEMPORAL_NAMESPACE: namespace,
       TEMPORAL_API_KEY: undefined,
-      TEMPORAL_TLS: false,
       DATA_KEYS: TEST_DATA_KEYS,
     });
   });

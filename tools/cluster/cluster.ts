@@ -161,7 +161,6 @@ async function rollCluster(
   const temporal = await createTemporalClient({
     TEMPORAL_ADDRESS: connection.temporalAddress,
     TEMPORAL_NAMESPACE: connection.temporalNamespace,
-    TEMPORAL_TLS: false,
     TEMPORAL_API_KEY: undefined,
     DATA_KEYS: dataKeys,
   });

@@ -18,7 +18,7 @@ if (givenWords('npm run cluster', ['roll']).has('roll')) await askToRoll();
 else
   await runForeground({
     start({ print, onStart, signal }) {
-      const ports = readConfig(['GATEWAY_PORT', 'RECEIVER_PORT', 'TEMPORAL_PORT', 'TEMPORAL_UI_PORT']);
+      const ports = readConfig(['GATEWAY_PORT', 'RECEIVER_PORT', 'TEMPORAL_UI_PORT']);
       return startCluster({
         dataDir,
         logLevel: LOG_LEVEL,
@@ -27,7 +27,6 @@ else
         ports: {
           gateway: ports.GATEWAY_PORT,
           receiver: ports.RECEIVER_PORT,
-          temporal: ports.TEMPORAL_PORT,
           temporalUi: ports.TEMPORAL_UI_PORT,
         },
         outside: outsideParts(givenVariables),

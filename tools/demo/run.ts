@@ -80,7 +80,6 @@ export async function runDemo(options: {
     const temporal = await createTemporalClient({
       TEMPORAL_ADDRESS: connection.temporalAddress,
       TEMPORAL_NAMESPACE: connection.temporalNamespace,
-      TEMPORAL_TLS: false,
       TEMPORAL_API_KEY: undefined,
       DATA_KEYS: secrets.dataKeys,
     });

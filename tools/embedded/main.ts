@@ -9,12 +9,7 @@ import { restartOnChange } from './restart-on-change.ts';
 import { startStack } from './stack.ts';
 
 /** Limits of a gateway, passed on if they are set. */
-const LIMITS = [
-  'DATABASE_POOL_MAX',
-  'ACCOUNT_CONNECTIONS_MAX',
-  'SHARED_CONNECTIONS_MAX',
-  'ACCOUNT_REQUESTS_MAX',
-] as const;
+const LIMITS = ['DATABASE_POOL_MAX', 'SHARED_CONNECTIONS_MAX'] as const;
 
 const words = givenWords('npm start', ['--observe', '--watch']);
 
@@ -24,8 +19,6 @@ await runForeground({
     const config = readConfig([
       'DATA_DIR',
       'LOG_LEVEL',
-      'POSTGRES_PORT',
-      'TEMPORAL_PORT',
       'TEMPORAL_UI_PORT',
       'SIMULATOR_PORT',
       'GATEWAY_PORT',
@@ -38,8 +31,6 @@ await runForeground({
       log: print,
       onStart,
       ports: {
-        postgres: config.POSTGRES_PORT,
-        temporal: config.TEMPORAL_PORT,
         temporalUi: config.TEMPORAL_UI_PORT,
         simulator: config.SIMULATOR_PORT,
         gateway: config.GATEWAY_PORT,

@@ -25,7 +25,6 @@ export function outsideParts(given: typeof givenVariables): NonNullable<StackOpt
             uiUrl: temporal.TEMPORAL_UI_URL,
             environment: given([
               'TEMPORAL_API_KEY',
-              'TEMPORAL_TLS',
               'TEMPORAL_TLS_CA',
               'TEMPORAL_TLS_CERT',
               'TEMPORAL_TLS_KEY',

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { StackSecrets } from '../../src/starter/local-stack/stack-secrets.ts';
 import { type StackStorage, s3Environment } from '../../src/starter/local-stack/stack-storage.ts';
 import { BACKGROUND_QUEUES, INTERACTIVE_QUEUES } from '../../src/temporal/worker-queues.ts';
@@ -41,9 +40,8 @@ export const simulatorEnvironment = ({
   LOG_LEVEL: logLevel,
   SIMULATOR_PORT: String(ports.simulator),
   SIMULATOR_ADMIN_TOKEN: secrets.simulatorAdminToken,
-  SIMULATOR_LOG: join(dataDir, 'logs', 'simulator-requests.jsonl'),
-  SIMULATOR_DATA: join(dataDir, 'simulator'),
-  SIMULATOR_NOTIFY_URL: gatewayUrl(ports),
+  DATA_DIR: dataDir,
+  EXCHANGE_BASE_URL: gatewayUrl(ports),
   NOTIFICATION_SENDERS: notificationSenders(secrets),
   IDENTITY_PARTNER_SECRET: secrets.identityPartnerSecret,
   MESSAGE_PARTNER_SECRET: secrets.messagePartnerSecret,
@@ -85,7 +83,7 @@ const commonWorkerEnvironment = (facts: StackFacts): Environment => ({
 export const receiverEnvironment = (facts: StackFacts): Environment => ({
   ...commonEnvironment(facts),
   RECEIVER_PORT: String(facts.ports.receiver),
-  RECEIVER_LOG: join(facts.dataDir, 'logs', 'received-webhooks.jsonl'),
+  DATA_DIR: facts.dataDir,
   WEBHOOK_KEY: facts.webhookKey,
   INTAKE_KEY: facts.secrets.intakeKey,
   EXCHANGE_ACCOUNT_ID: facts.accountId,
@@ -106,8 +104,7 @@ const exchangeEnvironment = (facts: StackFacts): Environment => ({
   LINK_SIGNING_KEY: facts.secrets.linkSigningKey,
   INTERNAL_TOKEN_KEY: facts.secrets.internalTokenKey,
   PUBLIC_BASE_URL: gatewayUrl(facts.ports),
-  ALLOW_LOOPBACK_WEBHOOKS: 'true',
-  WEBHOOK_REFUSED_PORTS: refusedPorts(facts.ports),
+  LOOPBACK_EXCEPT_PORTS: refusedPorts(facts.ports),
   MESSAGE_PARTNER_BASE_URL: `${simulatorUrl(facts.ports)}/messages`,
   MESSAGE_PARTNER_SECRET: facts.secrets.messagePartnerSecret,
   ...(facts.sources.HIE ?? simulatedSource('HIE', facts.ports, facts.secrets)),

@@ -25,7 +25,7 @@ export interface StackOptions {
       address: string;
       namespace: string;
       uiUrl?: string | undefined;
-      /** Further variables of the connection: TEMPORAL_API_KEY, TEMPORAL_TLS. */
+      /** Further variables of the connection: TEMPORAL_API_KEY and certificates. */
       environment?: Environment;
     };
     sources?: Partial<Record<SourcePrefix, Environment>>;

@@ -107,7 +107,7 @@ export async function adminRoutes(app: FastifyInstance, options: AdminOptions): 
     if (deliver === undefined)
       return reply
         .code(409)
-        .send({ error: 'To deliver messages, set SIMULATOR_NOTIFY_URL and MESSAGE_PARTNER_SECRET.' });
+        .send({ error: 'To deliver messages, set EXCHANGE_BASE_URL and MESSAGE_PARTNER_SECRET.' });
     return { status: await deliver(message.data) };
   });
 

@@ -3,19 +3,16 @@ import { type Config, ConfigError } from '../../config.ts';
 export const TRACE_VARIABLES = [
   'OTEL_EXPORTER_OTLP_ENDPOINT',
   'OTEL_EXPORTER_OTLP_HEADERS',
-  'OTEL_TRACES_SAMPLER',
   'OTEL_TRACES_SAMPLER_ARG',
   'OTEL_RESOURCE_ATTRIBUTES',
 ] as const;
 
 type Variables = Config<(typeof TRACE_VARIABLES)[number]>;
-export type SamplerName = Variables['OTEL_TRACES_SAMPLER'];
 
 export interface TracingConfig {
   endpoint: string;
   headers: Record<string, string>;
-  sampler: SamplerName;
-  /** The share of traces that is kept, by samplers with a ratio. */
+  /** The share of traces that is kept, of those that no caller has decided about. */
   ratio: number;
   resource: Record<string, string>;
 }
@@ -27,7 +24,6 @@ export function tracingConfig(variables: Variables): TracingConfig | undefined {
   return {
     endpoint,
     headers: pairs('OTEL_EXPORTER_OTLP_HEADERS', variables.OTEL_EXPORTER_OTLP_HEADERS),
-    sampler: variables.OTEL_TRACES_SAMPLER,
     ratio: variables.OTEL_TRACES_SAMPLER_ARG,
     resource: pairs('OTEL_RESOURCE_ATTRIBUTES', variables.OTEL_RESOURCE_ATTRIBUTES),
   };

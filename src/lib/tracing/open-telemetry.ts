@@ -3,20 +3,17 @@ import { type ExportResult, ExportResultCode, parseTraceParent } from '@opentele
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import {
-  AlwaysOffSampler,
-  AlwaysOnSampler,
   BatchSpanProcessor,
   type IdGenerator,
   ParentBasedSampler,
   RandomIdGenerator,
   type ReadableSpan,
-  type Sampler,
   type SpanExporter,
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 import type { Logger } from '../logger.ts';
-import type { SamplerName, TracingConfig } from './config.ts';
+import type { TracingConfig } from './config.ts';
 import type { Span, SpanAttributes, SpanStart, Tracer } from './spans.ts';
 
 const KINDS = {
@@ -43,7 +40,7 @@ export function createTracer(processName: string, config: TracingConfig, logger:
       'service.namespace': 'medical-data-exchange',
       'service.name': processName,
     }),
-    sampler: samplerOf(config.sampler, config.ratio),
+    sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(config.ratio) }),
     idGenerator: ids,
     spanProcessors: [
       new BatchSpanProcessor({
@@ -107,23 +104,6 @@ class ChosenIds implements IdGenerator {
     const id = this.next ?? this.#random.generateSpanId();
     this.next = undefined;
     return id;
-  }
-}
-
-function samplerOf(name: SamplerName, ratio: number): Sampler {
-  switch (name) {
-    case 'always_on':
-      return new AlwaysOnSampler();
-    case 'always_off':
-      return new AlwaysOffSampler();
-    case 'traceidratio':
-      return new TraceIdRatioBasedSampler(ratio);
-    case 'parentbased_always_on':
-      return new ParentBasedSampler({ root: new AlwaysOnSampler() });
-    case 'parentbased_always_off':
-      return new ParentBasedSampler({ root: new AlwaysOffSampler() });
-    case 'parentbased_traceidratio':
-      return new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) });
   }
 }
 

@@ -86,10 +86,7 @@ export async function orchestrationSettings(
   return {
     // A Temporal outside the stack may need an API key, which the stack's files do not contain.
     temporal: {
-      ...readConfig(
-        ['TEMPORAL_API_KEY', 'TEMPORAL_TLS', 'TEMPORAL_TLS_CA', 'TEMPORAL_TLS_CERT', 'TEMPORAL_TLS_KEY'],
-        env,
-      ),
+      ...readConfig(['TEMPORAL_API_KEY', 'TEMPORAL_TLS_CA', 'TEMPORAL_TLS_CERT', 'TEMPORAL_TLS_KEY'], env),
       TEMPORAL_ADDRESS: temporalAddress,
       TEMPORAL_NAMESPACE: temporalNamespace,
       DATA_KEYS: dataKeys,

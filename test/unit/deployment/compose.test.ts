@@ -112,7 +112,7 @@ describe('the addresses in docker-compose.yml fit together', () => {
   test('the UI asks the codec server, and the codec server answers the UI', () => {
     const [uiPort] = compose.services['temporal-ui']?.ports?.map((port) => port.split(':')[1]) ?? [];
     const codec = compose.services['codec-server'];
-    expect(codec?.environment?.CODEC_ALLOWED_ORIGIN).toContain(`http://127.0.0.1:${uiPort}`);
+    expect(codec?.environment?.TEMPORAL_UI_URL).toContain(`http://127.0.0.1:${uiPort}`);
     expect(compose.services['temporal-ui']?.environment?.CODEC_ORIGIN).toBe(
       `http://127.0.0.1:${portOf('codec-server')}`,
     );

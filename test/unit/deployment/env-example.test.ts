@@ -3,14 +3,7 @@ import { VARIABLES } from '../../../src/config.ts';
 import { compose, readText, taken } from '../../support/compose-file.ts';
 
 /** Of the stack on one machine; a deployment has no use for them. */
-const EMBEDDED_ONLY = [
-  'DATA_DIR',
-  'POSTGRES_PORT',
-  'TEMPORAL_PORT',
-  'TEMPORAL_UI_PORT',
-  'ALLOW_LOOPBACK_WEBHOOKS',
-  'WEBHOOK_REFUSED_PORTS',
-];
+const EMBEDDED_ONLY = ['TEMPORAL_UI_PORT', 'LOOPBACK_EXCEPT_PORTS'];
 /** Read by docker-compose.yml alone. */
 const COMPOSE_ONLY = ['IMAGE_TAG', 'TEMPORAL_RETENTION', 'CODEC_ORIGIN'];
 

@@ -57,14 +57,14 @@ describe('a process has in Kubernetes the environment that it has in docker-comp
     // There a worker serves all queues; here each group of queues has its own.
     ['worker', workers.map(({ name }) => name), []],
     // A file would be lost with its pod.
-    ['receiver', ['receiver'], ['RECEIVER_LOG']],
+    ['receiver', ['receiver'], ['DATA_DIR']],
     ['codec-server', ['codec-server'], []],
     ['migrate', ['migrate'], []],
   ] as const;
   const ADDED = ['AWS_REGION', 'AWS_SHARED_CREDENTIALS_FILE'];
   /** Of an installation: empty here, and set by its own kustomization. */
   const OWN =
-    /^(TEMPORAL_ADDRESS|PUBLIC_BASE_URL|BLOB_STORE|ORCHESTRATOR_FILES|AUDIT_HEADS|CODEC_ALLOWED_ORIGIN|HIE_CLIENT_ID|HIE_TOKEN_URL|TEMPORAL_UI_URL|\w+(?<!EXCHANGE)_BASE_URL)$/;
+    /^(TEMPORAL_ADDRESS|PUBLIC_BASE_URL|BLOB_STORE|ORCHESTRATOR_FILES|AUDIT_HEADS|HIE_CLIENT_ID|HIE_TOKEN_URL|TEMPORAL_UI_URL|\w+(?<!EXCHANGE)_BASE_URL)$/;
 
   test.each(PAIRS)('%s', (service, names, left) => {
     const there = compose.services[service]?.environment ?? {};

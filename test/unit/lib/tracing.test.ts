@@ -155,12 +155,11 @@ describe('on', () => {
     expect(['a', 'a, inner', 'b', 'b, inner'].map(traceOf)).toEqual([a, a, TRACE, TRACE]);
   });
 
-  test('the sampler, the headers and the attributes come from the environment', async () => {
+  test('the share, the headers and the attributes come from the environment', async () => {
     const variables = {
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
       OTEL_EXPORTER_OTLP_HEADERS: 'x-key=a%20key',
       OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
-      OTEL_TRACES_SAMPLER: 'traceidratio',
     };
     for (const share of ['0', '1']) {
       const sampled = createTracer(

@@ -42,9 +42,7 @@ export class Notifier {
   async notify(asked: NotifyRequest): Promise<SentMessage[]> {
     const target = this.#target;
     if (target === undefined)
-      throw new CannotNotifyError(
-        'To send notifications, set SIMULATOR_NOTIFY_URL and NOTIFICATION_SENDERS.',
-      );
+      throw new CannotNotifyError('To send notifications, set EXCHANGE_BASE_URL and NOTIFICATION_SENDERS.');
     const { order, times, delayMs } = asked.arrival;
     const messages = arranged(this.#messages(asked), order);
     const sent: SentMessage[] = [];

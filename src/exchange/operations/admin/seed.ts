@@ -44,8 +44,7 @@ export async function seedDemoAccount(
   },
 ): Promise<SeededAccount> {
   const key = parseApiKey(options.apiKey);
-  if (key === undefined)
-    throw new Error('SEED_API_KEY is not an API key; generate one with: npm run secrets');
+  if (key === undefined) throw new Error('API_KEY is not an API key; generate one with: npm run secrets');
   const enabled = { enabled: true };
   await store.asSystem(async (tx) => {
     await insertAccount(tx, {

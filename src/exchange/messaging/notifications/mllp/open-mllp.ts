@@ -1,5 +1,7 @@
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
+import { join } from 'node:path';
 import { createServer as createTlsServer, TLSSocket } from 'node:tls';
 import { type Config, ConfigError } from '../../../../config.ts';
 import type { Logger } from '../../../../lib/logger.ts';
@@ -9,16 +11,9 @@ import { createMllpAnswer, type MllpAnswer } from './answer.ts';
 import { FrameError, framed, MllpFrames } from './frames.ts';
 import { type Place, Places } from './places.ts';
 
-export const MLLP_VARIABLES = [
-  'MLLP_HOST',
-  'MLLP_PORT',
-  'MLLP_SENDERS',
-  'MLLP_TLS_CERT',
-  'MLLP_TLS_KEY',
-  'MLLP_TLS_CLIENT_CA',
-] as const;
+export const MLLP_VARIABLES = ['MLLP_PORT', 'MLLP_SENDERS', 'MLLP_TLS'] as const;
 
-type MllpConfig = Config<(typeof MLLP_VARIABLES)[number] | 'NOTIFICATION_SENDERS'>;
+type MllpConfig = Config<(typeof MLLP_VARIABLES)[number] | 'NOTIFICATION_SENDERS' | 'LISTEN_HOST'>;
 
 /** Interface engines keep a connection open and send when something happens. */
 const LIMITS = {
@@ -33,42 +28,48 @@ const LIMITS = {
 /** Listens for MLLP if MLLP_PORT is set. Throws ConfigError. */
 export async function openMllp(config: MllpConfig, deps: IntakeDeps): Promise<MllpListener | undefined> {
   if (config.MLLP_PORT === undefined) return undefined;
+  const tls = config.MLLP_TLS === undefined ? undefined : await readTlsFolder(config.MLLP_TLS);
   const listener = createMllpListener({
     answer: createMllpAnswer({
       intake: createIntake(deps),
       senders: config.NOTIFICATION_SENDERS,
-      identities: checked(config),
+      identities: checked(config, tls),
       logger: deps.logger,
     }),
-    tls: tlsOf(config),
+    tls,
     limits: LIMITS,
     logger: deps.logger,
   });
-  listener.server.listen(config.MLLP_PORT, config.MLLP_HOST);
+  listener.server.listen(config.MLLP_PORT, config.LISTEN_HOST);
   await once(listener.server, 'listening');
   deps.logger.info({ address: listener.server.address() }, 'listening for mllp');
   return listener;
 }
 
-function checked(config: MllpConfig): MllpConfig['MLLP_SENDERS'] {
+function checked(config: MllpConfig, tls: TlsFiles | undefined): MllpConfig['MLLP_SENDERS'] {
   const known = new Set(config.NOTIFICATION_SENDERS.map(({ name }) => name));
   for (const identity of config.MLLP_SENDERS) {
     if (!known.has(identity.sender))
       throw new ConfigError(`MLLP_SENDERS names ${identity.sender}, which NOTIFICATION_SENDERS does not`);
-    if ('certificate' in identity && config.MLLP_TLS_CLIENT_CA === undefined)
-      throw new ConfigError('MLLP_SENDERS names a certificate, which needs MLLP_TLS_CLIENT_CA');
+    if ('certificate' in identity && tls?.clientAuthorities === undefined)
+      throw new ConfigError('MLLP_SENDERS names a certificate, which needs ca.crt in the folder MLLP_TLS');
   }
   return config.MLLP_SENDERS;
 }
 
-function tlsOf({
-  MLLP_TLS_CERT: cert,
-  MLLP_TLS_KEY: key,
-  MLLP_TLS_CLIENT_CA: clientAuthorities,
-}: MllpConfig) {
+interface TlsFiles {
+  cert: string;
+  key: string;
+  clientAuthorities?: string;
+}
+
+async function readTlsFolder(folder: string): Promise<TlsFiles> {
+  const names = ['tls.crt', 'tls.key', 'ca.crt'];
+  const [cert, key, clientAuthorities] = await Promise.all(
+    names.map((name) => readFile(join(folder, name), 'utf8').catch(() => undefined)),
+  );
   if (cert !== undefined && key !== undefined) return { cert, key, clientAuthorities };
-  if (cert === undefined && key === undefined && clientAuthorities === undefined) return undefined;
-  throw new ConfigError('For TLS, set both MLLP_TLS_CERT and MLLP_TLS_KEY');
+  throw new ConfigError(`MLLP_TLS: tls.crt and tls.key cannot both be read in ${folder}`);
 }
 
 interface MllpLimits {
@@ -109,7 +110,7 @@ function certificateNames(socket: Socket): string[] {
  */
 export function createMllpListener(options: {
   answer(message: Buffer, certificateNames: readonly string[]): Promise<MllpAnswer | undefined>;
-  tls?: { cert: string; key: string; clientAuthorities?: string };
+  tls?: TlsFiles;
   limits: MllpLimits;
   logger: Pick<Logger, 'info' | 'warn'>;
 }): MllpListener {
