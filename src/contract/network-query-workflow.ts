@@ -44,6 +44,14 @@ export const NETWORK_QUERY_MESSAGES = {
   cancelQuery: 'cancelQuery',
 } as const;
 
+/** Reasons of attempts that a caller or an operator ended: they have not failed. */
+export const CANCELLED = {
+  source: 'Given up on request',
+  query: 'Cancelled on request',
+  byOperator: 'Cancelled by an operator',
+} as const;
+export const CANCEL_REASONS: readonly string[] = Object.values(CANCELLED);
+
 export interface SourceProgress {
   source: SourceType;
   attempt: number;

@@ -109,6 +109,15 @@ test('its text fits the terminal and names no person', async () => {
   expect(stdout).not.toMatch(/Sample|Pat\b|1980/);
 });
 
+test('what was cancelled on purpose is no failure', async () => {
+  const reason = (text: string) =>
+    execute(sql`update network_query_attempt set reason = ${text} where status = 'failed'`);
+  await reason('Cancelled on request');
+  expect((await findings()).filter(({ what }) => /failed at lab/.test(what))).toEqual([]);
+  await reason('lab answered 401');
+  expect((await findings()).filter(({ what }) => /failed at lab/.test(what))).toHaveLength(1);
+});
+
 test('a failure that was retried since is no longer listed', async () => {
   await execute(sql`insert into network_query_attempt (query_id, source, attempt, run, account_id, status)
     select query_id, source, attempt + 1, run, account_id, 'running' from network_query_attempt where status = 'failed'`);

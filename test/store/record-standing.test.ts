@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { CANCELLED } from '../../src/contract/network-query-workflow.ts';
 import type { SourceType } from '../../src/contract/primitives.ts';
 import type { AccountTx } from '../../src/exchange/platform/database/database.ts';
 import { insertQuery } from '../../src/exchange/queries/network-query/query-store.ts';
 import { addToTimeline } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { insertConversion } from '../../src/exchange/records/conversion/conversion-store.ts';
 import { insertDocuments } from '../../src/exchange/records/deliveries/delivery-store.ts';
-import { incompleteness } from '../../src/exchange/records/reading/completeness.ts';
+import { completenessLines, incompleteness } from '../../src/exchange/records/reading/completeness.ts';
 import {
   readRecordCompleteness,
   type SourceCompleteness,
@@ -100,6 +101,23 @@ async function bring(
 }
 
 describe('how complete a record is', () => {
+  test('a request cancelled on purpose has not failed, and takes nothing away from what was complete', async () => {
+    await end(await ask('hie'), 'failed', { reason: CANCELLED.query });
+    expect(await of('hie')).toMatchObject({ state: 'cancelled', reason: 'Cancelled on request' });
+    expect(incompleteness(await standing())).toBe(
+      'This record is incomplete: the request to HIE was cancelled before it was answered.',
+    );
+    await end(await ask('hie'), 'completed');
+    expect(incompleteness(await standing())).toBeUndefined();
+    await end(await ask('hie'), 'failed', { reason: CANCELLED.source });
+    expect(incompleteness(await standing())).toBeUndefined();
+    expect(completenessLines(await standing())[0]).toMatch(
+      /the request was cancelled \(Given up on request\); last completed /,
+    );
+    await end(await ask('hie'), 'failed', { reason: 'No answer within 2 days' });
+    expect(incompleteness(await standing())).toContain('the last request to HIE failed');
+  });
+
   test('a source that was never asked, is being asked, waits, has failed, or has answered', async () => {
     expect(incompleteness(await standing())).toContain('no source has been queried yet');
     expect(await of('hie')).toMatchObject({ state: 'never-asked', resources: 0 });

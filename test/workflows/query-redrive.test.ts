@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { CANCELLED } from '../../src/contract/network-query-workflow.ts';
 import { queryRedriveWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
 import { failOpenAttempts } from '../../src/exchange/queries/network-query/endings.ts';
 import { insertQuery } from '../../src/exchange/queries/network-query/query-store.ts';
@@ -142,6 +143,16 @@ test('a query that was refused at the source when it was accepted is retried too
   expect(await count('no room')).toBe(0);
 });
 
+test('what was cancelled has not failed: only a filter that asks for it matches', async () => {
+  await failed('no room');
+  await failed(CANCELLED.query);
+  await failed(CANCELLED.byOperator);
+  const filter = { source: 'lab' as const, failedFrom: new Date(0), failedTo: new Date() };
+  const count = (reason: string | null) =>
+    exchange.store.asAccount(accountId, (tx) => countFailed(tx, { ...filter, reason }));
+  expect([await count(null), await count('no room'), await count('cancelled by')]).toEqual([1, 1, 1]);
+});
+
 test('a query is skipped when a consent excludes the source since', async () => {
   const requestId = await failed('no room');
   const { patientId } = await exchange.view(accountId, requestId);
@@ -169,7 +180,7 @@ test('a query whose workflow still waits for another source is retried there', a
   await exchange.service.giveUpSource(accountId, requestId, 'lab');
   exchange.let('lab', undefined);
 
-  const redrive = await start(await redriveOf(null));
+  const redrive = await start(await redriveOf('Given up on request'));
   expect(await redrive.result()).toMatchObject({ state: 'completed', retried: 1, skipped: 0 });
   await eventually(async () => {
     const { attempts } = await exchange.view(accountId, requestId);

@@ -1,4 +1,5 @@
 import type { SourceError } from '../../../contract/network-query.ts';
+import { CANCEL_REASONS } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import type { AttemptView, QueryView } from '../../queries/network-query/query-store.ts';
 import { lastAttempts } from '../../queries/network-query/rules/query-status.ts';
@@ -32,9 +33,6 @@ export interface PatientQueries {
   total: number;
 }
 
-/** Reasons with which the workflow networkQuery ends cancelled sources (workflows/exchange/network-query). */
-const CANCELLED = new Set(['Given up on request', 'Cancelled on request', 'Cancelled by an operator']);
-
 /** The progress of a query: the last attempt of each source. Sources that could not start are failed. */
 export function queryProgress(query: QueryView): QueryProgress {
   const attempts = lastAttempts(query.attempts).map(
@@ -61,7 +59,7 @@ export function queryProgress(query: QueryView): QueryProgress {
 function statusOf({ status, willRetry, reason }: AttemptView): SourceProgress['status'] {
   if (status !== 'failed') return status;
   if (willRetry) return 'waiting';
-  return CANCELLED.has(reason ?? '') ? 'cancelled' : 'failed';
+  return CANCEL_REASONS.includes(reason ?? '') ? 'cancelled' : 'failed';
 }
 
 const unstarted = ({ source, message }: SourceError): SourceProgress => ({

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { CANCEL_REASONS } from '../../../contract/network-query-workflow.ts';
 import type { Store, SystemTx } from '../../platform/database/database.ts';
 import { readPauses } from '../../platform/recovery/pause-store.ts';
 import { reportSources } from '../../sources/health/report.ts';
@@ -103,6 +104,7 @@ async function readFailed(tx: SystemTx): Promise<FailedQueries[]> {
       select a.id as "accountId", t.source, 'failed' as state, t.completed_at as at
       from account a join network_query_attempt t on t.account_id = a.id
       where t.status = 'failed' and not t.will_retry and t.completed_at > now() - interval '1 day'
+        and coalesce(t.reason, '') <> all(${[...CANCEL_REASONS]})
         and not exists (
           select from network_query_attempt n
           where n.query_id = t.query_id and n.source = t.source and n.attempt > t.attempt)

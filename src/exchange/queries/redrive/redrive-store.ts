@@ -1,4 +1,5 @@
 import { type RawBuilder, type Selectable, sql } from 'kysely';
+import { CANCEL_REASONS } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import type { Database } from '../../platform/database/schema.ts';
@@ -25,7 +26,8 @@ const NO_ID = '00000000-0000-0000-0000-000000000000';
 
 /**
  * Failures (`query_id`, `failed_at`) that the filter matches, or the next ones, at most `max` of each kind: last attempts at the
- * source, and queries that were refused there when they were accepted, and not retried since.
+ * source, and queries that were refused there when they were accepted, and not retried since. What was cancelled has not failed: it
+ * matches only a filter that asks for its reason.
  */
 function failures(
   tx: AccountTx,
@@ -45,6 +47,7 @@ function failures(
     (select a.query_id, a.completed_at as failed_at from network_query_attempt a
       where a.account_id = ${tx.accountId}::uuid and a.source = ${source} and a.status = 'failed' and not a.will_retry
         and a.completed_at >= ${failedFrom} and a.completed_at < ${failedTo} and ${says(sql`a.reason`)}
+        and (${reason}::text is not null or coalesce(a.reason, '') <> all(${[...CANCEL_REASONS]}))
         and ${isNext(sql`a.completed_at`, sql`a.query_id`)}
         and not exists (
           select from network_query_attempt b

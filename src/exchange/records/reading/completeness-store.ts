@@ -1,11 +1,12 @@
 import { sql } from 'kysely';
+import { CANCEL_REASONS } from '../../../contract/network-query-workflow.ts';
 import { type RecordSource, SOURCE_TYPES, type SourceType } from '../../../contract/primitives.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { broughtBy, listedDocuments } from '../deliveries/listed-documents.ts';
 import { OF_MESSAGE } from '../rules/namespaces.ts';
 
-/** State of the newest request to a source. `waiting`: the last attempt failed and another one is due. */
-export type SourceState = 'never-asked' | 'running' | 'waiting' | 'completed' | 'failed';
+/** State of the newest request to a source. `waiting`: the last attempt failed and another one is due. `cancelled`: on request. */
+export type SourceState = 'never-asked' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled';
 
 /** How far one source has been queried for a patient, and how much of the record came from it. */
 export interface SourceCompleteness {
@@ -119,6 +120,7 @@ async function readAsked(tx: AccountTx, patientId: string): Promise<Map<SourceTy
       source,
       {
         ...row,
+        ...(row.state === 'failed' && CANCEL_REASONS.includes(reason ?? '') ? { state: 'cancelled' } : {}),
         reason: row.state === 'completed' ? undefined : (reason ?? undefined),
         lastCompleted: lastCompleted ?? undefined,
         ...(changes === null

@@ -13,13 +13,16 @@ const namesOf = (sources: readonly SourceCompleteness[]): string =>
 export function incompleteness({ sources, unread }: RecordCompleteness): string | undefined {
   const inState = (...states: SourceCompleteness['state'][]) =>
     sources.filter(({ state }) => states.includes(state));
-  const [failed, running, omitting] = [
+  const [failed, cancelled, running, omitting] = [
     inState('failed'),
+    // Of one that had delivered before, nothing is missing that was there.
+    inState('cancelled').filter(({ lastCompleted }) => lastCompleted === undefined),
     inState('running', 'waiting'),
     sources.filter(({ omissions }) => omissions.length > 0),
   ];
   const reasons = [
     failed.length > 0 && `the last request to ${namesOf(failed)} failed`,
+    cancelled.length > 0 && `the request to ${namesOf(cancelled)} was cancelled before it was answered`,
     running.length > 0 && `${namesOf(running)} ${running.length === 1 ? 'is' : 'are'} still being queried`,
     omitting.length > 0 && `${namesOf(omitting)} could not deliver everything`,
     unread.length > 0 &&
@@ -71,7 +74,8 @@ function sourceLine(standing: SourceCompleteness): string {
     case 'waiting':
       return `${name}: queried${attempted}; the request failed and will be retried; ${before}; ${counts}.`;
     case 'failed':
-      return `${name}: queried${attempted}; the request failed${reason === undefined ? '' : ` (${reason})`}; ${before}; ${counts}.`;
+    case 'cancelled':
+      return `${name}: queried${attempted}; the request ${state === 'failed' ? 'failed' : 'was cancelled'}${reason === undefined ? '' : ` (${reason})`}; ${before}; ${counts}.`;
   }
 }
 

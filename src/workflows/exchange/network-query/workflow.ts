@@ -11,6 +11,7 @@ import {
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import {
+  CANCELLED,
   type CarriedQuery,
   NETWORK_QUERY_MESSAGES as MESSAGES,
   type NetworkQueryInput,
@@ -55,10 +56,10 @@ export async function networkQuery(
   );
   setHandler(
     defineUpdate<void, [SourceCommand]>(MESSAGES.giveUpSource),
-    ({ source }) => sources.end(source, 'Given up on request'),
+    ({ source }) => sources.end(source, CANCELLED.source),
     { validator: ({ source }) => mustBeRunning(progress, source) },
   );
-  setHandler(defineUpdate<void, []>(MESSAGES.cancelQuery), () => sources.endAll('Cancelled on request'));
+  setHandler(defineUpdate<void, []>(MESSAGES.cancelQuery), () => sources.endAll(CANCELLED.query));
 
   sources.start();
   if (!(await sources.allEnded()))
@@ -66,7 +67,7 @@ export async function networkQuery(
 
   const result = progress.snapshot();
   upsertSearchAttributes([{ key: searchAttribute.queryStatus, value: result.status }]);
-  if (CancellationScope.current().consideredCancelled) throw new CancelledFailure('Cancelled by an operator');
+  if (CancellationScope.current().consideredCancelled) throw new CancelledFailure(CANCELLED.byOperator);
   return result;
 }
 
@@ -155,7 +156,7 @@ class SourceScopes {
   }
 
   #run(source: SourceType, attempt: number): void {
-    const reason = () => this.#cancelReasons.get(source) ?? 'Cancelled by an operator';
+    const reason = () => this.#cancelReasons.get(source) ?? CANCELLED.byOperator;
     void this.#scopes
       .get(source)
       ?.run(() => runSource(this.input, this.progress, source, attempt, reason, this.continuation));
