@@ -56,7 +56,8 @@ export interface BulkOnboardingInput {
   file: FileRef;
   /** Number of rows, counted before the start; the counts reported by the exchange are authoritative. */
   rows: number;
-  timing: BulkOnboardingTiming;
+  /** What is left out is as in `DEFAULT_BULK_TIMING`. Our starters state all of it, so that a new default applies to new workflows only. */
+  timing?: Partial<BulkOnboardingTiming>;
 }
 
 /** The members of a webhook `medical.bulk-patient-create` that the orchestration needs. */

@@ -23,7 +23,8 @@ export interface CohortMonitoringInput {
   queriesPerMinute: number;
   /** Nominal time of the run, ISO 8601. Default: the schedule's nominal time, else the start of the run. */
   dueAt?: string;
-  pace: MonitoringPace;
+  /** What is left out is as in `DEFAULT_MONITORING_PACE`. Our starters state all of it, so that a new default applies to new workflows only. */
+  pace?: Partial<MonitoringPace>;
 }
 
 /** Page size and request rate of a run; `DEFAULT_MONITORING_PACE` is written into each Schedule. */

@@ -69,7 +69,8 @@ export interface PatientOnboardingInput {
   ias?: IdentityRequest;
   /** The caller's own metadata; one of the 50 allowed entries is used for the orchestration id. */
   metadata?: Metadata;
-  timing: OnboardingTiming;
+  /** What is left out is as in `DEFAULT_ONBOARDING_TIMING`. Our starters state all of it, so that a new default applies to new workflows only. */
+  timing?: Partial<OnboardingTiming>;
 }
 
 /** The members of a webhook `network-query.<source>` that the orchestration needs. */

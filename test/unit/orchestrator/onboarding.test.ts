@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { DEFAULT_ONBOARDING_TIMING } from '../../../src/contract/patient-onboarding.ts';
 import { Onboarding } from '../../../src/workflows/orchestrator/patient-onboarding/onboarding.ts';
 import {
   onboardingStatus,
@@ -39,6 +40,13 @@ const limited = (httpStatus = 429) =>
     status: 'processing',
     errors: [{ source: 'pharmacy', httpStatus }],
   });
+
+test('an input without timing, as a caller of its own may start it, has the usual one', () => {
+  const { timing: _, ...rest } = onboardingInput();
+  const { deadlineAtMs } = new Onboarding(rest, T0).state;
+  expect(deadlineAtMs).toBe(T0 + DEFAULT_ONBOARDING_TIMING.deadlineMs);
+  expect(new Onboarding({ ...rest, timing: { restartsMax: 1 } }, T0).state.deadlineAtMs).toBe(deadlineAtMs);
+});
 
 describe('a webhook about another patient', () => {
   test('changes nothing, even under this onboarding’s request id', () => {

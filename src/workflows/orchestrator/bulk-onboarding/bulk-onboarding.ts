@@ -1,9 +1,10 @@
 import type { BulkCounts } from '../../../contract/bulk-create.ts';
-import type {
-  BulkCreateSignal,
-  BulkOnboardingInput,
-  BulkOnboardingTiming,
-  BulkResult,
+import {
+  type BulkCreateSignal,
+  type BulkOnboardingInput,
+  type BulkOnboardingTiming,
+  type BulkResult,
+  DEFAULT_BULK_TIMING,
 } from '../../../contract/bulk-onboarding.ts';
 import { backOff } from '../../shared/pacing.ts';
 import { type BulkState, newBulkState } from './bulk-state.ts';
@@ -36,7 +37,7 @@ export class BulkOnboarding {
 
   /** `carried` is the state of an earlier run of the same orchestration (continue-as-new). */
   constructor(input: BulkOnboardingInput, nowMs: number, carried?: BulkState) {
-    this.#timing = input.timing;
+    this.#timing = { ...DEFAULT_BULK_TIMING, ...input.timing };
     this.state = carried ?? newBulkState(input.rows, nowMs + this.#timing.deadlineMs);
   }
 

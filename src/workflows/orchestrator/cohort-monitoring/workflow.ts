@@ -22,6 +22,7 @@ import type {
 import {
   type CohortMonitoringInput,
   type CohortMonitoringStatus,
+  DEFAULT_MONITORING_PACE,
   COHORT_MONITORING_MESSAGES as MESSAGES,
   type MonitoringPace,
 } from '../../../contract/cohort-monitoring.ts';
@@ -43,7 +44,7 @@ export async function cohortMonitoring(
   input: CohortMonitoringInput,
   carried?: MonitoringState,
 ): Promise<CohortMonitoringStatus> {
-  const { pace } = input;
+  const pace = { ...DEFAULT_MONITORING_PACE, ...input.pace };
   const gate = new Gate(carried?.status.state === 'paused');
   const monitoring = new Monitoring(input, pace, gate, carried ?? nominalTime(input));
 

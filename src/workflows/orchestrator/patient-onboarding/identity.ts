@@ -1,5 +1,8 @@
 import { ApplicationFailure, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
-import type { PatientOnboardingInput } from '../../../contract/patient-onboarding.ts';
+import {
+  DEFAULT_ONBOARDING_TIMING,
+  type PatientOnboardingInput,
+} from '../../../contract/patient-onboarding.ts';
 import { callFailure, essential } from '../../shared/call-failure.ts';
 import type { ExchangeCalls } from './exchange-calls.ts';
 import type { Onboarding } from './onboarding.ts';
@@ -143,7 +146,7 @@ async function awaitPerson(
   const leftMs = () => expiresAtMs - Date.now();
   const { state } = onboarding;
   const identity = onboarding.identity();
-  const { pollFirstMs, pollMaxMs } = input.timing;
+  const { pollFirstMs, pollMaxMs } = { ...DEFAULT_ONBOARDING_TIMING, ...input.timing };
   let pauseMs = pollFirstMs;
   for (let unknown = 0; ; ) {
     const untilMs = unknown < UNKNOWN_MAX ? Math.min(pauseMs, leftMs()) : leftMs();

@@ -1,7 +1,8 @@
-import type {
-  NetworkQuerySignal,
-  OnboardingTiming,
-  PatientOnboardingInput,
+import {
+  DEFAULT_ONBOARDING_TIMING,
+  type NetworkQuerySignal,
+  type OnboardingTiming,
+  type PatientOnboardingInput,
 } from '../../../contract/patient-onboarding.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { backOff } from '../../shared/pacing.ts';
@@ -38,7 +39,7 @@ export class Onboarding {
 
   /** `carried` is the state of an earlier run of the same orchestration (continue-as-new). */
   constructor(input: PatientOnboardingInput, nowMs: number, carried?: OnboardingState) {
-    this.#timing = input.timing;
+    this.#timing = { ...DEFAULT_ONBOARDING_TIMING, ...input.timing };
     this.state =
       carried ?? newOnboardingState(requestedTypes(input.sources), nowMs + this.#timing.deadlineMs);
   }
