@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import type { Address, HumanName, Patient } from 'fhir/r4.js';
+import { variedPairs } from './varied.ts';
 
 /** A pair of descriptions that somebody has judged. */
 export interface LabelledPair {
@@ -20,6 +21,7 @@ export interface LabelledSet {
 
 const ONC_RECORDS_MAX = 5_000;
 const ONC_NEIGHBOURS = 20;
+const ONC_VARIED_PEOPLE = 500;
 
 type Row = Readonly<Record<string, string>>;
 
@@ -46,9 +48,10 @@ const READERS = [
   { pattern: /^Patient Matching Data\.csv$/, name: () => 'Office Ally', pairs: officeAllyPairs },
   {
     pattern: /^ONC Patient Matching.*\.csv$/,
-    name: (file: string) => file.replace(/.*Dataset\.|\.csv/g, 'ONC '),
+    name: (file: string) => `ONC ${file.replace(/.*Dataset\.|\.csv/g, '')}`,
     pairs: oncPairs,
   },
+  { pattern: /labeled_pairs\.jsonl$/, name: () => 'CMS', pairs: generatedPairs },
 ];
 
 /** `TEST: S-1:ADDRESS_CHANGED:IDEAL-POOR`, `EXPECT: Match`, and one line of `name=value` for each patient. */
@@ -142,28 +145,56 @@ function officeAllyPairs(text: string): LabelledPair[] {
   );
 }
 
-/** Of the challenge's data only the records are public, not which of them are one person: neighbours are compared as two. */
+/**
+ * Of the challenge's data only the records are public, not which of them are one person: neighbours are compared as they are, and
+ * copies with errors are made of some (varied.ts).
+ */
 function oncPairs(text: string): LabelledPair[] {
   const patients = rowsOf(text)
     .slice(0, ONC_RECORDS_MAX)
     .map((row) =>
-      patientOf({
-        first: [row.FIRST, row.MIDDLE],
-        last: row.LAST,
-        suffix: row.SUFFIX,
-        birthDate: spreadsheetDate(row.DOB),
-        gender: row.GENDER,
-        phones: [row.PHONE, row.PHONE2],
-        emails: [row.EMAIL],
-        ssn: row.SSN,
-        addresses: [[row.ADDRESS1, row.ADDRESS2, row.CITY, row.STATE, row.ZIP]],
-      }),
+      patientOf(
+        {
+          first: [row.FIRST, row.MIDDLE],
+          last: row.LAST,
+          suffix: row.SUFFIX,
+          birthDate: spreadsheetDate(row.DOB),
+          gender: row.GENDER,
+          phones: [row.PHONE, row.PHONE2],
+          emails: [row.EMAIL],
+          ssn: row.SSN,
+          addresses: [[row.ADDRESS1, row.ADDRESS2, row.CITY, row.STATE, row.ZIP]],
+        },
+        row.MOTHERS_MAIDEN_NAME ? [{ given: [row.FIRST ?? ''], family: row.MOTHERS_MAIDEN_NAME }] : [],
+      ),
     );
-  return patients.flatMap((left, index) =>
+  const neighbours = patients.flatMap((left, index) =>
     patients
       .slice(index + 1, index + 1 + ONC_NEIGHBOURS)
       .map((right) => ({ left, right, truth: 'unsure' as const, kind: 'unlabelled' })),
   );
+  return [...neighbours, ...variedPairs(patients, ONC_VARIED_PEOPLE)];
+}
+
+/** The CMS pilot's own pairs: a line of JSON each, with both Patients and whether they are one person. */
+function generatedPairs(text: string): LabelledPair[] {
+  return text.split('\n').flatMap((line): LabelledPair[] => {
+    if (line.trim() === '') return [];
+    const { source, target, expected_match, rationale } = JSON.parse(line) as {
+      source: Patient;
+      target: Patient;
+      expected_match: boolean;
+      rationale: string;
+    };
+    return [
+      {
+        left: source,
+        right: target,
+        truth: expected_match ? 'one' : 'two',
+        kind: rationale.replace(/ \(.*/, ''),
+      },
+    ];
+  });
 }
 
 interface Fields {

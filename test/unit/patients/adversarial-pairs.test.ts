@@ -14,6 +14,7 @@ import {
   ONE_PERSON,
   ONLY_STAND_INS,
   TWO_PEOPLE,
+  TWO_RELATIVES,
 } from './adversarial-pairs.ts';
 
 /** What both have besides names: a whole household's, or only the zip. */
@@ -22,12 +23,14 @@ interface Variant {
   household?: typeof HOUSEHOLD;
   /** Appended to the given names of both. */
   middle?: string;
+  gender?: Gender;
 }
 const VARIANTS: ReadonlyArray<readonly [string, Variant]> = [
   ['by the zip alone', {}],
   ['in one household', { household: HOUSEHOLD }],
   ['by the zip, with another middle name', { middle: 'Quincy' }],
   ['in one household, with another middle name', { household: HOUSEHOLD, middle: 'Quincy' }],
+  ['in one household, of one stated gender', { household: HOUSEHOLD, gender: 'F' }],
 ];
 
 const partsOf = (name: string, { middle }: Variant) => {
@@ -39,7 +42,7 @@ function ours(name: string, change: Change = {}, variant: Variant): Demographics
   const { first, last, suffix } = partsOf(name, variant);
   const {
     dob = '1985-03-14',
-    gender = 'U',
+    gender = variant.gender ?? 'U',
     zip = '02115',
     ssn,
     licence,
@@ -108,15 +111,14 @@ function judge({ left, right, leftChange, rightChange }: AdversarialPair, varian
 }
 
 describe.each(VARIANTS)('two people are never matched %s', (_, variant) => {
-  test.each(TWO_PEOPLE.map((pair) => [pair.kind, pair.left, pair.right, pair] as const))(
-    '%s: %s, %s',
-    (_kind, _l, _r, pair) => {
-      const judged = judge(pair, variant);
-      expect(judged).toMatchObject({ bySource: false, byDocument: false });
-      expect(judged.grade).not.toBe('certain');
-      expect(judged.reversed).toBe(judged.grade);
-    },
-  );
+  test.each(
+    [...TWO_PEOPLE, ...TWO_RELATIVES].map((pair) => [pair.kind, pair.left, pair.right, pair] as const),
+  )('%s: %s, %s', (_kind, _l, _r, pair) => {
+    const judged = judge(pair, variant);
+    expect(judged).toMatchObject({ bySource: false, byDocument: false });
+    expect(judged.grade).not.toBe('certain');
+    expect(judged.reversed).toBe(judged.grade);
+  });
 });
 
 describe('values that stand for none', () => {

@@ -72,30 +72,106 @@ describe('certain in spite of an error', () => {
     expect(grade({ ...change, addresses: [{ ...away, zip: home.zip }] }).grade).toBe('possible');
   });
 
-  test('but never another year of birth, by which father and son differ', () => {
-    for (const dob of ['1955-12-10', '1986-12-10', '1958-12-10'])
-      expect(grade({ dob }, ada).grade).toBe('possible');
+  test('but never another year of birth, by which father and son differ, not even by an SSN', () => {
+    for (const dob of ['1955-12-10', '1958-12-10']) expect(grade({ dob }, ada).grade).toBe('possible');
+    for (const change of [{ dob: '1986-12-10' }, { dob: '1984-12-10' }]) {
+      expect(grade({ ...change, personalIdentifiers: [] }, ada).grade).toBe('possible');
+      expect(grade(change, ada).grade).toBe('certain');
+    }
+  });
+
+  test('a mistyped address, in the zip or in the town', () => {
+    const change = { contacts: [], personalIdentifiers: [] };
+    const at = (address: Partial<typeof home>) =>
+      gradeMatch(
+        comparePersons(
+          traitsOf({ ...ada, addresses: [{ ...home, addressLine1: '202 Delaware Cir' }] }),
+          traitsOf({
+            ...ada,
+            ...change,
+            addresses: [{ ...home, addressLine1: '202 Delaware Cir', ...address }],
+          }),
+        ),
+      ).grade;
+    expect(at({ addressLine1: '0202 Felaware Cir', zip: '02151' })).toBe('certain');
+    expect(at({ addressLine1: '202 Delaware Cir Apt 4', city: 'Bostn', zip: '99999' })).toBe('certain');
+    expect(at({ addressLine1: '203 Delaware Cir', zip: '02151' })).toBe('probable');
+    expect(at({ addressLine1: '202 Lincoln Cir', zip: '02151' })).toBe('probable');
+    expect(at({ city: 'Denver', zip: '80202' })).toBe('probable');
+  });
+
+  test('an SSN of exchanged digits contradicts nothing; one of another digit does, because those of twins follow each other', () => {
+    const ssn = (value: string) => ({ personalIdentifiers: [{ type: 'ssn' as const, value }] });
+    expect(grade(ssn('512345617'), ada).grade).toBe('certain');
+    expect(grade({ ...ssn('512345617'), firstNames: ['Adealide'] }, ada).grade).toBe('certain');
+    expect(grade({ ...ssn('512345617'), firstNames: ['Adealide'] }).grade).toBe('possible');
+    expect(grade(ssn('512345672'), ada).grade).toBe('probable');
+  });
+});
+
+describe('certain by an identifier, which a household is not', () => {
+  const identifiers = ada.personalIdentifiers;
+  test.each<[string, Partial<Demographics>]>([
+    ['letters exchanged in the first name', { firstNames: ['Adealide'] }],
+    ['an initial', { firstNames: ['A'] }],
+    [
+      'a letter of the last name and a digit of the birth date',
+      { lastNames: ['Lovlace'], dob: '1985-12-11' },
+    ],
+    ['a new last name', { lastNames: ['Green'] }],
+  ])('%s', (_, change) => {
+    expect(grade({ ...change, personalIdentifiers: identifiers }).grade).toBe('certain');
+    expect(grade({ ...change, personalIdentifiers: [], contacts: [{ phone: '6175550100' }] }).grade).not.toBe(
+      'certain',
+    );
+  });
+
+  test('nor a nickname, unless twins may be called so', () => {
+    const named = (left: string, right: string) =>
+      gradeMatch(
+        comparePersons(traitsOf({ ...ada, firstNames: [left] }), traitsOf({ ...ada, firstNames: [right] })),
+      ).grade;
+    expect(named('Robert', 'Bob')).toBe('certain');
+    expect(named('Christina', 'Christine')).toBe('possible');
+    expect(named('Anna', 'Hanna')).toBe('possible');
+  });
+
+  test('a new last name also by two things of the household, if nothing speaks for a relative', () => {
+    const change = { lastNames: ['Green'], personalIdentifiers: [] };
+    const [phone] = ada.contacts;
+    expect(grade({ ...change, addresses: [home], contacts: [{ phone: phone?.phone ?? '' }] }).grade).toBe(
+      'certain',
+    );
+    expect(grade({ ...change, addresses: [home] }).grade).toBe('possible');
+    expect(grade({ ...change, ...ada, ...change, gender: 'U' }).grade).toBe('possible');
+    for (const lastNames of [['Lindgren'], ['Little'], ['van Green'], ['Green', 'Jr']])
+      expect(grade({ ...ada, ...change, lastNames }).grade).toBe('possible');
   });
 });
 
 describe('possible, if an error or a new last name is assumed', () => {
   test.each<[string, Partial<Demographics>]>([
-    ['letters exchanged in the first name', { firstNames: ['Adealide'] }],
+    ['letters exchanged in the first name', { firstNames: ['Adealide'], personalIdentifiers: [] }],
+    ['a letter left out of the first name', { firstNames: ['Adelade'] }],
     ['first and last name exchanged', { firstNames: ['Lovelace'], lastNames: ['Adelaide'] }],
     [
       'a letter of the last name and a digit of the birth date',
-      { lastNames: ['Lovlace'], dob: '1985-12-11' },
+      { lastNames: ['Lovlace'], dob: '1985-12-11', personalIdentifiers: [] },
     ],
-    ['another last name', { lastNames: ['King'] }],
-    ['a nickname', { firstNames: ['Addie'] }],
+    ['another last name', { lastNames: ['King'], personalIdentifiers: [], contacts: [] }],
+    ['a nickname', { firstNames: ['Addie'], personalIdentifiers: [] }],
+    ['the birth date two months off', { dob: '1985-09-10', personalIdentifiers: [] }],
+    ['no birth date', { dob: '1900-01-01', personalIdentifiers: [] }],
     ['another first name, with the same SSN', { firstNames: ['Beatrice'] }],
     ['another birth date, with the same SSN', { dob: '1990-01-31' }],
   ])('%s', (_, change) => {
     expect(grade(change, ada)).toEqual({ grade: 'possible', score: 0.5 });
   });
 
-  test('without anything else in common, an error is not assumed', () => {
-    for (const change of [{ lastNames: ['Lovlace'] }, { dob: '1985-12-11' }, { lastNames: ['King'] }])
+  test('without anything else in common, one error is assumed in names of one birth date, and none in the date', () => {
+    for (const change of [{ lastNames: ['Lovlace'] }, { firstNames: ['Adealide'] }])
+      expect(grade(change).grade).toBe('possible');
+    for (const change of [{ dob: '1985-12-11' }, { lastNames: ['King'] }, { firstNames: ['Adelaida'] }])
       expect(grade(change).grade).toBe('certainly-not');
   });
 
@@ -249,9 +325,10 @@ describe('what is accepted without a person', () => {
     'has the same birth date within the year, no other gender, and something in common beside names',
     (ours, theirs) => {
       if (!describesPerson(ours, theirs)) return;
-      expect(theirs.birthDate?.slice(0, 4)).toBe(ours.dob.slice(0, 4));
+      expect(Math.abs(Number(theirs.birthDate?.slice(0, 4)) - Number(ours.dob.slice(0, 4)))).toBeLessThan(3);
       const compared = comparePersons(traitsOf(ours), traitsOfPatient(theirs));
-      expect(compared).toMatchObject({ firstName: 'same', contradicts: [] });
+      expect(compared.contradicts).toEqual([]);
+      if (!compared.ssn && !compared.licence) expect(compared.firstName).toBe('same');
       expect(compared.gender).not.toBe('different');
       const { zip, street, phone, email, ssn, licence } = compared;
       expect([zip, street, phone, email, ssn, licence]).toContain(true);

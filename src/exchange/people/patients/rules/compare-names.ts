@@ -1,14 +1,16 @@
 import { areNicknames } from './nicknames.ts';
 import type { PersonName } from './person-names.ts';
-import { editsApart, isOneEditApart } from './typing-errors.ts';
+import { editsApart, isOneEditApart, isSlipped } from './typing-errors.ts';
 
 /**
  * - `same`: equal, apart from what one of the two leaves out.
  * - `part`: one is only the beginning of a name of several words, as it is common ("Maria" of "Maria Isabel"): sisters share it.
+ * - `alike`: one name, of which no two people of one family have both forms: a last name with one typing error; a first name with
+ *   letters exchanged, its initial, or a nickname that is not spelled like it ("Robert" and "Bob").
  * - `similar`: one name, if an error or another custom is assumed.
  * - `different`; `unknown`: one of the two only stands in for a name.
  */
-export type NameLikeness = 'same' | 'part' | 'similar' | 'different' | 'unknown';
+export type NameLikeness = 'same' | 'part' | 'alike' | 'similar' | 'different' | 'unknown';
 
 /**
  * First words that so many people of one family share that the next word tells them apart. Without it they are only a part.
@@ -25,12 +27,16 @@ export function compareGiven(left: PersonName, right: PersonName): NameLikeness 
   if (left.isGivenStandIn || right.isGivenStandIn) return 'unknown';
   const [ours = '', ...ourRest] = left.given;
   const [theirs = '', ...theirRest] = right.given;
-  if (ours === theirs && isSubsequence(ourRest, theirRest)) {
+  // "Mary Ann" and "Maryann".
+  if (left.given.length !== right.given.length && left.given.join('') === right.given.join('')) return 'same';
+  const isRestSame = isSubsequence(ourRest, theirRest);
+  if (ours === theirs && isRestSame) {
     const [ourNext, theirNext] = [ourRest[0], theirRest[0]];
     const isSameNext = ourNext === theirNext || isInitialOrSame(ourNext ?? '', theirNext ?? '');
     return SHARED_BEGINNINGS.has(ours) && !isSameNext ? 'part' : 'same';
   }
-  return isSimilarGiven(left.given, right.given) ? 'similar' : 'different';
+  if (!isSimilarGiven(left.given, right.given)) return 'different';
+  return isRestSame && isAlikeGiven(ours, theirs) ? 'alike' : 'similar';
 }
 
 /** Whether the shorter list occurs in the longer one, in order; an initial is the same as a word that begins with it. */
@@ -48,6 +54,12 @@ const isInitial = (left: string, right: string): boolean =>
   left[0] === right[0] && (left.length === 1 || right.length === 1);
 const isInitialOrSame = (left: string, right: string): boolean => left === right || isInitial(left, right);
 
+/** Twins are not called so: they have names that differ by a letter, or that begin alike. */
+const isAlikeGiven = (left: string, right: string): boolean =>
+  isSlipped(left, right) ||
+  isInitial(left, right) ||
+  (areNicknames(left, right) && editsApart(left, right) > 2);
+
 function isSimilarGiven(left: readonly string[], right: readonly string[]): boolean {
   const [ours = '', theirs = ''] = [left[0], right[0]];
   const joined = [left.join(''), right.join('')] as const;
@@ -55,8 +67,8 @@ function isSimilarGiven(left: readonly string[], right: readonly string[]): bool
     isInitialOrSame(ours, theirs) ||
     isSimilarWord(ours, theirs) ||
     areNicknames(ours, theirs) ||
-    joined[0] === joined[1] ||
     isOneEdit(...joined) ||
+    isSlipped(...joined) ||
     isBeginning(ours, theirs) ||
     // Called by the second name, or both in another order.
     (ours.length > 1 && right.includes(ours)) ||
@@ -82,7 +94,8 @@ export function compareFamily(left: PersonName, right: PersonName): NameLikeness
     isBare ||
     ours.some((unit) => theirs.includes(unit)) ||
     ours.some((unit) => theirs.some((other) => isSimilarWord(unit, other)));
-  return isSimilar ? 'similar' : 'different';
+  if (!isSimilar) return 'different';
+  return isMistyped(left, right) ? 'alike' : 'similar';
 }
 
 function isSubsequenceOfNames(left: readonly string[], right: readonly string[]): boolean {
@@ -115,15 +128,41 @@ const isBeginning = (left: string, right: string): boolean =>
   Math.min(left.length, right.length) >= BEGINNING_FROM_LETTERS &&
   (left.startsWith(right) || right.startsWith(left));
 
-/** Whether a last name is the same but for one typing error, which short names and another first letter are not. */
-export function isMistyped(left: PersonName, right: PersonName): boolean {
-  const [ours, theirs] = [left.family.join(''), right.family.join('')];
-  return (
-    Math.min(ours.length, theirs.length) >= TWO_EDITS_FROM_LETTERS &&
-    ours[0] === theirs[0] &&
-    isOneEditApart(ours, theirs)
-  );
+/**
+ * Whether last names are the same but for a typing error in one of them: exchanged letters, or one letter from five on, two from
+ * seven on, not the first. Particles count for nothing here: "Di Pino" and "Di Pina" are two short names.
+ */
+function isMistyped(left: PersonName, right: PersonName): boolean {
+  if (left.bareFamily.length !== right.bareFamily.length) return false;
+  const others = left.bareFamily.flatMap((ours, at) => {
+    const theirs = right.bareFamily[at] ?? '';
+    return ours === theirs ? [] : [[ours, theirs] as const];
+  });
+  const [only] = others;
+  return others.length === 1 && only !== undefined && isMistypedName(...only);
 }
+
+function isMistypedName(ours: string, theirs: string): boolean {
+  if (isSlipped(ours, theirs)) return true;
+  const shorter = Math.min(ours.length, theirs.length);
+  if (shorter < TWO_EDITS_FROM_LETTERS || ours[0] !== theirs[0]) return false;
+  return isOneEditApart(ours, theirs) || (shorter >= MISREAD_FROM_LETTERS && editsApart(ours, theirs) <= 2);
+}
+const MISREAD_FROM_LETTERS = 7;
+
+/**
+ * Whether two different last names may be the former and the new one of a person: they have no particle, generation or first
+ * letter in common, by which another branch of a family would be known.
+ */
+export function isOtherSurname(left: PersonName, right: PersonName): boolean {
+  const isPlain = ({ family, bareFamily, generation }: PersonName) =>
+    generation === undefined && family.join('') === bareFamily.join('');
+  return left.family[0]?.[0] !== right.family[0]?.[0] && isPlain(left) && isPlain(right);
+}
+
+/** Whether first names are whole: not only a beginning that many people share ("Maria"). */
+export const isOwnGiven = ({ given }: PersonName): boolean =>
+  given.length > 1 || !SHARED_BEGINNINGS.has(given[0] ?? '');
 
 /**
  * The consonants of a name as they sound: transliterations differ in vowels, doubled letters and spelling (Mohammed, Muhamad;

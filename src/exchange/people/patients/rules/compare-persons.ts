@@ -1,19 +1,25 @@
-import { compareFamily, compareGiven, isMistyped, type NameLikeness } from './compare-names.ts';
+import {
+  compareFamily,
+  compareGiven,
+  isOtherSurname,
+  isOwnGiven,
+  type NameLikeness,
+} from './compare-names.ts';
 import type { PersonName } from './person-names.ts';
-import type { PersonTraits } from './person-traits.ts';
+import type { PersonPlace, PersonTraits } from './person-traits.ts';
 import { isFirstOfYear } from './stand-ins.ts';
-import { isDateMistyped } from './typing-errors.ts';
+import { editsApart, isDateClose, isDateMistyped, isOneEditApart, isSlipped } from './typing-errors.ts';
 
 /** Which traits of two persons agree. */
 export interface Comparison {
   /** The likeness of the pair of names that agree best. */
   firstName: NameLikeness;
   lastName: NameLikeness;
-  /** The last names differ by one typing error only. */
-  isLastNameMistyped: boolean;
+  /** The last names have nothing in common, as a former and a new one have. */
+  isSurnameNew: boolean;
   /** First and last name are exchanged. */
   isNameExchanged: boolean;
-  birthDate: 'same' | 'near' | 'similar' | 'different';
+  birthDate: 'same' | 'near' | 'close' | 'similar' | 'different' | 'unknown';
   /** The first day of a year, as many people have it whose birthday is unknown. */
   isVagueBirth: boolean;
   /** `unknown` if either person's is. */
@@ -21,9 +27,13 @@ export interface Comparison {
   zip: boolean;
   /** Address line together with zip, or with city and state. */
   street: boolean;
+  /** The same house, if a typing error in the street, and one in the town or zip, is assumed. */
+  isStreetMistyped: boolean;
   phone: boolean;
   email: boolean;
   ssn: boolean;
+  /** The SSNs differ by exchanged neighbouring digits. (Those of twins follow each other.) */
+  isSsnMistyped: boolean;
   licence: boolean;
   /** What both have and no value of which is in common, of what a person has one of. */
   contradicts: ReadonlyArray<'ssn' | 'driversLicense' | 'suffix'>;
@@ -32,6 +42,9 @@ export interface Comparison {
 /** The order of the two never matters. */
 export function comparePersons(ours: PersonTraits, theirs: PersonTraits): Comparison {
   const ssn = share(ours.ssns, theirs.ssns);
+  const street = share(ours.streets, theirs.streets);
+  const isSsnMistyped =
+    !ssn && [...ours.ssns].some((our) => [...theirs.ssns].some((their) => isSlipped(our, their)));
   const licence = share(ours.licences, theirs.licences);
   const names = bestNames(ours.names, theirs.names);
   return {
@@ -40,13 +53,16 @@ export function comparePersons(ours: PersonTraits, theirs: PersonTraits): Compar
     isVagueBirth: isFirstOfYear(ours.birthDate ?? '') || isFirstOfYear(theirs.birthDate ?? ''),
     gender: compareGenders(ours.gender, theirs.gender),
     zip: share(ours.zips, theirs.zips),
-    street: share(ours.streets, theirs.streets),
+    street,
+    isStreetMistyped:
+      !street && ours.places.some((our) => theirs.places.some((their) => isPlaceMistyped(our, their))),
     phone: share(ours.phones, theirs.phones),
     email: share(ours.emails, theirs.emails),
     ssn,
+    isSsnMistyped,
     licence,
     contradicts: [
-      ...contradictedIdentifiers(ours, theirs),
+      ...contradictedIdentifiers(ours, theirs).filter((kind) => kind !== 'ssn' || !isSsnMistyped),
       ...(names.isOtherGeneration ? (['suffix'] as const) : []),
     ],
   };
@@ -73,9 +89,16 @@ export function contradictedIdentifiers(
   ];
 }
 
-const RANK: Record<NameLikeness, number> = { same: 4, part: 3, similar: 2, unknown: 1, different: 0 };
+const RANK: Record<NameLikeness, number> = {
+  same: 5,
+  part: 4,
+  alike: 3,
+  similar: 2,
+  unknown: 1,
+  different: 0,
+};
 
-type NamesLikeness = Pick<Comparison, 'firstName' | 'lastName' | 'isLastNameMistyped' | 'isNameExchanged'>;
+type NamesLikeness = Pick<Comparison, 'firstName' | 'lastName' | 'isSurnameNew' | 'isNameExchanged'>;
 
 /** Compares each name with each, whole names only, and returns what the best pair has in common. */
 function bestNames(
@@ -86,7 +109,7 @@ function bestNames(
     likeness: {
       firstName: 'different',
       lastName: 'different',
-      isLastNameMistyped: false,
+      isSurnameNew: false,
       isNameExchanged: false,
     },
     isOtherGeneration: false,
@@ -105,28 +128,52 @@ function bestNames(
         RANK[likeness.lastName] +
         (likeness.isNameExchanged ? 0.5 : 0) +
         (isOtherGeneration ? 0 : 0.2) +
-        (likeness.isLastNameMistyped ? 0.1 : 0);
+        (likeness.isSurnameNew ? 0.1 : 0);
       if (rank > bestRank) [best, bestRank] = [{ likeness, isOtherGeneration }, rank];
     }
   }
   return best;
 }
 
-const compareNames = (left: PersonName, right: PersonName): NamesLikeness => ({
-  firstName: compareGiven(left, right),
-  lastName: compareFamily(left, right),
-  isLastNameMistyped: isMistyped(left, right),
-  isNameExchanged:
-    left.family.join('') === right.given.join('') && right.family.join('') === left.given.join(''),
-});
-
-/** `near`: one error within one year. `similar`: another error, such as a digit of the year, by which a parent differs as well. */
-function compareDates(ours = '', theirs = ''): Comparison['birthDate'] {
-  if (ours === '' || theirs === '') return 'different';
-  if (ours === theirs) return 'same';
-  if (!isDateMistyped(ours, theirs)) return 'different';
-  return ours.slice(0, 4) === theirs.slice(0, 4) ? 'near' : 'similar';
+function compareNames(left: PersonName, right: PersonName): NamesLikeness {
+  const [firstName, lastName] = [compareGiven(left, right), compareFamily(left, right)];
+  return {
+    ...{ firstName, lastName },
+    isSurnameNew:
+      lastName === 'different' && isOtherSurname(left, right) && isOwnGiven(left) && isOwnGiven(right),
+    isNameExchanged:
+      firstName !== 'same' &&
+      left.family.join('') === right.given.join('') &&
+      right.family.join('') === left.given.join(''),
+  };
 }
+
+/**
+ * `near`: one error within one year. `close`: two parts of three are the same, and the year is within two. `similar`: another
+ * error, such as a digit of the year, by which a parent differs as well.
+ */
+function compareDates(ours = '', theirs = ''): Comparison['birthDate'] {
+  if (ours === '' || theirs === '') return 'unknown';
+  if (ours === theirs) return 'same';
+  const isMistyped = isDateMistyped(ours, theirs);
+  if (isMistyped && ours.slice(0, 4) === theirs.slice(0, 4)) return 'near';
+  if (isDateClose(ours, theirs)) return 'close';
+  return isMistyped ? 'similar' : 'different';
+}
+
+/** The number of the house is the same; the street, and the town or the zip, are, or are mistyped. */
+function isPlaceMistyped(our: PersonPlace, their: PersonPlace): boolean {
+  if (our.house !== their.house || !isMistypedText(our.street, their.street)) return false;
+  return isMistypedText(our.zip, their.zip) || isMistypedText(our.town, their.town);
+}
+
+const isMistypedText = (left: string, right: string): boolean =>
+  left !== '' &&
+  right !== '' &&
+  (left === right ||
+    isOneEditApart(left, right) ||
+    isSlipped(left, right) ||
+    (Math.min(left.length, right.length) > 5 && editsApart(left, right) <= 2));
 
 const compareGenders = (left: PersonTraits['gender'], right: PersonTraits['gender']): Comparison['gender'] =>
   left === undefined || right === undefined ? 'unknown' : left === right ? 'same' : 'different';

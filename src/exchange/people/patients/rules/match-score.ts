@@ -2,7 +2,7 @@ import type { NameLikeness } from './compare-names.ts';
 import type { Comparison } from './compare-persons.ts';
 
 /** Increase with every change of what the rules below return; docs/matching.md describes this version. */
-export const MATCH_RULES_VERSION = 2;
+export const MATCH_RULES_VERSION = 3;
 
 /** The "match output quality score" of HL7's Interoperable Digital Identity and Patient Matching 2.0.0, Patient Matching. */
 export const QUALITY_SCORES = { best: 0.99, superior: 0.8, 'very-good': 0.7, good: 0.6 } as const;
@@ -26,7 +26,8 @@ export interface PersonMatch {
  * generation, another gender, a further given name that differs.
  *
  * - `certain`: name and date of birth are the same, and so is a zip, street, phone, e-mail, SSN or driver's licence; or one of
- *   last name and date of birth is mistyped, and something of the household or an identifier makes up for it.
+ *   last name and date of birth is mistyped, and something of the household makes up for it; or the last name is new, and two
+ *   things of the household do; or an SSN or a licence makes up for two errors, but never for another first name.
  * - `probable`: name and date of birth are the same, but nothing of these is, or something contradicts.
  * - `possible`: one person, if errors, a nickname, another custom of names or a changed last name is assumed.
  */
@@ -50,23 +51,36 @@ export const isContradicted = ({ gender, contradicts }: Comparison): boolean =>
   gender === 'different' || contradicts.length > 0;
 
 /** What a household shares, and what one person has alone. A zip is shared by a town. */
-const evidenceOf = ({ street, phone, email, ssn, licence }: Comparison) => {
-  const household = Number(street) + Number(phone) + Number(email);
-  return { household, hasIdentifier: ssn || licence };
+const evidenceOf = (compared: Comparison) => {
+  const { zip, street, isStreetMistyped, phone, email, ssn, isSsnMistyped, licence } = compared;
+  const household = Number(street || (zip && isStreetMistyped)) + Number(phone) + Number(email);
+  return { household, hasIdentifier: ssn || licence || (isSsnMistyped && (zip || household > 0)) };
 };
 
 function isCertainMatch(compared: Comparison): boolean {
-  const { firstName, lastName, birthDate, isVagueBirth, zip, isLastNameMistyped } = compared;
+  const { firstName, lastName, birthDate, gender, isVagueBirth, zip, isStreetMistyped, isSurnameNew } =
+    compared;
   const { household, hasIdentifier } = evidenceOf(compared);
   if (isContradicted(compared)) return false;
-  if (firstName !== 'same')
-    return firstName === 'part' && lastName === 'same' && birthDate === 'same' && hasIdentifier;
+  if (hasIdentifier && isOneByIdentifier(compared)) return true;
+  if (firstName !== 'same') return false;
   if (lastName === 'same' && birthDate === 'same')
-    return hasIdentifier || household > 0 || (zip && !isVagueBirth);
-  if (isVagueBirth && !hasIdentifier) return false;
-  const hasEvidence = hasIdentifier || household > 0;
-  if (lastName === 'same') return birthDate === 'near' && hasEvidence;
-  return birthDate === 'same' && isLastNameMistyped && hasEvidence;
+    return household > 0 || isStreetMistyped || (zip && !isVagueBirth);
+  if (isVagueBirth) return false;
+  if (lastName === 'same') return birthDate === 'near' && household > 0;
+  if (birthDate !== 'same') return false;
+  return lastName === 'alike' ? household > 0 : isSurnameNew && gender === 'same' && household > 1;
+}
+
+/** Whether two people who share an identifier are one: SSNs of twins, and of a father and his son, have been confused. */
+function isOneByIdentifier({ firstName, lastName, birthDate }: Comparison): boolean {
+  const isFamily = lastName === 'same' || lastName === 'alike';
+  if (birthDate === 'same')
+    return firstName === 'same'
+      ? lastName !== 'unknown'
+      : isFamily && (firstName === 'part' || firstName === 'alike');
+  const isBirth = birthDate === 'near' || birthDate === 'close';
+  return isBirth && isFamily && firstName === 'same';
 }
 
 /** The highest level of the guide that holds. An unknown gender counts as agreeing. */
@@ -80,12 +94,18 @@ function qualityOf(compared: Comparison): MatchQuality | undefined {
 }
 
 function isPossible(compared: Comparison): boolean {
-  const { firstName, lastName, birthDate, gender, zip, isNameExchanged } = compared;
+  const { firstName, lastName, birthDate, gender, zip, isStreetMistyped, isNameExchanged } = compared;
   const { household, hasIdentifier } = evidenceOf(compared);
-  const hasAnchor = hasIdentifier || household > 0;
+  const hasAnchor = hasIdentifier || household > 0 || isStreetMistyped;
   const isNamed = isNameExchanged || (isLike(firstName) && isLike(lastName));
   if (birthDate === 'different') return isNamed && hasIdentifier;
-  if (isNamed) return hasAnchor || (zip && (birthDate === 'same' || gender !== 'different'));
+  if (isNamed) {
+    if (hasAnchor) return true;
+    if (birthDate === 'same' && zip) return true;
+    if (gender === 'different' || firstName === 'similar')
+      return zip && birthDate !== 'close' && gender !== 'different';
+    return zip || (birthDate === 'same' && lastName !== 'similar');
+  }
   if (birthDate !== 'same') return false;
   // A newborn without a name, and the child who has one; the mother is known by last name, home or phone.
   if (firstName === 'unknown') return isLike(lastName) ? hasAnchor || zip : household > 0;
@@ -98,8 +118,7 @@ function isPossible(compared: Comparison): boolean {
 const isSameName = ({ firstName, lastName }: Comparison): boolean =>
   firstName === 'same' && lastName === 'same';
 
-const isLike = (likeness: NameLikeness): boolean =>
-  likeness === 'same' || likeness === 'part' || likeness === 'similar';
+const isLike = (likeness: NameLikeness): boolean => likeness !== 'different' && likeness !== 'unknown';
 
 /** The members of a patient (docs/interface.md) that are the same. */
 export function agreeingTraits(compared: Comparison): string[] {

@@ -24,12 +24,23 @@ export interface PersonTraits {
   zips: ReadonlySet<string>;
   /** Address line with the zip, and with city and state. */
   streets: ReadonlySet<string>;
+  places: readonly PersonPlace[];
   /** The last ten digits. */
   phones: ReadonlySet<string>;
   emails: ReadonlySet<string>;
   ssns: ReadonlySet<string>;
   /** Driver's licences, with their state or ''. Most systems do not name it in a comparable form. */
   licences: ReadonlyMap<string, string>;
+}
+
+/** An address in parts, to compare those that are mistyped. */
+export interface PersonPlace {
+  /** The number of the house. */
+  house: string;
+  /** The letters of the street without words of directions. */
+  street: string;
+  town: string;
+  zip: string;
 }
 
 const GENDER: Record<Gender, PersonTraits['gender']> = {
@@ -53,6 +64,9 @@ export function traitsOf(person: Demographics): PersonTraits {
       addresses.flatMap(({ addressLine1, addressLine2, city, state, zip }) =>
         streetsOf([addressLine1, addressLine2], { city, state, zip }),
       ),
+    ),
+    places: addresses.flatMap(({ addressLine1, addressLine2, city, zip }) =>
+      placeOf([addressLine1, addressLine2], { city, zip }),
     ),
     phones: texts(
       contacts.map(({ phone }) => phone),
@@ -104,6 +118,9 @@ export function traitsOfPatient(patient: Patient): PersonTraits {
         streetsOf(line, { city, state, zip: postalCode?.trim() }),
       ),
     ),
+    places: addresses.flatMap(({ line = [], city, postalCode }) =>
+      placeOf(line, { city, zip: postalCode?.trim() }),
+    ),
     phones: texts(
       telecom.map(({ system, value }) => (isPhone(system) ? lastTenDigits(value) : undefined)),
       isUsablePhone,
@@ -152,9 +169,7 @@ interface Place {
  * same street, so that it does not matter who leaves the number of the flat out.
  */
 function streetsOf(lines: ReadonlyArray<string | undefined>, { city, state, zip }: Place): string[] {
-  const all = words(lines.filter(Boolean).join(' ')).map((word) => STREET_WORDS[word] ?? word);
-  const unit = all.indexOf(UNIT);
-  const line = (unit > 0 ? all.slice(0, unit) : all).join(' ');
+  const line = lineOf(lines).join(' ');
   if (!/\d/.test(line) || !/[^\d\s]/.test(line)) return [];
   const town = words(city).join(' ');
   return [
@@ -163,7 +178,35 @@ function streetsOf(lines: ReadonlyArray<string | undefined>, { city, state, zip 
   ];
 }
 
+function placeOf(
+  lines: ReadonlyArray<string | undefined>,
+  { city, zip }: Omit<Place, 'state'>,
+): PersonPlace[] {
+  const [house = '', ...rest] = lineOf(lines);
+  const street = rest.filter((word) => !DIRECTIONS.has(word)).join('');
+  if (!/^\d/.test(house) || street.length < STREET_FROM_LETTERS) return [];
+  return [{ house, street, town: words(city).join(''), zip: zip?.slice(0, 5) ?? '' }];
+}
+const STREET_FROM_LETTERS = 5;
+const DIRECTIONS: ReadonlySet<string> = new Set(['n', 's', 'e', 'w']);
+
+/** The words of an address line without the flat, however it is written: "Apt 4", "#4", or a number at the end. */
+function lineOf(lines: ReadonlyArray<string | undefined>): string[] {
+  const all = words(lines.filter(Boolean).join(' ')).map((word) =>
+    /^(apt|ste|unit)\d/.test(word) ? UNIT : (STREET_WORDS[word] ?? word).replace(/^0+(?=\d)/, ''),
+  );
+  const unit = all.indexOf(UNIT);
+  const line = unit > 0 ? all.slice(0, unit) : all;
+  const isFlat =
+    line.length > 3 && /^\d+[a-z]?$/.test(line.at(-1) ?? '') && STREET_KINDS.has(line.at(-2) ?? '');
+  return isFlat ? line.slice(0, -1) : line;
+}
+
 const UNIT = 'unit';
+/** What a street ends with; a number after it is that of a flat. (After "Hwy" or "Route" it would be the street's.) */
+const STREET_KINDS: ReadonlySet<string> = new Set(
+  'st ave dr ln pl ct cir blvd pkwy ter sq trl xing way hill park point alley pass'.split(' '),
+);
 /** The abbreviations of the postal service that are written out most often. */
 const STREET_WORDS: Readonly<Record<string, string>> = Object.fromEntries(
   `street st|str st|avenue ave|av ave|road rd|drive dr|lane ln|place pl|court ct|circle cir|boulevard blvd|parkway pkwy|terrace

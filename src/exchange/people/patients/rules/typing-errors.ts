@@ -12,6 +12,21 @@ export function isOneEditApart(left: string, right: string): boolean {
   );
 }
 
+/**
+ * Whether two texts differ only by neighbouring letters that are exchanged, once or several times: an error of typing that no
+ * two names are apart by, from four letters on.
+ */
+export function isSlipped(left: string, right: string): boolean {
+  if (left.length !== right.length || left.length < SLIPPED_FROM_LETTERS || left === right) return false;
+  for (let at = 0; at < left.length; at += 1) {
+    if (left[at] === right[at]) continue;
+    if (left[at] !== right[at + 1] || left[at + 1] !== right[at]) return false;
+    at += 1;
+  }
+  return true;
+}
+const SLIPPED_FROM_LETTERS = 4;
+
 /** Whether two full dates (YYYY-MM-DD) differ by one typing error: one digit, two neighbouring digits, day and month, or one day. */
 export function isDateMistyped(left: string, right: string): boolean {
   if (!FULL_DATE.test(left) || !FULL_DATE.test(right) || left === right) return false;
@@ -20,9 +35,24 @@ export function isDateMistyped(left: string, right: string): boolean {
   return isOneEditApart(digits, others) || right === `${year}-${day}-${month}` || isNextDay(left, right);
 }
 
+/**
+ * Whether two full dates are close: within three days, the same year and month or day, or the same day up to two years apart.
+ * Two members of one family hardly have such dates and the same name; one person whose date was misread has.
+ */
+export function isDateClose(left: string, right: string): boolean {
+  if (!FULL_DATE.test(left) || !FULL_DATE.test(right) || left === right) return false;
+  const [year, month, day] = left.split('-').map(Number);
+  const [otherYear = 0, otherMonth, otherDay] = right.split('-').map(Number);
+  const [sameMonth, sameDay] = [month === otherMonth, day === otherDay];
+  if (year === otherYear && (sameMonth || sameDay)) return true;
+  const years = Math.abs((year ?? 0) - otherYear);
+  return (sameMonth && sameDay && years <= 2) || Math.abs(Date.parse(left) - Date.parse(right)) <= 3 * DAY_MS;
+}
+const DAY_MS = 86_400_000;
+
 /** Whether two full dates are neighbours: the day of the other time zone, or of before and after midnight. */
 const isNextDay = (left: string, right: string): boolean =>
-  Math.abs(Date.parse(left) - Date.parse(right)) === 86_400_000;
+  Math.abs(Date.parse(left) - Date.parse(right)) === DAY_MS;
 
 const FULL_DATE = /^\d{4}-\d{2}-\d{2}$/;
 
