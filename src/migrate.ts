@@ -19,6 +19,6 @@ function forOperators(error: unknown): never {
   if ((error as { code?: unknown }).code !== INSUFFICIENT_PRIVILEGE) throw error;
   throw new ConfigError(
     'DATABASE_URL: this login may not change the schema. Use the login that owns the database (docs/deployment.md, "Logins of ' +
-      'PostgreSQL"); if it does, see "Before you update" in CHANGELOG.md for what an administrator must do first.',
+      'PostgreSQL"); if it does, that page says what an administrator must create first.',
   );
 }

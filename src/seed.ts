@@ -2,6 +2,8 @@ import { ConfigError, readConfig } from './config.ts';
 import { parseApiKey } from './exchange/access/accounts/rules/api-key.ts';
 import { seedDemoAccount } from './exchange/operations/admin/seed.ts';
 import { createStore } from './exchange/platform/database/database.ts';
+import { createWebhookKeys } from './exchange/platform/outbox/webhook-key.ts';
+import { parseKeyRing } from './lib/key-ring.ts';
 import { runProcess } from './lib/process.ts';
 
 /**
@@ -9,7 +11,7 @@ import { runProcess } from './lib/process.ts';
  * key. The schema must be up to date. Logs ids, never the key.
  */
 await runProcess('seed', async (logger) => {
-  const config = readConfig(['DATABASE_URL', 'API_KEY', 'SEED_WEBHOOK_URL', 'WEBHOOK_KEY']);
+  const config = readConfig(['DATABASE_URL', 'DATA_KEYS', 'API_KEY', 'SEED_WEBHOOK_URL', 'WEBHOOK_KEY']);
   const { API_KEY: apiKey } = config;
   if (apiKey === undefined || parseApiKey(apiKey) === undefined)
     throw new ConfigError(
@@ -19,6 +21,7 @@ await runProcess('seed', async (logger) => {
   const seeded = seedDemoAccount(store, {
     apiKey,
     webhookUrl: config.SEED_WEBHOOK_URL,
+    webhookKeys: createWebhookKeys(parseKeyRing(config.DATA_KEYS)),
     // During a rotation WEBHOOK_KEY lists several keys, the newest first.
     webhookKey: config.WEBHOOK_KEY?.split(/\s+/)[0],
   }).then(({ accountId, facilityId }) =>

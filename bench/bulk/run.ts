@@ -9,6 +9,7 @@ import { generateApiKey } from '../../src/exchange/access/accounts/rules/api-key
 import { seedDemoAccount } from '../../src/exchange/operations/admin/seed.ts';
 import { createBulkEngine } from '../../src/exchange/people/bulk-create/engine.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
+import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { parseKeyRing } from '../../src/lib/key-ring.ts';
 import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';
 import { startPostgres } from '../../tools/embedded/postgres.ts';
@@ -66,7 +67,10 @@ export async function benchBulk(
       parseKeyRing(`bench:${randomBytes(32).toString('base64')}`),
     );
     const engine = createBulkEngine({ store, blobs, hmacKey: 'an id hmac key for benchmarks' });
-    const { accountId, facilityId } = await seedDemoAccount(store, { apiKey: generateApiKey() });
+    const { accountId, facilityId } = await seedDemoAccount(store, {
+      apiKey: generateApiKey(),
+      webhookKeys: createWebhookKeys(parseKeyRing(`bench:${randomBytes(32).toString('base64')}`)),
+    });
 
     const importFile = async (csvFile: string, dryRun = false): Promise<ImportTimes> => {
       const clock = stopwatch();

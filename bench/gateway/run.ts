@@ -9,6 +9,8 @@ import { Pool, request } from 'undici';
 import { generateApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
 import { seedDemoAccount } from '../../src/exchange/operations/admin/seed.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
+import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
+import { parseKeyRing } from '../../src/lib/key-ring.ts';
 import { startPostgres } from '../../tools/embedded/postgres.ts';
 import { loadSamplePatients } from '../../tools/simulator/samples.ts';
 import { cpuOfTree } from '../cpu.ts';
@@ -119,7 +121,10 @@ export async function benchGateway(
 
 /** Creates the client's account, with limits that it cannot reach. */
 async function prepare(store: Store, apiKey: string): Promise<{ facilityId: string }> {
-  const { accountId, facilityId } = await seedDemoAccount(store, { apiKey });
+  const { accountId, facilityId } = await seedDemoAccount(store, {
+    apiKey,
+    webhookKeys: createWebhookKeys(parseKeyRing(`bench:${randomBytes(32).toString('base64')}`)),
+  });
   const settings = JSON.stringify({ limits: { requestsPerMinute: 10_000_000 } });
   await store.asSystem((tx) =>
     tx.db.updateTable('account').set({ settings }).where('id', '=', accountId).execute(),

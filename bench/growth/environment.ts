@@ -14,7 +14,9 @@ import { assembleExchange } from '../../src/exchange/assemble.ts';
 import { createGateway } from '../../src/exchange/create-gateway.ts';
 import { seedDemoAccount } from '../../src/exchange/operations/admin/seed.ts';
 import { createResponseSeal } from '../../src/exchange/platform/http/response-seal.ts';
+import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
+import { parseKeyRing } from '../../src/lib/key-ring.ts';
 import { startPostgres } from '../../tools/embedded/postgres.ts';
 import { BENCH_SETTINGS } from '../exchange-settings.ts';
 import { NO_TEMPORAL } from '../no-temporal.ts';
@@ -56,7 +58,13 @@ export async function startGrowthEnvironment() {
   await admin.connect();
   await admin.query('create extension pg_stat_statements');
   const apiKey = generateApiKey();
-  const account = { ...(await seedDemoAccount(exchange.store, { apiKey })), apiKey };
+  const account = {
+    ...(await seedDemoAccount(exchange.store, {
+      apiKey,
+      webhookKeys: createWebhookKeys(parseKeyRing(dataKeys)),
+    })),
+    apiKey,
+  };
   await admin.query(
     `update account set settings = settings || '{"limits":{"requestsPerMinute":1000000,"networkQueriesPerMinute":1000000}}'`,
   );

@@ -7,6 +7,7 @@ import { generateApiKey } from '../../src/exchange/access/accounts/rules/api-key
 import { seedDemoAccount } from '../../src/exchange/operations/admin/seed.ts';
 import { insertPatient } from '../../src/exchange/people/patients/patient-store.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
+import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
 import { convertCcda } from '../../src/exchange/records/conversion/ccda/convert.ts';
@@ -66,7 +67,10 @@ export async function benchMerge(
   const store = createStore({ databaseUrl: postgres.databaseUrl });
   try {
     await store.migrate();
-    const { accountId } = await seedDemoAccount(store, { apiKey: generateApiKey() });
+    const { accountId } = await seedDemoAccount(store, {
+      apiKey: generateApiKey(),
+      webhookKeys: createWebhookKeys(parseKeyRing(`bench:${randomBytes(32).toString('base64')}`)),
+    });
     const keyRing = parseKeyRing(`bench:${randomBytes(32).toString('base64')}`);
     const blobs = await openFileBlobStore(join(dataDir, 'blobs'), keyRing);
     const records = createRecordKeeper({ store, blobs, converter: createCcdaConverter(), noteIncomplete });

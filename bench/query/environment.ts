@@ -12,6 +12,7 @@ import { SEARCH_ATTRIBUTES, TASK_QUEUES } from '../../src/contract/temporal.ts';
 import { generateApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
 import { assembleExchange } from '../../src/exchange/assemble.ts';
 import { seedDemoAccount } from '../../src/exchange/operations/admin/seed.ts';
+import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { createConnectors } from '../../src/exchange/sources/connectors/fhir-connector.ts';
 import { freePort } from '../../src/lib/free-port.ts';
@@ -109,7 +110,10 @@ async function start(atEnd: (end: () => Promise<unknown>) => void) {
   );
   atEnd(() => exchange.close());
   await exchange.store.migrate();
-  const account = await seedDemoAccount(exchange.store, { apiKey: generateApiKey() });
+  const account = await seedDemoAccount(exchange.store, {
+    apiKey: generateApiKey(),
+    webhookKeys: createWebhookKeys(parseKeyRing(dataKeys)),
+  });
 
   const source = (name: 'hie' | 'pharmacy' | 'lab') => ({
     source: name,

@@ -83,7 +83,7 @@ export const notificationSchema = z
     sender: z.string(),
     occurredAt: instantSchema.optional(),
     whenSourceSent: instantSchema.optional(),
-    toldAt: instantSchema,
+    notifiedAt: instantSchema,
     withdrawnAt: instantSchema.optional(),
     url: z
       .string()
@@ -94,4 +94,4 @@ export const notificationSchema = z
 export type NotificationResponse = z.output<typeof notificationSchema>;
 
 /** Columns by which the list of notifications can be sorted. */
-export const NOTIFICATION_SORT = ['toldAt', 'id'] as const;
+export const NOTIFICATION_SORT = ['notifiedAt', 'id'] as const;

@@ -46,17 +46,8 @@ export const WORKFLOW_QUEUES = [
 export const isBackgroundOnly = (queues: readonly WorkerQueue[]): boolean =>
   queues.every((queue) => BACKGROUND_QUEUES.some((background) => background === queue));
 
-/** Queues that were split off the queue `exchange`, and those of the background lane, which came later. */
-const PARTS_OF_EXCHANGE: readonly WorkerQueue[] = [
-  TASK_QUEUES.webhooks,
-  TASK_QUEUES.builds,
-  ...BACKGROUND_QUEUES,
-];
-
 /**
- * Parses WORKER_QUEUES: "all", or names separated by blanks or commas. A list with `exchange` that names none of the queues
- * split off it was perhaps written before they existed, so it includes them; `partners`, the newest, it always includes.
- * Throws ConfigError with the list of valid names.
+ * Parses WORKER_QUEUES: "all", or names separated by blanks or commas. Throws ConfigError with the list of valid names.
  */
 export function parseWorkerQueues(text: string): WorkerQueue[] {
   if (text.trim() === 'all') return [...WORKER_QUEUES];
@@ -69,12 +60,5 @@ export function parseWorkerQueues(text: string): WorkerQueue[] {
     throw new ConfigError(
       `WORKER_QUEUES: ${unknown.length > 0 ? `unknown: ${unknown.join(', ')}` : 'names no queue'} (all, or some of ${WORKER_QUEUES.join(', ')})`,
     );
-  const includesParts =
-    names.includes(TASK_QUEUES.exchange) && !PARTS_OF_EXCHANGE.some((queue) => names.includes(queue));
-  return WORKER_QUEUES.filter(
-    (queue) =>
-      names.includes(queue) ||
-      (includesParts && PARTS_OF_EXCHANGE.includes(queue)) ||
-      (queue === TASK_QUEUES.partners && names.includes(TASK_QUEUES.exchange)),
-  );
+  return WORKER_QUEUES.filter((queue) => names.includes(queue));
 }

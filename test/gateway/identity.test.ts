@@ -22,6 +22,7 @@ import {
 } from '../support/gateway.ts';
 import { runActivity } from '../support/network-query-environment.ts';
 import { startTestSimulator, type TestSimulator } from '../support/simulator.ts';
+import { sealedWebhookKey } from '../support/test-keys.ts';
 
 const SECRET = generateWebhookKey();
 const HOUR_MS = 3_600_000;
@@ -49,7 +50,7 @@ beforeAll(async () => {
   await gateway.app.listen({ host: '127.0.0.1', port });
   account = await gateway.addAccount();
   await gateway.store.asAccount(account.accountId, (tx) =>
-    setDestination(tx, { id: uuidv7(), url: 'https://receiver.example.org/', key: generateWebhookKey() }),
+    setDestination(tx, { id: uuidv7(), url: 'https://receiver.example.org/', key: sealedWebhookKey() }),
   );
 });
 afterAll(async () => {

@@ -92,25 +92,6 @@ describe('a message that is answered AA is kept', () => {
     expect(await stored(number)).toHaveLength(1);
   });
 
-  test('once, also if it was stored before messages were known by what they say', async () => {
-    const person = newPerson();
-    await environment.addPatient(person);
-    const number = nextNumber();
-    await environment.send(glucose(person, 90, { number }));
-    const { store } = environment.gateway;
-    const former = createHmac('sha256', TEST_ID_HMAC_KEY)
-      .update(JSON.stringify(['inbound', 'mercy', 'message', number]))
-      .digest();
-    await store.asSystem((tx) =>
-      sql`update inbound_message set message_key = ${former}, control_key = null
-        where id = (select max(id::text)::uuid from inbound_message)`.execute(tx.db),
-    );
-    await environment.send(glucose(person, 90, { number }));
-    expect(await stored(number)).toEqual([]);
-    await environment.send(glucose(person, 95, { number }));
-    expect(await stored(number)).toHaveLength(1);
-  });
-
   test('as a Bundle whose id was used before for something else', async () => {
     const person = newPerson();
     const patientId = await environment.addPatient(person);

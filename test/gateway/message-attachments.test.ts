@@ -26,6 +26,7 @@ import { createTestGateway, newPerson, type TestAccount, type TestGateway } from
 import { runActivity } from '../support/network-query-environment.ts';
 import { startTestSimulator, type TestSimulator } from '../support/simulator.ts';
 import { takeUp } from '../support/take-up.ts';
+import { sealedWebhookKey } from '../support/test-keys.ts';
 
 const SECRET = generateWebhookKey();
 const HERE = 'records@direct.clinic.example.org';
@@ -49,7 +50,7 @@ beforeAll(async () => {
   await gateway.app.listen({ host: '127.0.0.1', port });
   account = await gateway.addAccount({ settings: { messages: { directAddresses: [HERE] } } });
   await gateway.store.asAccount(account.accountId, (tx) =>
-    setDestination(tx, { id: uuidv7(), url: 'https://receiver.example.org/', key: generateWebhookKey() }),
+    setDestination(tx, { id: uuidv7(), url: 'https://receiver.example.org/', key: sealedWebhookKey() }),
   );
   await simulator.admin.changePartners({ messages: { delivers: 'at-once' } });
 });

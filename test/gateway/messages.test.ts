@@ -15,6 +15,7 @@ import { freePort } from '../../src/lib/free-port.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { runActivity } from '../support/network-query-environment.ts';
 import { startTestSimulator, type TestSimulator } from '../support/simulator.ts';
+import { sealedWebhookKey } from '../support/test-keys.ts';
 
 const SECRET = generateWebhookKey();
 const OID = '2.16.840.1.113883.3.9621.7.42';
@@ -65,7 +66,7 @@ beforeEach(() =>
 async function addAccount(settings: object = {}): Promise<TestAccount> {
   const added = await gateway.addAccount({ settings });
   await gateway.store.asAccount(added.accountId, (tx) =>
-    setDestination(tx, { id: uuidv7(), url: 'https://receiver.example.org/', key: generateWebhookKey() }),
+    setDestination(tx, { id: uuidv7(), url: 'https://receiver.example.org/', key: sealedWebhookKey() }),
   );
   return added;
 }

@@ -1,9 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
-import { sql } from 'kysely';
-import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { retire } from '../../src/exchange/records/merge/retirement-store.ts';
 import { completenessLines } from '../../src/exchange/records/reading/completeness.ts';
 import { readRecordCompleteness } from '../../src/exchange/records/reading/completeness-store.ts';
 import { fillMessage, resultMessage } from '../../tools/simulator/notifications/hl7v2.ts';
@@ -18,8 +15,6 @@ import {
   senderPatient,
 } from '../support/senders.ts';
 import { takeUp } from '../support/take-up.ts';
-
-const MIGRATION = 'src/exchange/platform/database/migrations/0079-queries-keep-what-messages-reported.sql';
 
 let environment: Awaited<ReturnType<typeof createSenderEnvironment>>;
 beforeAll(async () => {
@@ -225,62 +220,6 @@ describe('a result that a lab reports', () => {
     expect(completenessLines(standing).join()).toContain('of these 2 resources by message, last ');
     const everything = await environment.account.call('GET', `/fhir/R4/Patient/${patientId}/$everything`);
     expect(everything.body).toContain('Observation of lab, by message');
-  });
-
-  test('stays when a worker of a build that does not know messages takes it for deleted at the network', async () => {
-    const person = newPerson();
-    const patientId = await environment.addPatient(person);
-    await environment.sendFhir(senderPatient(person), report({ id: 'panel-10' }), sodium(147));
-    await environment.deliver(patientId, { ...sodium(3), resourceType: 'Observation', id: 'of-the-network' });
-    await environment.gateway.store.asAccount(environment.account.accountId, async (tx) => {
-      const { rows } = await sql<{ resourceType: string; id: string }>`
-        select resource_type as "resourceType", source_id as id from patient_resource
-        where patient_id = ${patientId}`.execute(tx.db);
-      expect(rows).toHaveLength(3);
-      // As that build does: it compares all ids with the network's answer.
-      const step = {
-        accountId: tx.accountId,
-        requestId: uuidv7(),
-        source: 'lab',
-        run: 1,
-        attempt: 1,
-      } as const;
-      const missing = rows.map((row) => ({ ...row, reason: 'deleted', revision: '' }) as const);
-      await retire(tx, step, patientId, missing);
-    });
-    expect(await valuesOf(patientId)).toEqual([147]);
-    await environment.sendFhir(
-      senderPatient(person),
-      report({ id: 'panel-10', status: 'corrected' }),
-      sodium(148, { status: 'corrected' }),
-    );
-    expect(await valuesOf(patientId)).toEqual([148]);
-    const path = `patient/${patientId}?facilityId=${environment.account.facilityId}`;
-    expect((await environment.account.call('DELETE', path)).statusCode).toBeLessThan(300);
-    const { rows: left } = await environment.gateway.store.asSystem((tx) =>
-      sql`select from patient_resource where patient_id = ${patientId}`.execute(tx.db),
-    );
-    expect(left).toEqual([]);
-  });
-
-  test('is recorded again after the update if such a worker retired it before', async () => {
-    const person = newPerson();
-    const patientId = await environment.addPatient(person);
-    await environment.sendFhir(senderPatient(person), report({ id: 'panel-11' }), sodium(149));
-    const { store } = environment.gateway;
-    await store.asSystem((tx) =>
-      sql`with gone as (delete from patient_resource where patient_id = ${patientId} returning *)
-        insert into retired_resource (account_id, patient_id, source, resource_type, source_id, document_id, sha256, content,
-          revision, collected_at, reason, query_id, attempt)
-        select account_id, patient_id, source, resource_type, source_id, document_id, sha256, content, revision,
-          collected_at, 'deleted', ${uuidv7()}::uuid, 1 from gone`.execute(tx.db),
-    );
-    expect(await valuesOf(patientId)).toEqual([]);
-    const [, again = ''] = /^(UPDATE recorded_subject [^;]*;)/m.exec(readFileSync(MIGRATION, 'utf8')) ?? [];
-    await store.asSystem((tx) => sql.raw(again).execute(tx.db));
-    await environment.age();
-    expect(await takeUp(environment.recordings.recovery)).toBe(1);
-    expect(await valuesOf(patientId)).toEqual([149]);
   });
 
   test('has its C-CDA document read into the record by reconcile', async () => {

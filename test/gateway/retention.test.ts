@@ -200,8 +200,8 @@ test('messages about people who are no patients go; those about a matched or amb
     const message = uuidv7();
     await system(sql`insert into inbound_subject (id, sender, kind, source_key, updated_at)
       values (${subject}, 'adt', 'encounter', ${Buffer.from(subject)}, ${age}) on conflict do nothing`);
-    await system(sql`insert into inbound_message (id, sender, message_key, format, kind, trigger, recorded_at, received_at, content, outcome)
-      values (${message}, 'adt', ${Buffer.from(message)}, 'hl7v2', 'encounter', 'A01', ${age}, ${age},
+    await system(sql`insert into inbound_message (id, sender, message_key, control_key, time_zone, format, kind, trigger, recorded_at, received_at, content, outcome)
+      values (${message}, 'adt', ${Buffer.from(message)}, ${Buffer.from(message)}, 'UTC', 'hl7v2', 'encounter', 'A01', ${age}, ${age},
         jsonb_build_object('ref', ${`blob-of-${subject}`}::text), ${outcome})`);
     await system(sql`insert into inbound_event (subject_id, message_id, describes_person, content)
       values (${subject}, ${message}, true, '{}')`);

@@ -8,9 +8,11 @@ import { readConfig } from '../../src/config.ts';
 import { generateApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
 import { seedDemoAccount } from '../../src/exchange/operations/admin/seed.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
+import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { type RunningPostgres, startPostgres } from '../../tools/embedded/postgres.ts';
 import { makeAuthority, makeCertificate } from '../support/certificates.ts';
 import { makeTestFolder } from '../support/test-folder.ts';
+import { testKeyRing } from '../support/test-keys.ts';
 
 const INIT_SQL = new URL('../../deploy/postgres/init.sql', import.meta.url);
 
@@ -53,7 +55,10 @@ afterAll(async () => {
 describe('a deployment’s PostgreSQL with TLS', () => {
   test('serves the logins of deploy/postgres/init.sql, each for its task, over TLS 1.2 or newer', async () => {
     await open('exchange').migrate();
-    await seedDemoAccount(open('exchange_operator'), { apiKey: generateApiKey() });
+    await seedDemoAccount(open('exchange_operator'), {
+      apiKey: generateApiKey(),
+      webhookKeys: createWebhookKeys(testKeyRing()),
+    });
     const service = open('exchange_service');
     const { rows } = await service.asSystem((tx) => sql`select count(*) from account`.execute(tx.db));
     expect(rows).toEqual([{ count: 1 }]);

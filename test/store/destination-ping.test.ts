@@ -11,7 +11,7 @@ import { createStore, type Store } from '../../src/exchange/platform/database/da
 import { createWebhookSender } from '../../src/exchange/platform/outbox/sender.ts';
 import { createWebhookKeys, generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { createTestDatabase } from '../support/postgres.ts';
-import { testKeyRing } from '../support/test-keys.ts';
+import { sealedWebhookKey, testKeyRing } from '../support/test-keys.ts';
 
 let store: Store;
 const servers = new Set<Server>();
@@ -41,7 +41,9 @@ async function receiver(answer: (body: string, headers: Record<string, string>) 
 async function healthOf(url: string, key = generateWebhookKey(), allowLoopback = true) {
   const accountId = uuidv7();
   await store.asSystem((tx) => insertAccount(tx, { id: accountId, name: 'Pinged', settings: {} }));
-  await store.asAccount(accountId, (tx) => setDestination(tx, { id: uuidv7(), url, key }));
+  await store.asAccount(accountId, (tx) =>
+    setDestination(tx, { id: uuidv7(), url, key: sealedWebhookKey(key) }),
+  );
   const sender = createWebhookSender({
     destinations: { allowLoopback },
     withLinks: (_accountId, { body }) => body,

@@ -23,6 +23,7 @@ import {
 import { closedGate } from '../support/gate.ts';
 import { createQueryEnvironment, type QueryEnvironment } from '../support/network-query-environment.ts';
 import { takeUp } from '../support/take-up.ts';
+import { sealedWebhookKey } from '../support/test-keys.ts';
 
 let environment: QueryEnvironment;
 let temporal: Client & { connection: Connection };
@@ -223,7 +224,7 @@ describe('the webhookDispatcher', () => {
       destinations: { allowLoopback: false },
     });
     await environment.store.asAccount(accountId, (tx) =>
-      setDestination(tx, { id: uuidv7(), url: address(receiver.url), key: 'kept' }),
+      setDestination(tx, { id: uuidv7(), url: address(receiver.url), key: sealedWebhookKey() }),
     );
     const id = await of.event();
     webhookDispatcher.send(accountId, [id]);
@@ -238,7 +239,9 @@ describe('the webhookDispatcher', () => {
     const { accountId, webhookDispatcher, receiver, ...of } = await accountWith();
     const before = await of.event();
     const take = (url: string | null) =>
-      environment.store.asAccount(accountId, (tx) => setDestination(tx, { id: uuidv7(), url, key: 'kept' }));
+      environment.store.asAccount(accountId, (tx) =>
+        setDestination(tx, { id: uuidv7(), url, key: sealedWebhookKey() }),
+      );
     await take(null);
     const after = await of.event();
     webhookDispatcher.send(accountId, [before, after]);
@@ -416,7 +419,9 @@ describe('reconcile', () => {
     await of.event();
     await age(accountId);
     const set = (url: string | null) =>
-      environment.store.asAccount(accountId, (tx) => setDestination(tx, { id: uuidv7(), url, key: 'kept' }));
+      environment.store.asAccount(accountId, (tx) =>
+        setDestination(tx, { id: uuidv7(), url, key: sealedWebhookKey() }),
+      );
     await set(null);
     await round(webhookDispatcher);
     expect(await of.hasWorkflow()).toBe(false);

@@ -2,14 +2,18 @@ import { readdirSync } from 'node:fs';
 import { sql } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { ConfigError } from '../../src/config.ts';
 import { findKeysByHash } from '../../src/exchange/access/accounts/api-key-store.ts';
 import { generateApiKey, parseApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
 import { seedDemoAccount } from '../../src/exchange/operations/admin/seed.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
+import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { testKeyRing } from '../support/test-keys.ts';
 
 const MIGRATIONS = new URL('../../src/exchange/platform/database/migrations/', import.meta.url);
 
+const webhookKeys = createWebhookKeys(testKeyRing());
 let database: TestDatabase;
 let store: Store;
 beforeAll(async () => {
@@ -54,6 +58,32 @@ describe('migrating', () => {
     expect(rows).toHaveLength(1);
   });
 
+  test('a database from before the first release is refused with what to do, and stays as it is', async () => {
+    const name = `unreleased_${Date.now()}`;
+    const admin = new pg.Client({ connectionString: inject('postgresUrl') });
+    await admin.connect();
+    await admin.query(`create database ${name}`);
+    const url = new URL(inject('postgresUrl'));
+    url.pathname = `/${name}`;
+    const old = new pg.Client({ connectionString: url.href });
+    await old.connect();
+    await old.query(`create table kysely_migration (name text primary key, "timestamp" text not null);
+      insert into kysely_migration values ('0001-exchange', now()), ('0002-guard-tables', now());
+      create table account (id uuid primary key)`);
+    const opened = createStore({ databaseUrl: url.href, poolMax: 2 });
+    const refused = opened.migrate();
+    await expect(refused).rejects.toBeInstanceOf(ConfigError);
+    await expect(refused).rejects.toThrow(/before 0\.1\.0.*nothing was changed.*DATA_DIR.*DATABASE_URL/);
+    await opened.close();
+    const { rows } = await old.query(
+      `select relname from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' order by 1`,
+    );
+    expect(rows).toEqual([{ relname: 'account' }, { relname: 'kysely_migration' }]);
+    await old.end();
+    await admin.query(`drop database ${name} with (force)`);
+    await admin.end();
+  });
+
   test('works for an owner who may neither create roles nor do everything', async () => {
     const name = `owned_${Date.now()}`;
     const admin = new pg.Client({ connectionString: inject('postgresUrl') });
@@ -66,7 +96,7 @@ describe('migrating', () => {
     [url.pathname, url.username, url.password] = [`/${name}`, name, 'p'];
     const owned = createStore({ databaseUrl: url.href, poolMax: 2 });
     await owned.migrate();
-    const seeded = await seedDemoAccount(owned, { apiKey: generateApiKey() });
+    const seeded = await seedDemoAccount(owned, { apiKey: generateApiKey(), webhookKeys });
     expect(seeded.facilityId).toBeDefined();
     await owned.close();
     await admin.query(`drop database ${name} with (force)`);
@@ -78,8 +108,8 @@ describe('migrating', () => {
 describe('seeding', () => {
   test('twice is seeding once, and the key works', async () => {
     const apiKey = generateApiKey();
-    const first = await seedDemoAccount(store, { apiKey });
-    const again = await seedDemoAccount(store, { apiKey });
+    const first = await seedDemoAccount(store, { apiKey, webhookKeys });
+    const again = await seedDemoAccount(store, { apiKey, webhookKeys });
     expect(again).toEqual(first);
     const { rows } = await store.asSystem((tx) =>
       sql`select (select count(*) from account) as accounts, (select count(*) from facility) as facilities,
@@ -102,8 +132,16 @@ describe('seeding', () => {
 
   test('keeps the webhook key when the stack’s receiver moves to another port', async () => {
     const apiKey = generateApiKey();
-    const first = await seedDemoAccount(store, { apiKey, webhookUrl: 'http://127.0.0.1:1/hook' });
-    const moved = await seedDemoAccount(store, { apiKey, webhookUrl: 'http://127.0.0.1:2/hook' });
+    const first = await seedDemoAccount(store, {
+      apiKey,
+      webhookKeys,
+      webhookUrl: 'http://127.0.0.1:1/hook',
+    });
+    const moved = await seedDemoAccount(store, {
+      apiKey,
+      webhookKeys,
+      webhookUrl: 'http://127.0.0.1:2/hook',
+    });
     expect(moved.webhookKey).toBe(first.webhookKey);
   });
 });

@@ -1,12 +1,10 @@
-import { readFile } from 'node:fs/promises';
 import { sql } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { growTo } from '../../bench/growth/mass.ts';
 import { deletePatient } from '../../src/exchange/operations/erasure/delete-patient.ts';
-import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { createTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
-const MIGRATION = 'src/exchange/platform/database/migrations/0106-responses-by-patient.sql';
 const PATIENTS = 3_000;
 /** Rows of a table, or of its indexes, that deleting a patient may read. */
 const READ_MAX = 50;
@@ -47,26 +45,6 @@ test('what deleting a patient reads does not grow with the other patients and wh
   });
   expect(read.find(({ name }) => name === 'patient')?.read).toBeGreaterThan(0);
   expect(read.filter((table) => table.read > READ_MAX)).toEqual([]);
-});
-
-test('a response that a version before 0017 stored goes with its patient too', async () => {
-  const patient = (
-    await account.call('POST', `patient?facilityId=${account.facilityId}`, newPerson())
-  ).json();
-  const bodies = [{ id: patient.id }, { id: 'another id', patientId: patient.id }, { id: 'no id' }, {}];
-  for (const [index, body] of bodies.entries())
-    await admin.query(
-      `insert into idempotency_key (account_id, key_hash, request_hash, status, answer)
-       values ($1, sha256($2::text::bytea), sha256('request'), 200, $3)`,
-      [account.accountId, `former ${index}`, { body, headers: {} }],
-    );
-  await admin.query('drop index idempotency_key_by_patient');
-  await admin.query(await readFile(MIGRATION, 'utf8'));
-  await account.call('DELETE', `patient/${patient.id}`);
-  const { rows } = await admin.query(
-    `select answer -> 'body' as body from idempotency_key where not answer ? 'sealed' order by answer::text`,
-  );
-  expect(rows.map(({ body }) => body)).toEqual([{ id: 'no id' }, {}]);
 });
 
 /** Deleting a webhook destination is rare, and its events are many. Accounts are never deleted. */

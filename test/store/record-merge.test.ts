@@ -211,7 +211,14 @@ describe('deliveries that share keys and are several things', () => {
       // As the first version of the rules left them: all in one, by keys that nobody makes any more.
       await db
         .updateTable('record_origin')
-        .set({ rules: 1, family_id: null, keys: ['c:old'], told: '{}', resource_id: patientId, leads: false })
+        .set({
+          rules: 1,
+          family_id: patientId,
+          keys: ['c:old'],
+          assertions: '{}',
+          resource_id: patientId,
+          leads: false,
+        })
         .where('patient_id', '=', patientId)
         .where('resource_type', '=', 'Observation')
         .execute();

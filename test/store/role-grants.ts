@@ -1,4 +1,4 @@
-/** The roles of migration 0044. None can log in; logins are members of them. */
+/** The roles of the exchange. None can log in; logins are members of them. */
 export const ROLES = ['exchange_app', 'exchange_system', 'exchange_admin', 'exchange_backup'] as const;
 
 /**

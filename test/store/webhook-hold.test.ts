@@ -17,6 +17,7 @@ import {
   type QueryEnvironment,
   runActivity,
 } from '../support/network-query-environment.ts';
+import { sealedWebhookKey } from '../support/test-keys.ts';
 
 const MINUTE_MS = 60_000;
 let environment: QueryEnvironment;
@@ -170,7 +171,8 @@ describe('a destination', () => {
       const { hold, accountId, receiver, destination, row } = await account();
       const [first = ''] = await hold();
       await environment.store.asAccount(accountId, async (tx) => {
-        if (release === 'set') await setDestination(tx, { id: uuidv7(), url: receiver.url, key: 'kept' });
+        if (release === 'set')
+          await setDestination(tx, { id: uuidv7(), url: receiver.url, key: sealedWebhookKey() });
         else await reopenUndelivered(tx);
       });
       expect(await destination()).toMatchObject({ isHeld: false, failures: 0 });
@@ -230,7 +232,7 @@ describe('the workflow of a destination', () => {
     state.isDown = true;
     await event();
     await environment.store.asAccount(accountId, (tx) =>
-      setDestination(tx, { id: uuidv7(), url: null, key: 'kept' }),
+      setDestination(tx, { id: uuidv7(), url: null, key: sealedWebhookKey() }),
     );
     expect(await environment.store.asAccount(accountId, findDestination)).toMatchObject({ url: null });
     expect(await look()).toMatchObject({ look: { state: 'empty' } });

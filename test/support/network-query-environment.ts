@@ -27,7 +27,7 @@ import type { SourceConnector } from '../../src/exchange/sources/connectors/conn
 import type { SourceHealth } from '../../src/exchange/sources/health/source-health.ts';
 import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';
 import { createTestDatabase } from './postgres.ts';
-import { testKeyRing } from './test-keys.ts';
+import { sealedWebhookKey, testKeyRing } from './test-keys.ts';
 
 export const CALLBACK_KEY = 'callback-key-of-the-tests-only';
 const ALL_SOURCES = { hie: { enabled: true }, pharmacy: { enabled: true }, lab: { enabled: true } };
@@ -91,7 +91,9 @@ export async function createQueryEnvironment(on?: { databaseUrl: string; blobFol
       await store.asSystem((tx) =>
         insertAccount(tx, { id: accountId, name: 'Test', settings: { sources: ALL_SOURCES, ...settings } }),
       );
-      await store.asAccount(accountId, (tx) => setDestination(tx, { id: uuidv7(), url: webhookUrl, key }));
+      await store.asAccount(accountId, (tx) =>
+        setDestination(tx, { id: uuidv7(), url: webhookUrl, key: sealedWebhookKey(key) }),
+      );
       return { accountId, webhookKey: key };
     },
     async addPatient(

@@ -9,6 +9,8 @@ import { generateApiKey, parseApiKey } from '../../src/exchange/access/accounts/
 import { setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
 import { insertFacility } from '../../src/exchange/people/facilities/facility-store.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
+import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
+import { parseKeyRing } from '../../src/lib/key-ring.ts';
 import type { StackConnection } from '../../src/starter/local-stack/connection-file.ts';
 import { ensureSecrets, type StackSecrets } from '../../src/starter/local-stack/stack-secrets.ts';
 import { createTemporalClient, type TemporalClient } from '../../src/temporal/client.ts';
@@ -129,7 +131,8 @@ async function addAccount(connection: StackConnection, secrets: StackSecrets): P
         address: { addressLine1: '1 Main St', city: 'Boston', state: 'MA', zip: '02108', country: 'USA' },
       });
       const url = `${connection.receiverUrl}/webhooks`;
-      await setDestination(tx, { id: uuidv7(), url, key: secrets.webhookKey });
+      const keys = createWebhookKeys(parseKeyRing(secrets.dataKeys));
+      await setDestination(tx, { id: uuidv7(), url, key: keys.seal(secrets.webhookKey) });
     });
     return account;
   } finally {

@@ -8,11 +8,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { generateApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
 import { type SeededAccount, seedDemoAccount } from '../../src/exchange/operations/admin/seed.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
+import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { freePort } from '../../src/lib/free-port.ts';
 import { type GatewayProxy, startProxy } from '../../tools/cluster/proxy/proxy.ts';
 import { newPerson } from '../support/gateway.ts';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { testKeyRing } from '../support/test-keys.ts';
 
 let database: TestDatabase;
 let blobFolder: string;
@@ -24,7 +26,10 @@ beforeAll(async () => {
   database = await createTestDatabase();
   blobFolder = await mkdtemp(join(tmpdir(), 'behind-a-proxy-'));
   const store = createStore({ databaseUrl: database.databaseUrl, poolMax: 2 });
-  account = await seedDemoAccount(store, { apiKey: generateApiKey() });
+  account = await seedDemoAccount(store, {
+    apiKey: generateApiKey(),
+    webhookKeys: createWebhookKeys(testKeyRing()),
+  });
   await store.close();
   gateways = await Promise.all(
     [1, 2].map(() =>

@@ -12,12 +12,14 @@ import { networkQueryWorkflowId } from '../../src/contract/temporal.ts';
 import { generateApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
 import { type SeededAccount, seedDemoAccount } from '../../src/exchange/operations/admin/seed.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
+import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { freePort } from '../../src/lib/free-port.ts';
 import { openConnection } from '../../src/temporal/connection.ts';
 import { closedGate } from '../support/gate.ts';
 import { newPerson } from '../support/gateway.ts';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { testKeyRing } from '../support/test-keys.ts';
 
 let database: TestDatabase;
 let blobFolder: string;
@@ -29,7 +31,10 @@ beforeAll(async () => {
   database = await createTestDatabase();
   blobFolder = await mkdtemp(join(tmpdir(), 'gateway-process-'));
   store = createStore({ databaseUrl: database.databaseUrl, poolMax: 2 });
-  seeded = await seedDemoAccount(store, { apiKey: generateApiKey() });
+  seeded = await seedDemoAccount(store, {
+    apiKey: generateApiKey(),
+    webhookKeys: createWebhookKeys(testKeyRing()),
+  });
 });
 afterEach(async () => {
   if (gateway?.process.exitCode === null && gateway.process.signalCode === null) {

@@ -88,7 +88,7 @@ const SERVICE_LOGIN = 'exchange_service';
  */
 export async function prepareDatabase(
   databaseUrl: string,
-  seed: { apiKey: string; webhookUrl: string; webhookKey: string; webhookKeys?: WebhookKeys },
+  seed: { apiKey: string; webhookUrl: string; webhookKey: string; webhookKeys: WebhookKeys },
 ): Promise<SeededAccount> {
   const store = createStore({ databaseUrl, poolMax: 2 });
   try {

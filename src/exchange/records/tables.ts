@@ -34,9 +34,9 @@ interface RecordOriginTable {
   rules: number;
   resource_id: string | null;
   family_id: string | null;
-  aside: ExclusionReason | null;
+  exclusion: ExclusionReason | null;
   keys: string[];
-  told: ColumnType<Record<string, string>, string, string>;
+  assertions: ColumnType<Record<string, string>, string, string>;
   rank: string;
   leads: boolean;
   /** A newer version of its statement leads; nothing of it counts. */

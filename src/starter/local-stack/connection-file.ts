@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { holdsCluster } from './cluster-folder.ts';
 import { readJsonFile, writeJsonFile } from './json-file.ts';
 import { lockHolder } from './stack-lock.ts';
-import { type StackStorage, storageInFolders, storageSchema } from './stack-storage.ts';
+import { storageSchema } from './stack-storage.ts';
 
 /** How to reach a running stack. It contains secrets (API key, database password), so only its owner may read it. */
 export const connectionSchema = z.object({
@@ -21,8 +21,7 @@ export const connectionSchema = z.object({
   /** Opens the stack's Temporal UI in one browser, once; after its use, the next link is stored here. */
   temporalUiLink: z.url().optional(),
   databaseUrl: z.string(),
-  /** Absent in the file of an earlier version, whose stacks keep their files in folders. */
-  storage: storageSchema.optional(),
+  storage: storageSchema,
   simulatorUrl: z.url(),
   /** Base address of the webhook receiver, which serves `/webhooks` and `/intake`. */
   receiverUrl: z.url(),
@@ -35,7 +34,7 @@ export const connectionSchema = z.object({
   prometheusUrl: z.url().optional(),
   grafanaUrl: z.url().optional(),
 });
-export type StackConnection = z.infer<typeof connectionSchema> & { storage: StackStorage };
+export type StackConnection = z.infer<typeof connectionSchema>;
 
 /** Thrown when there is no running stack on the data folder. */
 export class NoStackError extends Error {
@@ -61,5 +60,5 @@ export async function readConnection(dataDir: string): Promise<StackConnection> 
     throw new NoStackError(
       `The stack on the data folder ${dataDir} is not running any more. Start it again with: ${start}`,
     );
-  return { ...connection, storage: connection.storage ?? storageInFolders(dataDir) };
+  return connection;
 }

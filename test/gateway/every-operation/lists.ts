@@ -68,7 +68,7 @@ export const LISTS: readonly List[] = [
   {
     name: 'listNotifications',
     items: 'notifications',
-    sort: 'toldAt=asc,id=desc',
+    sort: 'notifiedAt=asc,id=desc',
     withThree: async (world) => {
       const patientId = await world.make.patient();
       await three(() => notification(world, undefined, patientId));

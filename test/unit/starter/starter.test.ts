@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { storageInFolders } from '../../../src/starter/local-stack/stack-storage.ts';
 import { type Stub, type StubAnswer, type StubRequest, startStub } from '../../support/http-stub.ts';
 import { starter } from '../../support/run-starter.ts';
 
@@ -234,6 +235,7 @@ describe('the running stack', () => {
       databaseUrl: 'postgres://127.0.0.1:9/none',
       simulatorUrl: exchange.url,
       receiverUrl: exchange.url,
+      storage: storageInFolders(dataDir),
     };
     await writeFile(join(dataDir, 'connection.json'), JSON.stringify(connection));
     await writeFile(

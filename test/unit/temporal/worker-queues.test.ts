@@ -28,25 +28,8 @@ test('all means every queue of both halves', () => {
 });
 
 test('a deployment may split the queues over processes', () => {
-  expect(parseWorkerQueues('source-lab  exchange webhooks')).toEqual([
-    'exchange',
-    'webhooks',
-    'partners',
-    'source-lab',
-  ]);
+  expect(parseWorkerQueues('source-lab  exchange, webhooks')).toEqual(['exchange', 'webhooks', 'source-lab']);
   expect(parseWorkerQueues('builds')).toEqual(['builds']);
-});
-
-test('a list from before the queues webhooks, builds and background-… existed still serves them', () => {
-  expect(parseWorkerQueues('exchange source-lab')).toEqual([
-    'exchange',
-    'webhooks',
-    'partners',
-    'builds',
-    'source-lab',
-    ...BACKGROUND_QUEUES,
-  ]);
-  expect(parseWorkerQueues('source-lab orchestrator')).toEqual(['source-lab', 'orchestrator']);
 });
 
 test.each(['', 'exchange lab', 'ALL'])('%j is refused with the names that exist', (text) => {

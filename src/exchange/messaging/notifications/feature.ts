@@ -20,7 +20,7 @@ export const notificationsFeature = {
     const rematching = messageRematching({ store, blobs, followUps, recordings, idHmacKey });
     return {
       services: { followUps, recordings },
-      recoveries: [followUps.recovery, ...rematching, recordings.recovery],
+      recoveries: [followUps.recovery, rematching, recordings.recovery],
       drain: async () => void (await Promise.all([followUps.drain(), recordings.drain()])),
     };
   },

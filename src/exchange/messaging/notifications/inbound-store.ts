@@ -20,23 +20,15 @@ export interface NewInboundMessage {
   unused?: readonly string[];
 }
 
-/**
- * Whether the sender has sent this message before.
- *
- * @param former its key and the SHA-256 (hex) of its bytes, by which messages were known that arrived before migration 0165
- */
+/** Whether the sender has sent this message before. */
 export async function isKnownMessage(
   tx: SystemTx,
-  {
-    sender,
-    messageKey,
-    former,
-  }: { sender: string; messageKey: Buffer; former: { key: Buffer; sha256: string } },
+  { sender, messageKey }: { sender: string; messageKey: Buffer },
 ): Promise<boolean> {
   const { rows } = await sql`
-    select from inbound_message
-    where sender = ${sender} and (message_key = ${messageKey}
-      or (message_key = ${former.key} and content ->> 'sha256' = ${former.sha256})) limit 1`.execute(tx.db);
+    select from inbound_message where sender = ${sender} and message_key = ${messageKey} limit 1`.execute(
+    tx.db,
+  );
   return rows.length > 0;
 }
 

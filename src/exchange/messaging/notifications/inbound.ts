@@ -6,8 +6,6 @@ import type { ReportedResource } from './rules/present-resources.ts';
 export interface InboundMessage {
   /** The sender's id of the message, within the application that sent it: MSH-3, MSH-4 and MSH-10, or the id of the Bundle. */
   messageId: string;
-  /** What stood for `messageId` before the application was a part of it. */
-  formerId: string;
   /**
    * SHA-256 (hex) of what the message says. A repeated message has the same id and says the same: senders begin their numbers
    * anew, and two applications may use the same ones.

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import type { Logger } from '../../../lib/logger.ts';
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
@@ -63,14 +62,10 @@ export function createIntake(deps: IntakeDeps): Intake {
 
   return {
     async accept(sender, format, bytes, message) {
-      const { messageId, formerId, fingerprint } = message;
+      const { messageId, fingerprint } = message;
       const messageKey = keyed(sender.name, 'message', `${messageId} ${fingerprint}`);
       const controlKey = keyed(sender.name, 'control', messageId);
-      const former = {
-        key: keyed(sender.name, 'message', formerId),
-        sha256: createHash('sha256').update(bytes).digest('hex'),
-      };
-      const known = { sender: sender.name, messageKey, former };
+      const known = { sender: sender.name, messageKey };
       if (await deps.store.asSystem((tx) => isKnownMessage(tx, known))) return;
       const contentType = format === 'fhir' ? 'application/fhir+json' : 'application/hl7-v2';
       const content = await deps.blobs.put('notification', bytes, contentType);

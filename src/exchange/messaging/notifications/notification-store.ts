@@ -78,7 +78,7 @@ export interface StoredNotification {
   sender: string;
   occurredAt: Date | null;
   sentAt: Date | null;
-  toldAt: Date;
+  notifiedAt: Date;
   withdrawnAt: Date | null;
   followUp?: {
     state: 'open' | 'new-data' | 'no-new-data' | 'cancelled';
@@ -96,10 +96,10 @@ export interface NotificationFilter {
 }
 
 export const NOTIFICATION_ORDER: ListOrder<(typeof NOTIFICATION_SORT)[number]> = {
-  columns: { toldAt: column('n.told_at', 'timestamptz'), id: column('n.id', 'uuid') },
+  columns: { notifiedAt: column('n.notified_at', 'timestamptz'), id: column('n.id', 'uuid') },
   unique: 'id',
   tieBreak: column('n.id', 'uuid'),
-  default: [{ column: 'toldAt', direction: 'desc' }],
+  default: [{ column: 'notifiedAt', direction: 'desc' }],
 };
 
 /** A page of the account's notifications that match the filter, and how many match in total. */
@@ -144,7 +144,7 @@ async function readNotifications(tx: AccountTx, ids: readonly string[]): Promise
       'n.sender',
       'n.occurred_at',
     ])
-    .select(['n.sent_at', 'n.told_at', 'n.withdrawn_at', 'f.state', 'f.reason', 'f.query_ids'])
+    .select(['n.sent_at', 'n.notified_at', 'n.withdrawn_at', 'f.state', 'f.reason', 'f.query_ids'])
     .select(['f.started_at', 'f.ended_at'])
     .where('n.id', 'in', [...ids])
     .execute();
@@ -158,7 +158,7 @@ async function readNotifications(tx: AccountTx, ids: readonly string[]): Promise
     sender: row.sender,
     occurredAt: row.occurred_at,
     sentAt: row.sent_at,
-    toldAt: row.told_at,
+    notifiedAt: row.notified_at,
     withdrawnAt: row.withdrawn_at,
     ...(row.state === null || row.started_at === null
       ? {}

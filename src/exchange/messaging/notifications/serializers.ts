@@ -13,7 +13,7 @@ export function serializeNotification(notification: StoredNotification, url: str
     sender,
     occurredAt: notification.occurredAt?.toISOString(),
     whenSourceSent: notification.sentAt?.toISOString(),
-    toldAt: notification.toldAt.toISOString(),
+    notifiedAt: notification.notifiedAt.toISOString(),
     withdrawnAt: withdrawnAt?.toISOString(),
     url,
     ...(followUp === undefined

@@ -46,11 +46,9 @@ interface InboundMessageTable {
   id: string;
   sender: string;
   message_key: Buffer;
-  /** Null: older than the column. */
-  control_key: Buffer | null;
+  control_key: Buffer;
   is_number_reused: Generated<boolean>;
-  /** Null: older than the column. */
-  unused: string[] | null;
+  unused: Generated<string[]>;
   format: 'hl7v2' | 'fhir';
   kind: SubjectKind | 'merge' | 'person';
   trigger: string;
@@ -58,8 +56,7 @@ interface InboundMessageTable {
   sent_at: Date | null;
   received_at: Instant;
   content: JsonColumn<BlobRef>;
-  /** Null: older than the column. */
-  time_zone: string | null;
+  time_zone: string;
   outcome: InboundOutcome;
 }
 
@@ -89,7 +86,7 @@ interface NotificationTable {
   sender: string;
   occurred_at: Date | null;
   sent_at: Date | null;
-  told_at: Instant;
+  notified_at: Instant;
   withdrawn_at: Date | null;
 }
 

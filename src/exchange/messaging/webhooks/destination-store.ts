@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely';
-import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
 import type { Database } from '../../platform/database/schema.ts';
 
 /** A webhook destination of an account. */
@@ -126,31 +126,6 @@ export async function setHealth(
     .set({ health, health_at: new Date() })
     .where('id', '=', destination.id)
     .where('url', '=', destination.url)
-    .execute();
-}
-
-/** Destinations of all accounts whose keys are stored in clear text. */
-export async function unsealedKeys(tx: SystemTx, limit: number): Promise<{ id: string; key: string }[]> {
-  const rows = await tx.db
-    .selectFrom('webhook_destination')
-    .select(['id', 'key'])
-    .where('key', 'not like', 'sealed:%')
-    .limit(limit)
-    .execute();
-  return rows.flatMap(({ id, key }) => (key === null ? [] : [{ id, key }]));
-}
-
-/** Replaces a clear-text key by its encrypted form, unless it has changed since. */
-export async function replaceKey(
-  tx: AccountTx | SystemTx,
-  of: { id: string; key: string },
-  sealed: string,
-): Promise<void> {
-  await tx.db
-    .updateTable('webhook_destination')
-    .set({ key: sealed })
-    .where('id', '=', of.id)
-    .where('key', '=', of.key)
     .execute();
 }
 

@@ -4,12 +4,11 @@ import type { AccountTx } from '../../platform/database/database.ts';
 import { InvalidRequestError, NotFoundError } from '../../platform/errors.ts';
 import { type DestinationRules, destinationProblem } from '../../platform/outbox/destination-guard.ts';
 import { insertEvent } from '../../platform/outbox/event-store.ts';
-import { generateWebhookKey, SEALED, type WebhookKeys } from '../../platform/outbox/webhook-key.ts';
+import { generateWebhookKey, type WebhookKeys } from '../../platform/outbox/webhook-key.ts';
 import {
   findDestinationById,
   insertDestination,
   listDestinations,
-  replaceKey,
   rotateKey,
   type StoredDestination,
 } from './destination-store.ts';
@@ -65,10 +64,7 @@ export async function rotateWebhookKey(
 ): Promise<{ webhookKey: string; previousKeyUntil: string }> {
   const webhookKey = generateWebhookKey();
   const previousUntil = new Date(Date.now() + overlapHours * HOUR_MS);
-  const { id, key } = destination;
-  // Encrypt a clear-text key now: `reconcile` encrypts only current keys, not previous ones.
-  if (key !== null && !key.startsWith(SEALED)) await replaceKey(tx, { id, key }, keys.seal(key));
-  await rotateKey(tx, id, { key: keys.seal(webhookKey), previousUntil });
+  await rotateKey(tx, destination.id, { key: keys.seal(webhookKey), previousUntil });
   return { webhookKey, previousKeyUntil: previousUntil.toISOString() };
 }
 

@@ -2,7 +2,6 @@ import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../../platform
 import type { Platform } from '../../platform/platform.ts';
 import { createDestinationPing, type DestinationPing } from './ping.ts';
 import { addWebhookRoutes } from './routes.ts';
-import { webhookKeySealing } from './seal-keys.ts';
 import { addSettingsRoutes } from './settings-routes.ts';
 
 /** Webhook destinations: settings, further destinations, and resending. Events and their delivery are in `platform/outbox`. */
@@ -11,13 +10,12 @@ export const webhooksFeature = {
     store,
     sender,
     logger,
-    webhookKeys,
     webhookDispatcher,
   }: Platform): OpenFeature<{ destinationPing: DestinationPing }> {
     const destinationPing = createDestinationPing({ store, sender, webhookDispatcher, logger });
     return {
       services: { destinationPing },
-      recoveries: [webhookKeySealing({ store, webhookKeys })],
+      recoveries: [],
       drain: async () => {
         await Promise.all([destinationPing.drain(), webhookDispatcher.drain()]);
       },

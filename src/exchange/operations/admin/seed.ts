@@ -39,10 +39,11 @@ export async function seedDemoAccount(
     apiKey: string;
     webhookUrl?: string;
     webhookKey?: string;
-    /** Encrypts the webhook key; without it, the key is stored in clear text until `reconcile` encrypts it. */
-    webhookKeys?: WebhookKeys;
+    /** Encrypts the webhook key. */
+    webhookKeys: WebhookKeys;
   },
 ): Promise<SeededAccount> {
+  const { webhookKeys } = options;
   const key = parseApiKey(options.apiKey);
   if (key === undefined) throw new Error('API_KEY is not an API key; generate one with: npm run secrets');
   const enabled = { enabled: true };
@@ -72,11 +73,9 @@ export async function seedDemoAccount(
     });
     const known = await findDestination(tx);
     const url = options.webhookUrl ?? known?.url ?? null;
-    const open = (stored: string) => options.webhookKeys?.open(stored) ?? stored;
-    if (known !== undefined && known.key !== null && known.url === url) return open(known.key);
-    const fresh = options.webhookKey ?? generateWebhookKey();
-    const key = options.webhookKeys?.seal(fresh) ?? fresh;
-    return open((await setDestination(tx, { id: known?.id ?? uuidv7(), url, key })).key ?? key);
+    if (known !== undefined && known.key !== null && known.url === url) return webhookKeys.open(known.key);
+    const key = webhookKeys.seal(options.webhookKey ?? generateWebhookKey());
+    return webhookKeys.open((await setDestination(tx, { id: known?.id ?? uuidv7(), url, key })).key ?? key);
   });
   return { accountId: DEMO_ACCOUNT_ID, apiKey: options.apiKey, facilityId: FACILITY_ID, webhookKey };
 }

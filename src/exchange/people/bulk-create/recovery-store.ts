@@ -34,7 +34,7 @@ export async function uploadsToSignal(
     .select(['account_id as accountId', 'id as requestId'])
     .select(({ ref }) => ref('uploaded_at').$notNull().as('since'))
     .where('status', '=', 'processing')
-    .where('upload_told_at', 'is', null)
+    .where('upload_announced_at', 'is', null)
     .where('uploaded_at', '<', agoMs(olderThanMs))
     .orderBy('uploaded_at')
     .limit(limit)

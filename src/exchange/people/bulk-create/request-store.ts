@@ -143,7 +143,7 @@ export async function setFailed(tx: AccountTx, requestId: string, reason: string
 export async function markUploadSignalled(tx: AccountTx, requestId: string): Promise<void> {
   await tx.db
     .updateTable('bulk_request')
-    .set({ upload_told_at: sql<Date>`now()` })
+    .set({ upload_announced_at: sql<Date>`now()` })
     .where('id', '=', requestId)
     .execute();
 }

@@ -29,7 +29,7 @@ interface BulkRequestTable {
   upload: NullableJsonColumn<BlobRef>;
   uploaded_at: Date | null;
   /** When the upload was signalled to the workflow. */
-  upload_told_at: Date | null;
+  upload_announced_at: Date | null;
   /** When the CSV was deleted after its retention; `upload` keeps its hash. */
   upload_deleted_at: Date | null;
   /** Result of the format check: encoding, delimiters and columns of the file. */

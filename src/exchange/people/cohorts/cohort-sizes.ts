@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Store, SystemTx } from '../../platform/database/database.ts';
 import { type Recovery, removalRecovery } from '../../platform/recovery/recovery.ts';
 
-/** The number of a cohort's patients: as last added up, and the changes since (migration 0096). */
+/** The number of a cohort's patients: as last added up, and the changes since. */
 export const COHORT_SIZE = sql<number>`cohort.patients_counted + coalesce(
   (select sum(change) from cohort_size_change where cohort_size_change.cohort_id = cohort.id), 0)::bigint`;
 

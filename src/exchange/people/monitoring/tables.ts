@@ -17,8 +17,8 @@ export type WantedSchedule =
   | { enabled: false }
   | {
       enabled: true;
-      /** The name of the cohort. Absent in what an earlier version applied. */
-      name?: string;
+      /** The name of the cohort. */
+      name: string;
       frequency: MonitoringFrequency;
       /** `settings.monitoring` of the account, not validated. */
       hours: unknown;

@@ -19,8 +19,8 @@ import { openDuplicates, type StoredDuplicate } from './duplicate-store.ts';
 const AT_ONCE = 200;
 
 /**
- * Compares patients that are new or changed with the others of their account. Triggers note them, whichever code writes them
- * (migration 0071), and each round of `reconcile` takes up a slice. Two patients created at the same time find each other,
+ * Compares patients that are new or changed with the others of their account. Triggers note them, whichever code writes them,
+ * and each round of `reconcile` takes up a slice. Two patients created at the same time find each other,
  * because each is compared after its own commit. (docs/decisions/0108-possible-duplicates.md)
  */
 export function patientComparing({ store }: { store: Pick<Store, 'asSystem'> }): Recovery {

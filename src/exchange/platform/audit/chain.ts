@@ -53,12 +53,8 @@ const rowMac = (key: string, previous: Buffer, row: ChainRow, position: number):
     previous.toString('hex'),
     ...[row.accountId, position, row.id, row.at, row.actor, row.operation],
     ...[row.patientId, row.targetId, row.outcome, row.remoteAddress],
-    ...lateMembers(row),
+    ...[row.times, row.since, row.details],
   ]);
-
-/** Columns added later. They are left out if they have their defaults, so that the MACs of older entries stay valid. */
-const lateMembers = ({ times, since, details }: ChainRow): (string | number | null)[] =>
-  times === 1 && since === null && details === null ? [] : [times, since, details];
 
 const headMac = (key: string, { accountId, position, mac: last, sealedAt, gone }: AuditHead): Buffer =>
   mac(key, [

@@ -3,7 +3,7 @@ import type { SystemTx } from '../database/database.ts';
 
 /**
  * Every column that refers to a blob, as an SQL expression of the reference. Blobs that none of them refers to are deleted a
- * day after they were written; a test compares this list with the schema. Each has an index (0021-named-blobs.sql).
+ * day after they were written; a test compares this list with the schema. Each has an index.
  */
 export const BLOB_NAMING_COLUMNS: readonly (readonly [table: string, ref: string])[] = [
   ['document', 'blob_ref'],

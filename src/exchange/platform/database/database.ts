@@ -15,6 +15,7 @@ import {
   type Transaction,
 } from 'kysely';
 import pg from 'pg';
+import { ConfigError } from '../../../config.ts';
 import { AccountTurns } from './account-turns.ts';
 import type { Database } from './schema.ts';
 
@@ -187,8 +188,12 @@ export async function takeAdminRole(tx: SystemTx): Promise<void> {
 
 const MIGRATIONS = new URL('./migrations/', import.meta.url);
 
-/** Applies the numbered SQL files in order. Kysely's migrator serialises concurrent runs and records what was applied. */
+/**
+ * Applies the numbered SQL files in order. Kysely's migrator serialises concurrent runs and records what was applied. Throws
+ * ConfigError for a database from before the first release.
+ */
 async function migrate(db: Kysely<Database>): Promise<void> {
+  await refuseUnreleased(db);
   // Parts that were built side by side number their migrations apart, and are released in another order.
   const migrator = new Migrator({
     db,
@@ -199,6 +204,20 @@ async function migrate(db: Kysely<Database>): Promise<void> {
   });
   const { error } = await migrator.migrateToLatest();
   if (error !== undefined) throw error;
+}
+
+/** The first of the migrations that `0001-baseline` replaced. */
+const UNRELEASED = '0001-exchange';
+
+async function refuseUnreleased(db: Kysely<Database>): Promise<void> {
+  const { rows } = await sql<{ found: boolean }>`
+    select to_regclass('kysely_migration') is not null as found`.execute(db);
+  if (rows[0]?.found !== true || (await appliedMigrations(db))[UNRELEASED] === undefined) return;
+  throw new ConfigError(
+    'This database was created by a state of the exchange before 0.1.0, the first release. It cannot be updated, and nothing ' +
+      'was changed. Start with an empty database: for "npm start" with another data folder (DATA_DIR), for a deployment with ' +
+      'another DATABASE_URL, an empty BLOB_STORE and an empty Temporal namespace. The old data stays readable with the commit that wrote it.',
+  );
 }
 
 /**

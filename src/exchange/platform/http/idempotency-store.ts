@@ -7,7 +7,7 @@ const KEEP_HOURS = 24;
 const RUNNING_SECONDS_MAX = 60;
 
 /** A response stored under an idempotency key; `answer` is the content as `ResponseSeal` stores it. */
-export interface StoredResponse {
+interface StoredResponse {
   status: number;
   patientId?: string;
   answer: unknown;
@@ -18,23 +18,6 @@ export type KeyClaim =
   | { kind: 'running' }
   | { kind: 'other-request' }
   | { kind: 'answered'; kept: StoredResponse };
-
-/** Finds the response stored under a key for this request, without claiming the key. */
-export async function findStoredResponse(
-  tx: AccountTx,
-  keyHash: Buffer,
-  requestHash: Buffer,
-): Promise<StoredResponse | undefined> {
-  const row = await tx.db
-    .selectFrom('idempotency_key')
-    .select(['status', 'answer', 'patient_id'])
-    .where('key_hash', '=', keyHash)
-    .where('request_hash', '=', requestHash)
-    .where('created_at', '>', sql<Date>`now() - make_interval(hours => ${KEEP_HOURS})`)
-    .executeTakeFirst();
-  if (row === undefined || row.status === null) return undefined;
-  return { status: row.status, patientId: row.patient_id ?? undefined, answer: row.answer };
-}
 
 /**
  * Claims a key for a request, or returns why it cannot be claimed. Until this transaction ends, another claim of the key

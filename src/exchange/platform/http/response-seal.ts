@@ -12,7 +12,7 @@ export interface ResponseContent {
  */
 export interface ResponseSeal {
   seal(keyHash: Buffer, response: ResponseContent): string;
-  /** Also accepts an unencrypted response stored by an earlier version. Throws DecryptionError. */
+  /** Throws DecryptionError. */
   open(keyHash: Buffer, stored: unknown): ResponseContent;
 }
 
@@ -24,8 +24,7 @@ export const createResponseSeal = (ring: KeyRing): ResponseSeal => ({
       .encrypt(Buffer.from(JSON.stringify({ body: body ?? null, headers })), purposeOf(keyHash))
       .toString('base64'),
   open(keyHash, stored) {
-    const { sealed } = stored as { sealed?: unknown };
-    if (typeof sealed !== 'string') return stored as ResponseContent;
+    const { sealed } = stored as { sealed: string };
     return JSON.parse(ring.decrypt(Buffer.from(sealed, 'base64'), purposeOf(keyHash)).toString());
   },
 });

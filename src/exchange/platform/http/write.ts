@@ -7,13 +7,7 @@ import { retryOvertaken } from '../database/retry.ts';
 import { ExchangeError } from '../errors.ts';
 import { patientNamedBy, targetNamedBy } from './audited-reads.ts';
 import { callerOf } from './caller.ts';
-import {
-  claimIdempotencyKey,
-  findStoredResponse,
-  releaseIdempotencyKey,
-  type StoredResponse,
-  storeResponse,
-} from './idempotency-store.ts';
+import { claimIdempotencyKey, releaseIdempotencyKey, storeResponse } from './idempotency-store.ts';
 import type { AnyResponse } from './operation.ts';
 import type { ResponseSeal } from './response-seal.ts';
 
@@ -141,8 +135,6 @@ const RUNNING_RETRY_SECONDS = 2;
 
 interface IdempotencyKey {
   hash: Buffer;
-  /** The hash of the previous version, which did not include the caller, only the account. */
-  formerHash: Buffer;
   requestHash: Buffer;
 }
 
@@ -159,7 +151,6 @@ function idempotencyOf(request: FastifyRequest, { idHmacKey }: IdempotencyDeps):
   const { account, actor } = callerOf(request);
   return {
     hash: keyed(`idempotency-key-of/${account.id}/${actor}/${key}`),
-    formerHash: keyed(`idempotency-key/${account.id}/${key}`),
     // The body after validation, so that two spellings of the same request have the same hash.
     requestHash: keyed(`request/${request.method} ${request.url}\n${JSON.stringify(request.body) ?? ''}`),
   };
@@ -174,19 +165,15 @@ async function claimKeyOrFindResponse(
   key: IdempotencyKey,
   { responseSeal }: IdempotencyDeps,
 ): Promise<AnyResponse | undefined> {
-  const replay = (hash: Buffer, { status, patientId, answer }: StoredResponse): AnyResponse => {
-    const { body, headers } = responseSeal.open(hash, answer);
-    return { status, body, patientId, headers: { ...headers, 'idempotent-replayed': 'true' } };
-  };
-  // Keys of the previous version must be honoured for a day after the upgrade.
-  const former = await findStoredResponse(tx, key.formerHash, key.requestHash);
-  if (former !== undefined) return replay(key.formerHash, former);
   const claim = await claimIdempotencyKey(tx, key.hash, key.requestHash);
   switch (claim.kind) {
     case 'claimed':
       return undefined;
-    case 'answered':
-      return replay(key.hash, claim.kept);
+    case 'answered': {
+      const { status, patientId, answer } = claim.kept;
+      const { body, headers } = responseSeal.open(key.hash, answer);
+      return { status, body, patientId, headers: { ...headers, 'idempotent-replayed': 'true' } };
+    }
     case 'running':
       // Retry-After distinguishes it from a conflict with the state of things, which a repetition does not change.
       throw new ExchangeError(

@@ -54,8 +54,6 @@ interface EventTable {
   next_attempt_at: Date | null;
   /** When the event became due for the first time, or again by a request to resend it. */
   opened_at: Instant;
-  /** Written by earlier versions, which started a workflow for each event. */
-  handed_over_at: Date | null;
   delivered_at: Date | null;
 }
 

@@ -7,18 +7,13 @@ export const generateWebhookKey = (): string => `whsec_${randomBytes(32).toStrin
 /** Encrypts signing keys for storage, with the key ring. */
 export interface WebhookKeys {
   seal(key: string): string;
-  /** Decrypts a stored key. Also accepts clear text, as earlier versions and `npm run seed` store it. Throws DecryptionError. */
+  /** Decrypts a stored key. Throws DecryptionError. */
   open(stored: string): string;
 }
 
-/** Prefix of an encrypted key; the partial index `webhook_destination_unsealed` depends on it. */
-export const SEALED = 'sealed:';
 const PURPOSE = 'webhook-key';
 
 export const createWebhookKeys = (ring: KeyRing): WebhookKeys => ({
-  seal: (key) => `${SEALED}${ring.encrypt(Buffer.from(key), PURPOSE).toString('base64')}`,
-  open: (stored) =>
-    stored.startsWith(SEALED)
-      ? ring.decrypt(Buffer.from(stored.slice(SEALED.length), 'base64'), PURPOSE).toString()
-      : stored,
+  seal: (key) => ring.encrypt(Buffer.from(key), PURPOSE).toString('base64'),
+  open: (stored) => ring.decrypt(Buffer.from(stored, 'base64'), PURPOSE).toString(),
 });

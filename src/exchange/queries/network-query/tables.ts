@@ -163,8 +163,7 @@ interface NetworkQueryTimelineTable {
   kind: string;
   message: string;
   once_key: string | null;
-  /** Null in entries of versions that did not have it. */
-  is_gap: boolean | null;
+  is_gap: Generated<boolean>;
 }
 
 declare module '../../platform/database/schema.ts' {

@@ -41,7 +41,7 @@ export async function mergeBatch(
   const touched = await readAffected(
     tx,
     patientId,
-    before.flatMap(({ familyId, resourceId }) => familyId ?? resourceId ?? []),
+    before.flatMap(({ familyId }) => familyId ?? []),
     facts.flatMap(({ resourceType, keys }) => keys.map((key) => ({ resourceType, key }))),
   );
   const isChanged = new Set(changed.map(nameOf));
@@ -158,10 +158,9 @@ function changedKeys(before: readonly KnownOrigin[], after: readonly KnownOrigin
 
 function keysOf(origins: readonly KnownOrigin[]): Map<string, RecordKey> {
   const keys = new Map<string, RecordKey>();
-  for (const { resourceType, resourceId, familyId, keys: own } of origins) {
-    const owner = familyId ?? resourceId;
-    if (owner === null) continue;
-    for (const key of own) keys.set(`${resourceType} ${key}`, { resourceType, key, familyId: owner });
+  for (const { resourceType, familyId, keys: own } of origins) {
+    if (familyId === null) continue;
+    for (const key of own) keys.set(`${resourceType} ${key}`, { resourceType, key, familyId });
   }
   return keys;
 }
@@ -177,7 +176,7 @@ function uniquePlaces(places: readonly DeliveryPlace[]): DeliveryPlace[] {
 async function writeResourceChanges(
   tx: AccountTx,
   patientId: string,
-  { changed, gone, unchanged }: ResourceChanges,
+  { changed, gone }: ResourceChanges,
 ): Promise<void> {
   const rows = (resources: readonly ResourceChange[], isGone = false) =>
     resources.map(({ resourceType, resourceId }) => ({
@@ -187,18 +186,14 @@ async function writeResourceChanges(
       isGone,
     }));
   const written = [...rows(changed), ...rows(gone, true)];
+  if (written.length === 0) return;
   // clock_timestamp, because now() may be older than another merge that this transaction had to wait for.
-  const insert = (values: ReturnType<typeof rows>) => sql`
+  await sql`
     insert into record_resource (account_id, patient_id, resource_type, resource_id, provenance_id, changed_at, gone_at)
     select ${tx.accountId}, ${patientId}, n."resourceType", n."resourceId", n."provenanceId", clock_timestamp(),
       case when n."isGone" then clock_timestamp() end
-    from json_to_recordset(${JSON.stringify(values)}::json)
-      as n("resourceType" text, "resourceId" uuid, "provenanceId" uuid, "isGone" boolean)`;
-  if (written.length > 0)
-    await sql`${insert(written)}
-      on conflict (patient_id, resource_id) do update
-      set changed_at = excluded.changed_at, gone_at = excluded.gone_at`.execute(tx.db);
-  // Records that an older version merged have no such rows.
-  if (unchanged.length > 0)
-    await sql`${insert(rows(unchanged))} on conflict (patient_id, resource_id) do nothing`.execute(tx.db);
+    from json_to_recordset(${JSON.stringify(written)}::json)
+      as n("resourceType" text, "resourceId" uuid, "provenanceId" uuid, "isGone" boolean)
+    on conflict (patient_id, resource_id) do update
+    set changed_at = excluded.changed_at, gone_at = excluded.gone_at`.execute(tx.db);
 }

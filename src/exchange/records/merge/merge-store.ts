@@ -104,10 +104,7 @@ export async function dependentsOf(
   return rows;
 }
 
-/**
- * Every delivery in these families, or in the families that own one of these keys. Rows written by an older version have no
- * family id; they are found by their resource id.
- */
+/** Every delivery in these families, or in the families that own one of these keys. */
 export async function readAffected(
   tx: AccountTx,
   patientId: string,
@@ -123,12 +120,7 @@ export async function readAffected(
         where patient_id = ${patientId} and resource_type = n."resourceType" and key = n.key limit 1) k)
     select ${ORIGIN_COLUMNS} from affected
     cross join lateral (select * from record_origin
-      where patient_id = ${patientId} and family_id = affected.family_id offset 0) o
-    union all
-    select ${ORIGIN_COLUMNS} from affected
-    cross join lateral (select * from record_origin
-      where patient_id = ${patientId} and resource_id = affected.family_id
-        and family_id is distinct from resource_id offset 0) o`.execute(tx.db);
+      where patient_id = ${patientId} and family_id = affected.family_id offset 0) o`.execute(tx.db);
   return rows;
 }
 
@@ -145,7 +137,7 @@ export interface KnownOrigin extends Omit<DeliveryFacts, 'days' | 'source'>, Del
 }
 
 const ORIGIN_COLUMNS = sql`o.source, o.resource_type as "resourceType", o.source_id as "sourceId",
-  encode(o.sha256, 'hex') as sha256, o.resource_id as "resourceId", o.family_id as "familyId", o.rules, o.aside as exclusion, o.keys, o.told as assertions,
+  encode(o.sha256, 'hex') as sha256, o.resource_id as "resourceId", o.family_id as "familyId", o.rules, o.exclusion, o.keys, o.assertions,
   o.rank, o.leads, o.superseded,
   o.medication_id as "medicationId", o.sort_date as "sortDate", o.date_from as "dateFrom", o.date_to as "dateTo",
   o.search`;
@@ -160,9 +152,9 @@ export async function upsertOrigins(
     sql`${textArray(origins.map((origin) => of(origin) ?? null))}::text[]`;
   await sql`
     insert into record_origin (account_id, patient_id, source, resource_type, source_id, sha256, rules, resource_id,
-      family_id, aside, keys, told, rank, leads, superseded, medication_id, sort_date, date_from, date_to, search)
+      family_id, exclusion, keys, assertions, rank, leads, superseded, medication_id, sort_date, date_from, date_to, search)
     select ${tx.accountId}, ${patientId}, n.source, n.resource_type, n.source_id, n.sha256, n.rules, n.resource_id::uuid,
-      n.family_id::uuid, n.aside, n.keys::text[], n.told::jsonb, n.rank, n.leads, n.superseded, n.medication_id, n.sort_date,
+      n.family_id::uuid, n.exclusion, n.keys::text[], n.assertions::jsonb, n.rank, n.leads, n.superseded, n.medication_id, n.sort_date,
       n.date_from::date, n.date_to::date, n.search::text[]
     from unnest(${texts(({ source }) => source)}, ${texts(({ resourceType }) => resourceType)},
       ${texts(({ sourceId }) => sourceId)},
@@ -175,10 +167,10 @@ export async function upsertOrigins(
       ${booleanArray(origins.map(({ superseded }) => superseded))}::boolean[], ${texts(({ medicationId }) => medicationId)},
       ${texts(({ sortDate }) => sortDate)}, ${texts(({ dateFrom }) => dateFrom)}, ${texts(({ dateTo }) => dateTo)},
       ${textLists(origins.map(({ search }) => search))}::text[]) as n(source, resource_type, source_id, sha256, rules,
-        resource_id, family_id, aside, keys, told, rank, leads, superseded, medication_id, sort_date, date_from, date_to, search)
+        resource_id, family_id, exclusion, keys, assertions, rank, leads, superseded, medication_id, sort_date, date_from, date_to, search)
     on conflict (patient_id, source, resource_type, source_id) do update set
       sha256 = excluded.sha256, rules = excluded.rules, resource_id = excluded.resource_id,
-      family_id = excluded.family_id, aside = excluded.aside, keys = excluded.keys, told = excluded.told,
+      family_id = excluded.family_id, exclusion = excluded.exclusion, keys = excluded.keys, assertions = excluded.assertions,
       rank = excluded.rank, leads = excluded.leads, superseded = excluded.superseded, medication_id = excluded.medication_id,
       sort_date = excluded.sort_date, date_from = excluded.date_from, date_to = excluded.date_to,
       search = excluded.search`.execute(tx.db);

@@ -106,8 +106,7 @@ async function readAsked(tx: AccountTx, patientId: string): Promise<Map<SourceTy
         where o.asked->>'since' is not null order by o.asked->>'fullAt' limit 1) as changes,
       (select array_agg(t.message order by t.id) from network_query_timeline t
         where t.query_id = c.query_id and t.source = c.source and t.attempt = c.attempt and t.kind = 'incomplete'
-          -- The message decides only for entries that versions before migration 0030 wrote.
-          and coalesce(t.is_gap, t.message ~ 'could not be fetched|errors of its own')) as omissions
+          and t.is_gap) as omissions
     from (
       select source, bool_or(status = 'running') as runs, bool_or(will_retry) as waits,
         max(started_at) as last_attempted,

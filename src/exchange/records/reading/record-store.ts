@@ -156,13 +156,13 @@ export async function countExcluded(
   return tx.db
     .selectFrom('record_origin')
     .select(({ fn, ref }) => [
-      ref('aside').$castTo<ExclusionReason>().as('reason'),
+      ref('exclusion').$castTo<ExclusionReason>().as('reason'),
       fn.countAll<number>().as('count'),
     ])
     .where('patient_id', '=', patientId)
     .where('source', '=', source)
-    .where('aside', 'is not', null)
-    .groupBy('aside')
-    .orderBy('aside')
+    .where('exclusion', 'is not', null)
+    .groupBy('exclusion')
+    .orderBy('exclusion')
     .execute();
 }

@@ -7,7 +7,7 @@ export const namespaceOf = (connectionId: string): string => `c-${connectionId.s
 /** The namespace of what messages report about one encounter, fill or result. No query's answer is compared with it. */
 export const messageNamespaceOf = (subjectId: string): string => `m-${subjectId.slice(-12)}${MARK}`;
 
-/** Ids of what messages reported; also a regular expression of PostgreSQL, repeated in the policy of migration 0079. */
+/** Ids of what messages reported; also a regular expression of PostgreSQL. */
 export const OF_MESSAGE = '^m-[0-9a-f]{12}~';
 const OF_ANY = new RegExp(`^c-[0-9a-f]{8}~|${OF_MESSAGE}`);
 const ofMessage = new RegExp(OF_MESSAGE);

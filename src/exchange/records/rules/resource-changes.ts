@@ -19,8 +19,6 @@ export interface ResourceChanges {
   changed: ResourceChange[];
   /** Resources that no longer exist. */
   gone: ResourceChange[];
-  /** Resources that are what they were. */
-  unchanged: ResourceChange[];
 }
 
 /** The consolidated resources that a merge created, changed or removed. Both lists contain all deliveries of their resources. */
@@ -29,12 +27,11 @@ export function resourceChanges(
   after: readonly MergedDelivery[],
 ): ResourceChanges {
   const [known, wanted] = [contentsOf(before), contentsOf(after)];
-  const present = [...wanted.values()];
-  const isSame = ({ resourceId, content }: Contents) => known.get(resourceId)?.content === content;
   return {
-    changed: present.filter((resource) => !isSame(resource)),
+    changed: [...wanted.values()].filter(
+      ({ resourceId, content }) => known.get(resourceId)?.content !== content,
+    ),
     gone: [...known.values()].filter(({ resourceId }) => !wanted.has(resourceId)),
-    unchanged: present.filter(isSame),
   };
 }
 

@@ -36,7 +36,7 @@ export const notificationCases: Record<keyof typeof notificationEndpoints, Opera
   listNotifications: {
     good: async (world) => {
       await notification(world, 'open');
-      return { query: { type: 'patient.discharge', status: 'current', sort: 'toldAt=asc' } };
+      return { query: { type: 'patient.discharge', status: 'current', sort: 'notifiedAt=asc' } };
     },
     refused: [
       ...badPages(),

@@ -43,7 +43,6 @@ export function readFhirBundle(bytes: Buffer, now = new Date()): InboundMessage 
   const updatedAt = subjects.flatMap(({ meta }) => toInstant(meta?.lastUpdated) ?? []).sort();
   return {
     messageId,
-    formerId: messageId,
     fingerprint,
     trigger: type,
     recordedAt: updatedAt.at(-1) ?? sentAt ?? now.toISOString(),

@@ -9,7 +9,6 @@ export interface Envelope {
   time: TimeReading;
   pid: Hl7Segment;
   messageId: string;
-  formerId: string;
   fingerprint: string;
   sentAt?: string;
   person: Patient;
@@ -35,7 +34,6 @@ export function envelopeOf(message: Hl7Message, zone: string): Envelope {
     time,
     pid: required(pid, 'PID', 'the patient'),
     messageId: JSON.stringify([header.raw(3), header.raw(4), controlId]),
-    formerId: controlId,
     fingerprint: message.fingerprint,
     sentAt: parseHl7Time(header.value(7), time),
     person: personOf(required(pid, 'PID', 'the patient')),

@@ -63,7 +63,7 @@ export async function presentSubject(
 function reportedIn(content: StoredMessageContent, subject: StoredSubject, bytes: Buffer): ReportedSubject[] {
   return content.format === 'fhir'
     ? reportedInBundle(bytes)
-    : reportedInHl7(parseHl7(bytes), content.timeZone ?? 'UTC', subject.sender);
+    : reportedInHl7(parseHl7(bytes), content.timeZone, subject.sender);
 }
 
 /** The Encounter as all messages make it; what only the sender's own Encounter contains is kept. */

@@ -91,7 +91,7 @@ export async function subjectsToRecord(
 export interface StoredMessageContent {
   format: InboundFormat;
   recordedAt: string;
-  timeZone: string | null;
+  timeZone: string;
   blobRef: string;
 }
 

@@ -17,8 +17,8 @@ import type { InboundOutcome } from '../tables.ts';
 const SUBJECTS_OF_PATIENT = 100;
 
 /**
- * Matches messages again when a patient is created or changed, in any account and by any writer: triggers note such patients
- * (migration 0049), and each round of `reconcile` takes up a slice of them.
+ * Matches messages again when a patient is created or changed, in any account and by any writer: triggers note such patients,
+ * and each round of `reconcile` takes up a slice of them.
  * (docs/decisions/0082-messages-are-matched-again.md)
  */
 export function messageRematching(deps: {
@@ -28,7 +28,7 @@ export function messageRematching(deps: {
   recordings: Pick<Recordings, 'launch'>;
   /** ID_HMAC_KEY */
   idHmacKey: string;
-}): [ofPatients: Recovery, ofOlderMessages: Recovery] {
+}): Recovery {
   const { store, idHmacKey } = deps;
   const personOfMessage = personOfStoredMessage(deps.blobs);
 
@@ -52,7 +52,7 @@ export function messageRematching(deps: {
   const keyOf = ({ birthDate, zip }: PatientToMatch): string =>
     matchKey(birthDate ?? '', zip ?? '', idHmacKey).toString('hex');
 
-  const ofPatients: Recovery = {
+  return {
     name: 'patients to match with messages',
     async takeUp({ limit, signal, cursor }) {
       const noted = await store.asSystem((tx) => patientsToMatch(tx, { after: cursor, limit }));
@@ -96,22 +96,6 @@ export function messageRematching(deps: {
       return { ...taken, isBehind, cursor: isFull ? noted.at(-1)?.id : undefined };
     },
   };
-
-  const ofOlderMessages: Recovery = {
-    name: 'messages without match keys',
-    async takeUp({ limit, signal, cursor }) {
-      const subjects = await store.asSystem((tx) => subjectsWithoutKeys(tx, { after: cursor, limit }));
-      const { looked, ...taken } = await healEach(subjects, { signal, heal: rematch });
-      const isFull = subjects.length === limit;
-      return {
-        ...taken,
-        isBehind: isFull && taken.failures.length < looked,
-        cursor: isFull ? subjects.at(-1)?.id : undefined,
-      };
-    },
-  };
-
-  return [ofPatients, ofOlderMessages];
 }
 
 /** Subjects without a message for this long are not matched again. */
@@ -165,19 +149,6 @@ async function subjectsWithKey(
     select s.id, s.sender, s.updated_at as since from inbound_subject s
     where s.match_keys @> array[decode(${key}, 'hex')] and ${RECENT}
       and (${after}::uuid is null or s.id > ${after}::uuid)
-    order by s.id limit ${limit}
-  `.execute(tx.db);
-  return rows;
-}
-
-/** Recent subjects whose keys were never computed: they are older than the keys, or a previous build took them in. */
-async function subjectsWithoutKeys(
-  tx: SystemTx,
-  { after = null, limit }: { after?: string | null; limit: number },
-): Promise<SubjectToMatch[]> {
-  const { rows } = await sql<SubjectToMatch>`
-    select s.id, s.sender, s.updated_at as since from inbound_subject s
-    where s.match_keys is null and ${RECENT} and (${after}::uuid is null or s.id > ${after}::uuid)
     order by s.id limit ${limit}
   `.execute(tx.db);
   return rows;
