@@ -2,8 +2,10 @@ export interface BatchesOptions<I, O> {
   /** Maximum number of items in a batch, and of batches in progress. */
   batchMax: number;
   inProgressMax: number;
-  /** Returns a result for each item, in their order. Its failure is the failure of all of them. */
+  /** Returns a result for each item, in their order. Its failure is the failure of all of them, unless `failsAlone`. */
   work(items: I[]): Promise<readonly O[]>;
+  /** After a failure the items are done one by one, so that a bad one does not make the others fail. */
+  failsAlone?: boolean;
 }
 
 /**
@@ -41,15 +43,21 @@ export class Batches<I, O> {
 
   async #work(calls: Call<I, O>[]): Promise<void> {
     this.#inProgress += 1;
+    await this.#settle(calls);
+    this.#inProgress -= 1;
+    if (this.#waiting.length > 0) this.#startSoon();
+  }
+
+  async #settle(calls: Call<I, O>[]): Promise<void> {
     try {
       const results = await this.#options.work(calls.map(({ item }) => item));
       if (results.length !== calls.length) throw new Error('a batch must have a result for each item');
       for (const [index, { resolve }] of calls.entries()) resolve(results[index] as O);
     } catch (error) {
-      for (const { reject } of calls) reject(error);
+      if (this.#options.failsAlone === true && calls.length > 1)
+        for (const call of calls) await this.#settle([call]);
+      else for (const { reject } of calls) reject(error);
     }
-    this.#inProgress -= 1;
-    if (this.#waiting.length > 0) this.#startSoon();
   }
 }
 

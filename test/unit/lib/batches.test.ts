@@ -53,4 +53,19 @@ describe('batches', () => {
   test('whose work forgets an item fail', async () => {
     await expect(batchesOf(async () => ['A']).run(['a', 'b'])).rejects.toThrow('a result for each item');
   });
+
+  test('that may not fail together do the items of a failed batch one by one', async () => {
+    const seen: string[][] = [];
+    const batches = new Batches<string, string>({
+      ...{ batchMax: 3, inProgressMax: 1, failsAlone: true },
+      work: async (items) => {
+        seen.push(items);
+        if (items.includes('bad')) throw new Error('bad');
+        return upper(items);
+      },
+    });
+    const ends = await Promise.allSettled(['a', 'bad', 'b', 'c'].map((item) => batches.run(item)));
+    expect(ends.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled']);
+    expect(seen).toEqual([['a', 'bad', 'b'], ['a'], ['bad'], ['b'], ['c']]);
+  });
 });

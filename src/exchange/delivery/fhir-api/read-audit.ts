@@ -16,7 +16,7 @@ export function createFhirReadAudit(store: Store): FhirReadAudit {
       const operation = request.routeOptions.config.operation ?? 'unknown';
       const record = { accountId: account.id, actor, operation, outcome: '200', remoteAddress: request.ip };
       const patients = patientIds.length === 0 ? [undefined] : [...new Set(patientIds)];
-      await Promise.all(patients.map((patientId) => audit.write({ ...record, patientId, targetId })));
+      await Promise.all(patients.map((patientId) => audit.run({ ...record, patientId, targetId })));
     },
   };
 }

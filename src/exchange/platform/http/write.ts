@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
-import { BatchedWriter } from '../../../lib/batched-writer.ts';
+import { Batches } from '../../../lib/batches.ts';
 import { type AuditRecord, insertAuditEntries, insertAuditEntry } from '../audit/audit-store.ts';
 import type { AccountTx, Store } from '../database/database.ts';
 import { retryOvertaken } from '../database/retry.ts';
@@ -16,10 +16,16 @@ export interface WriteDeps extends IdempotencyDeps {
 }
 
 /** Writes audit entries of concurrent reads in batches; see `runAuditedRead`. */
-export type ReadAudit = BatchedWriter<AuditRecord & { accountId: string }>;
+export type ReadAudit = Batches<AuditRecord & { accountId: string }, undefined>;
 
 export const createReadAudit = (store: Store): ReadAudit =>
-  new BatchedWriter((records) => insertAuditEntries(store, records));
+  new Batches({
+    ...{ batchMax: 200, inProgressMax: 1, failsAlone: true },
+    work: async (records) => {
+      await insertAuditEntries(store, records);
+      return records.map(() => undefined);
+    },
+  });
 
 /**
  * Runs a change in one transaction: its effect, its audit entry and the response under its idempotency key are committed
@@ -60,7 +66,7 @@ export async function runAuditedRead(
   const { patientId = patientNamedBy(request), targetId = targetNamedBy(request) } = response;
   await Promise.all(
     [patientId, ...(response.otherPatientIds ?? [])].map((about) =>
-      deps.readAudit.write({
+      deps.readAudit.run({
         accountId,
         ...recordOf(operation, request, { ...response, patientId: about, targetId }),
       }),
