@@ -46,9 +46,7 @@ export const WORKFLOW_QUEUES = [
 export const isBackgroundOnly = (queues: readonly WorkerQueue[]): boolean =>
   queues.every((queue) => BACKGROUND_QUEUES.some((background) => background === queue));
 
-/**
- * Parses WORKER_QUEUES: "all", or names separated by blanks or commas. Throws ConfigError with the list of valid names.
- */
+/** Parses WORKER_QUEUES: "all", or names separated by blanks or commas. Throws ConfigError with the list of valid names. */
 export function parseWorkerQueues(text: string): WorkerQueue[] {
   if (text.trim() === 'all') return [...WORKER_QUEUES];
   const names = text

@@ -47,7 +47,7 @@ export interface ClinicalItem {
   at?: string;
   /** False when the sender has withdrawn it, or it has not happened yet. */
   isTrue: boolean;
-  /** See `statusRank`. Undefined in what was stored before it was known. */
+  /** See `statusRank`. Default: as a final result. */
   rank?: number;
 }
 

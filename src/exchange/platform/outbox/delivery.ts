@@ -13,24 +13,18 @@ import { type AttemptResult, disableDestination, recordDelivery } from './delive
 import { deliveryDelayMs } from './rules/delivery-schedule.ts';
 import type { SendResult, WebhookSender } from './sender.ts';
 
-export type DeliveryOutcome =
+/** The outcome of an attempt that was made, and whether the destination's workflow must look at its events. */
+export type Attempted = { destinationId: string; needsLook: boolean } & (
   | { state: 'delivered'; nextEventId?: string }
-  /** Nothing to do: already delivered, dead-lettered, or without a destination. */
-  | { state: 'closed' }
   | { state: 'dead'; note: string; nextEventId?: string }
   | { state: 'failed'; attemptsMade: number; note: string; retryAfterMs?: number }
-  /**
-   * An earlier event of the same patient must be delivered first, another process is sending this one, or the destination is
-   * held.
-   */
+);
+export type Attempt =
+  | Attempted
+  /** Nothing to do: already delivered, dead-lettered, or without a destination. */
+  | { state: 'closed' }
+  /** An earlier event of its patient is open, another process is sending this one, or the destination is held. */
   | { state: 'blocked'; attemptsMade: number };
-
-/** The outcome of an attempt that was made, and whether the destination's workflow must look at its events. */
-export type Attempted = Extract<DeliveryOutcome, { state: 'delivered' | 'dead' | 'failed' }> & {
-  destinationId: string;
-  needsLook: boolean;
-};
-export type Attempt = Attempted | Extract<DeliveryOutcome, { state: 'closed' | 'blocked' }>;
 
 /** Each function throws only if the database fails. */
 export interface WebhookDelivery {

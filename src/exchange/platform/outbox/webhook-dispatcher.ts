@@ -7,13 +7,13 @@ import {
   type WebhookDestinationInput,
 } from '../../../contract/webhook-destination-workflow.ts';
 import { Batches } from '../../../lib/batches.ts';
+import { Lanes } from '../../../lib/lanes.ts';
 import type { Logger } from '../../../lib/logger.ts';
 import { withSpan } from '../../../lib/tracing/spans.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import type { Store } from '../database/database.ts';
 import type { WebhookDelivery } from './delivery.ts';
 import { type Routes, routesOf, type Unrouted } from './event-copy-store.ts';
-import { Lanes } from './lanes.ts';
 
 interface Requested {
   /** Requested again since the work last began. */

@@ -4,8 +4,9 @@ export interface LanesOptions<Item> {
   perLaneMax: number;
   /** Maximum number of items that one piece of work takes. */
   batchMax: number;
-  /** Maximum number of items that wait in one lane. */
+  /** Maximum number of items that wait in one lane, and in all lanes together, besides those that begin at once. */
   waitingMax: number;
+  waitingInAllMax?: number;
   /** Must not throw. */
   work(lane: string, items: Item[]): Promise<void>;
 }
@@ -27,6 +28,7 @@ export class Lanes<Item> {
   readonly #lanes = new Map<string, Lane<Item>>();
   readonly #ready: Lane<Item>[] = [];
   #inProgress = 0;
+  #waiting = 0;
   #idle: (() => void)[] = [];
 
   constructor(options: LanesOptions<Item>) {
@@ -36,9 +38,12 @@ export class Lanes<Item> {
   /** Adds items to a lane. Returns false, and adds none, if they would exceed what may wait there. */
   add(name: string, items: readonly Item[]): boolean {
     const lane = this.#lanes.get(name) ?? { name, waiting: [], inProgress: 0, isReady: false };
-    if (lane.waiting.length + items.length > this.#options.waitingMax) return false;
+    const { waitingMax, waitingInAllMax = Number.POSITIVE_INFINITY } = this.#options;
+    if (lane.waiting.length + items.length > waitingMax) return false;
+    if (this.#waiting + items.length > waitingInAllMax && !this.#mayBegin(lane)) return false;
     this.#lanes.set(name, lane);
     lane.waiting.push(...items);
+    this.#waiting += items.length;
     this.#queue(lane);
     this.#start();
     return true;
@@ -59,6 +64,10 @@ export class Lanes<Item> {
     this.#ready.push(lane);
   }
 
+  #mayBegin(lane: Lane<Item>): boolean {
+    return this.#inProgress < this.#options.inProgressMax && lane.inProgress < this.#options.perLaneMax;
+  }
+
   #start(): void {
     while (this.#inProgress < this.#options.inProgressMax) {
       const lane = this.#ready.shift();
@@ -67,6 +76,7 @@ export class Lanes<Item> {
       lane.inProgress += 1;
       this.#inProgress += 1;
       const items = lane.waiting.splice(0, this.#options.batchMax);
+      this.#waiting -= items.length;
       this.#queue(lane);
       void this.#options.work(lane.name, items).finally(() => this.#end(lane));
     }

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { Lanes, type LanesOptions } from '../../../src/exchange/platform/outbox/lanes.ts';
+import { Lanes, type LanesOptions } from '../../../src/lib/lanes.ts';
 
 /** Lanes whose work ends when the test says so. */
 function lanesOf(options: Partial<LanesOptions<number>> = {}) {
