@@ -33,6 +33,7 @@ import {
   runActivity,
   stepOf,
 } from '../support/network-query-environment.ts';
+import { runAdminOn } from '../support/run-admin.ts';
 import { observation, page, sourceOf } from '../support/source-pages.ts';
 import { takeUp } from '../support/take-up.ts';
 
@@ -77,6 +78,55 @@ test('what went otherwise when the source was asked is in the timeline once, how
   await failureOf(runActivity(askSource, step));
   const timeline = await environment.timeline(accountId, requestId);
   expect(timeline.filter(({ kind }) => kind === 'notice').map(({ message }) => message)).toEqual([notice]);
+});
+
+test('a candidate that was held back is listed once, decided by a person, and taken by the next query', async () => {
+  const { patientId, step } = await begin();
+  const seen: Array<Array<[string, boolean]>> = [];
+  const held = { id: 'p7', grade: 'possible' as const, agrees: ['dob'], contradicts: [] };
+  const source: Pick<SourceConnector, 'begin'> = {
+    begin: async ({ review }) => {
+      seen.push([...(review?.decided ?? [])]);
+      await review?.note([held]);
+      throw new SourceFailure('refused', 'hie answered with another patient');
+    },
+  };
+  const { askSource } = environment.activities(source);
+  const candidates = (...argv: string[]) => runAdminOn(environment.store, 'candidates', ...argv);
+  const list = async (...more: string[]) =>
+    (await candidates('list', '--account', accountId, ...more)).document.candidates.filter(
+      (each: { patientId: string }) => each.patientId === patientId,
+    );
+  // It is listed though the query failed, and once, however often it is seen.
+  await failureOf(runActivity(askSource, step));
+  await failureOf(runActivity(askSource, step));
+  const [candidate, ...others] = await list();
+  expect(others).toEqual([]);
+  expect(candidate).toMatchObject({ source: 'hie', sourcePatientId: 'p7', agrees: ['dob'], status: 'open' });
+
+  const statement = ['--by', 'Ada', '--reason', 'asked the patient'];
+  expect((await candidates('accept', candidate.id, ...statement)).exitCode).toBe(0);
+  expect(await list()).toEqual([]);
+  await failureOf(runActivity(askSource, step));
+  expect((await candidates('refuse', candidate.id, ...statement)).exitCode).toBe(0);
+  await failureOf(runActivity(askSource, step));
+  expect(seen).toEqual([[], [], [['p7', true]], [['p7', false]]]);
+  expect(await list('--all')).toMatchObject([{ id: candidate.id, status: 'refused' }]);
+  expect((await candidates('accept', patientId, ...statement)).exitCode).toBe(2);
+  const audited = await environment.store.asAccount(accountId, (tx) =>
+    tx.db
+      .selectFrom('audit_entry')
+      .select(['actor', 'operation', 'patient_id', 'details'])
+      .where('target_id', '=', candidate.id)
+      .orderBy('id')
+      .execute(),
+  );
+  expect(audited).toEqual(
+    ['acceptSourceCandidate', 'refuseSourceCandidate'].map((operation) => ({
+      ...{ actor: 'admin', operation, patient_id: patientId },
+      details: JSON.stringify({ by: 'Ada', reason: 'asked the patient' }),
+    })),
+  );
 });
 
 describe('a consent that is withdrawn while a query runs', () => {

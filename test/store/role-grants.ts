@@ -76,6 +76,7 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
     'record_split',
     'recorded_subject',
     'retired_resource',
+    'source_candidate',
     'source_collection',
     'webhook_destination',
   ]),

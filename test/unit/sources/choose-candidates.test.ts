@@ -76,3 +76,26 @@ describe('of several Patients that a source returns', () => {
     expect(heldBack).not.toMatch(/Rosalind|Garcia|2015/);
   });
 });
+
+describe('what a person has decided', () => {
+  const decide = (each: ReturnType<typeof patient>, isOurs: boolean) => {
+    const review = { decided: new Map([['p1', isOurs]]), note: async () => undefined };
+    const { accepted, held } = chooseCandidates({ ...ours, review }, [{ patient: each, isClaimed: true }]);
+    return { ids: accepted.map(({ id }) => id), held: held.map(({ id }) => id) };
+  };
+  const alike = named('p1', 'Rosalinde');
+
+  test('an accepted one is taken, another one stays on the list', () => {
+    expect(decide(alike, true)).toEqual({ ids: ['p1'], held: [] });
+    expect(decide({ ...alike, id: 'p2' }, true)).toEqual({ ids: [], held: ['p2'] });
+  });
+
+  test('an accepted one that has become somebody else is not taken', () => {
+    expect(decide(named('p1', 'Beatrice'), true)).toEqual({ ids: [], held: [] });
+  });
+
+  test('a refused one is never taken, not even if it is certain', () => {
+    expect(decide(patient('p1'), true).ids).toEqual(['p1']);
+    expect(decide(patient('p1'), false)).toEqual({ ids: [], held: [] });
+  });
+});

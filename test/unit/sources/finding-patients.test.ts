@@ -148,6 +148,27 @@ describe('a search', () => {
     expect(idsOf(await collectAtOnce(connect(source)))).toEqual(['Condition/c1']);
   });
 
+  test('by name alone finds a person whose birth date is mistyped there, and proves nothing else', async () => {
+    const near = {
+      ...adaAtSource,
+      birthDate: '1985-12-11',
+      telecom: [{ system: 'phone', value: ada.contacts[0]?.phone }],
+    };
+    const found = (named: { status?: number; json?: unknown }) => ({
+      ...match,
+      'POST Patient/_search': ({ body }: { body: string }) =>
+        new URLSearchParams(body).has('birthdate') ? { json: bundle([]) } : named,
+      'GET Patient/p1/$everything': { json: bundle([condition('c1')]) },
+    });
+    await start(found({ json: bundle([near]) }));
+    expect(idsOf(await collectAtOnce(connect(source)))).toEqual(['Condition/c1']);
+    const namesake = { resourceType: 'Patient', id: 'p1', name: near.name, birthDate: '1958-12-11' };
+    for (const answer of [{ json: bundle([namesake]) }, { status: 400 }, { status: 403 }]) {
+      await start(found(answer));
+      expect(await begin()).toEqual({ kind: 'unknown-patient' });
+    }
+  });
+
   test('is sent by GET to a server that has no other', async () => {
     await start({
       ...match,
@@ -220,9 +241,10 @@ describe('a person whom the exact search does not find', () => {
       'birthdate+address-postalcode',
       'birthdate+phone',
       'birthdate+identifier',
+      'family+given',
     ]);
     expect(source.askedFor('POST Patient/_search').map(({ headers }) => headers['cache-control'])).toEqual(
-      Array.from({ length: 5 }, () => 'no-cache'),
+      Array.from({ length: 6 }, () => 'no-cache'),
     );
   });
 
@@ -243,7 +265,12 @@ describe('a person whom the exact search does not find', () => {
       ...byParameter('nothing', adaAtSource),
     });
     await begin();
-    expect(searched()).toEqual(['family+given+birthdate', 'birthdate+given', 'birthdate+address-postalcode']);
+    expect(searched()).toEqual([
+      'family+given+birthdate',
+      'birthdate+given',
+      'birthdate+address-postalcode',
+      'family+given',
+    ]);
   });
 
   test('is also searched after a $match without a result, if the server lists the birth date', async () => {
@@ -296,7 +323,7 @@ describe('a person whom the exact search does not find', () => {
       },
     });
     expect(await begin()).toEqual({ kind: 'unknown-patient' });
-    expect(posts).toBe(10);
+    expect(posts).toBe(12);
     expect(source.asked.some(({ path }) => path.includes('page=2'))).toBe(false);
   });
 });

@@ -6,6 +6,7 @@ import { CONNECTION_AUTH } from '../../sources/connections/connection-options.ts
 import { changeAccountCommand, createAccountCommand, listAccountsCommand } from './accounts.ts';
 import { acceptLossCommand, copyHeadsCommand, exportAuditCommand, verifyAuditCommand } from './audit.ts';
 import { copyBlobsCommand, verifyBlobsCommand } from './blobs.ts';
+import { decideCandidateCommand, listCandidatesCommand } from './candidates.ts';
 import { listClientsCommand, registerClientCommand, revokeClientCommand } from './clients.ts';
 import type { AdminResult, AdminTarget } from './command.ts';
 import table from './commands.json' with { type: 'json' };
@@ -82,6 +83,9 @@ const COMMANDS: Readonly<Record<Exclude<keyof typeof table.commands, 'blobs copy
   'connections delete': deleteConnectionCommand,
   'signing-keys list': listSigningKeysCommand,
   'signing-keys rotate': (target, { atOnce }) => rotateSigningKeysCommand(target, atOnce === true),
+  'candidates list': listCandidatesCommand,
+  'candidates accept': decideCandidateCommand('accepted'),
+  'candidates refuse': decideCandidateCommand('refused'),
   'holds place': placeHoldCommand,
   'holds list': (target, { account }) => listHoldsCommand(target, account),
   'holds lift': liftHoldCommand,

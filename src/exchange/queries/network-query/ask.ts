@@ -26,6 +26,7 @@ import { recordNotice } from './omissions.ts';
 import { endPart } from './part-store.ts';
 import { basisOf, changesSince } from './rules/changes-since.ts';
 import { UNKNOWN_PATIENT } from './rules/query-status.ts';
+import { reviewOf } from './source-candidate-store.ts';
 import type { Collection } from './tables.ts';
 
 export interface Asking extends Collecting, JobCancellation {
@@ -58,7 +59,8 @@ export async function askSource(deps: Asking, on: SourceWork): Promise<SourceSte
     realtime: work.realtime,
     changes: beginning.changes,
   };
-  const begun = await withinGrace(connector.begin(work.demographics, options, signal), {
+  const review = await reviewOf(store, step, work.patientId);
+  const begun = await withinGrace(connector.begin({ ...work.demographics, review }, options, signal), {
     ...{ signal, graceMs: JOB_AWAITED_MS },
     late: (late) => void cancelLate(deps, on, late).catch(deps.noteUncancelled),
   });

@@ -16,6 +16,23 @@ export interface NetworkQueryTables {
   network_query_timeline: NetworkQueryTimelineTable;
   abandoned_job: AbandonedJobTable;
   source_collection: SourceCollectionTable;
+  source_candidate: SourceCandidateTable;
+}
+
+interface SourceCandidateTable {
+  id: string;
+  account_id: string;
+  patient_id: string;
+  /** The source, or the id of one of its connections. */
+  connection: string;
+  source: SourceType;
+  source_patient_id: string;
+  grade: string;
+  agrees: string[];
+  contradicts: string[];
+  status: Generated<'open' | 'accepted' | 'refused'>;
+  found_at: Instant;
+  decided_at: Date | null;
 }
 
 export type QueryState = 'running' | 'completed' | 'partial' | 'failed';

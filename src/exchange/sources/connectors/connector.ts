@@ -1,5 +1,6 @@
 import type { FhirResource } from 'fhir/r4.js';
 import type { Demographics } from '../../people/patients/rules/demographics.ts';
+import type { MatchGrade } from '../../people/patients/rules/match-score.ts';
 import type { Identity, RetireReason, Retraction } from '../../records/rules/retirement.ts';
 
 /**
@@ -23,7 +24,7 @@ export interface SourceConnector {
     ): Promise<ReadonlyMap<string, number | undefined>>;
   };
   /** Finds the patient at the source and requests the data. */
-  begin(patient: Demographics, options: BeginOptions, signal: AbortSignal): Promise<Begin>;
+  begin(patient: SoughtPerson, options: BeginOptions, signal: AbortSignal): Promise<Begin>;
   /** Polls the status of an accepted job. */
   poll(job: JobHandle, signal: AbortSignal): Promise<Poll>;
   /** Continues after the last stored page. */
@@ -35,6 +36,25 @@ export interface SourceConnector {
   checkMissing(question: MissingResources, signal: AbortSignal): Promise<Fate[]>;
   /** Cancels a job at the source. A source that no longer knows the job is not an error. */
   cancel(job: JobHandle, signal: AbortSignal): Promise<void>;
+}
+
+/** A Patient of a source that may be our person, and was not taken: a person decides. */
+export interface HeldCandidate {
+  /** The Patient's id at the source. */
+  id: string;
+  grade: MatchGrade;
+  /** Members of a patient (docs/interface.md). */
+  agrees: readonly string[];
+  contradicts: readonly string[];
+}
+
+/** Whom a source is searched for, and what a person has decided about that source's Patients. */
+export interface SoughtPerson extends Demographics {
+  review?: {
+    /** By the Patient's id at the source: whether it is our person. */
+    decided: ReadonlyMap<string, boolean>;
+    note: (held: readonly HeldCandidate[]) => Promise<void>;
+  };
 }
 
 export interface BeginOptions {

@@ -1,9 +1,14 @@
 import { countOf } from '../../../../lib/counted.ts';
 import { comparePersons } from '../../../people/patients/rules/compare-persons.ts';
-import type { Demographics } from '../../../people/patients/rules/demographics.ts';
-import { gradeMatch, isContradicted } from '../../../people/patients/rules/match-score.ts';
+import {
+  agreeingTraits,
+  contradictingTraits,
+  gradeMatch,
+  isContradicted,
+} from '../../../people/patients/rules/match-score.ts';
 import { describesExactly, describesPerson } from '../../../people/patients/rules/patient-matching.ts';
 import { traitsOf, traitsOfPatient } from '../../../people/patients/rules/person-traits.ts';
+import type { HeldCandidate, SoughtPerson } from '../connector.ts';
 import type { ReadPatient } from './patient-shape.ts';
 
 export interface Candidate {
@@ -14,6 +19,7 @@ export interface Candidate {
 
 export interface Chosen {
   accepted: ReadPatient[];
+  held: readonly HeldCandidate[];
   /** Several may be our person and contradict each other: asking again in other words would only hide one of them. */
   isAmbiguous?: boolean;
   /** For the timeline, without anything about the people: how many who may be the person were not taken, and why. */
@@ -24,9 +30,16 @@ export interface Chosen {
  * Chooses the Patients that are our person, of those that a source returned. Each is certain by our own rules
  * (docs/matching.md). Beside one that the source itself is certain of, another one that it is not certain of is held back. Of two
  * that contradict each other, by another SSN, gender, birth date or given name, the one that is described exactly as ours is
- * taken; if neither or both are, none is: they are two people, and only one of them can be ours.
+ * taken; if neither or both are, none is: they are two people, and only one of them can be ours. What a person has decided
+ * counts more, as long as the Patient still resembles ours.
  */
-export function chooseCandidates(person: Demographics, candidates: readonly Candidate[]): Chosen {
+export function chooseCandidates(person: SoughtPerson, found: readonly Candidate[]): Chosen {
+  const ours = traitsOf(person);
+  const comparisonOf = ({ patient }: Candidate) => comparePersons(ours, traitsOfPatient(patient));
+  const isAlike = (each: Candidate) => gradeMatch(comparisonOf(each)).grade !== 'certainly-not';
+  const decisionOn = ({ patient }: Candidate) => person.review?.decided.get(patient.id);
+  const confirmed = found.filter((each) => decisionOn(each) === true && isAlike(each));
+  const candidates = found.filter((each) => decisionOn(each) !== false && !confirmed.includes(each));
   const certain = candidates.filter(({ patient }) => describesPerson(person, patient));
   const claimed = certain.filter(({ isClaimed }) => isClaimed);
   const agreed = claimed.length > 0 ? claimed : certain;
@@ -37,10 +50,10 @@ export function chooseCandidates(person: Demographics, candidates: readonly Cand
     ...standing,
     ...further.filter((each) => !exact.concat(further).some((other) => areTwo(each, other))),
   ];
-  const ours = traitsOf(person);
-  const isAlike = ({ patient }: Candidate) =>
-    gradeMatch(comparePersons(ours, traitsOfPatient(patient))).grade !== 'certainly-not';
-  const held: ReadonlyArray<readonly [number, string]> = [
+  const held = candidates.filter(
+    (each) => !accepted.includes(each) && (certain.includes(each) || isAlike(each)),
+  );
+  const counts: ReadonlyArray<readonly [number, string]> = [
     [certain.length - agreed.length, 'the source itself is less sure of than of another one'],
     [agreed.length - accepted.length, 'cannot be this patient together with another one'],
     [
@@ -48,16 +61,26 @@ export function chooseCandidates(person: Demographics, candidates: readonly Cand
       'may be this patient, which is not certain',
     ],
   ];
-  const reasons = held.flatMap(([count, why]) =>
+  const reasons = counts.flatMap(([count, why]) =>
     count === 0 ? [] : [`${countOf(count, 'Patient')} that ${why}`],
   );
   return {
-    accepted: accepted.map(({ patient }) => patient),
-    ...(agreed.length > 0 && accepted.length === 0 ? { isAmbiguous: true } : {}),
+    accepted: [...confirmed, ...accepted].map(({ patient }) => patient),
+    held: held.map((each) => {
+      const compared = comparisonOf(each);
+      const { grade } = gradeMatch(compared);
+      return {
+        id: each.patient.id,
+        grade,
+        agrees: agreeingTraits(compared),
+        contradicts: contradictingTraits(compared),
+      };
+    }),
+    ...(agreed.length > 0 && accepted.length + confirmed.length === 0 ? { isAmbiguous: true } : {}),
     ...(reasons.length === 0
       ? {}
       : {
-          heldBack: `The source also returned ${reasons.join('; ')}. Nothing of these was collected: compare our description of the patient with the source`,
+          heldBack: `The source also returned ${reasons.join('; ')}. Nothing of these was collected: they are on the list of candidates (npm run admin -- candidates list), for a person to decide`,
         }),
   };
 }

@@ -12,7 +12,7 @@ import {
 import { isMissingOperation, type Support } from '../capabilities.ts';
 import { bundleOf } from '../collect/bundle.ts';
 import { patientIdOf } from '../collect/subjects.ts';
-import { SourceFailure } from '../connector.ts';
+import { type SoughtPerson, SourceFailure } from '../connector.ts';
 import { failureOfStatus, isRecord } from '../http/failures.ts';
 import { FHIR_JSON, type JsonResponse, readError } from '../http/source-http.ts';
 import type { SourceContext } from '../source-context.ts';
@@ -48,7 +48,7 @@ export interface FoundPatients {
  */
 export async function findPatients(
   context: SourceContext,
-  person: Demographics,
+  person: SoughtPerson,
   signal: AbortSignal,
 ): Promise<FoundPatients> {
   const { match } = (await context.capabilities.read()).operations;
@@ -58,7 +58,8 @@ export async function findPatients(
     const notice = `${answer.message}; the patient was searched for instead`;
     return withLinks(context, person, found, signal, notice);
   }
-  const matched: Chosen = answer === undefined ? { accepted: [] } : trustedPatients(context, person, answer);
+  const matched: Chosen =
+    answer === undefined ? { accepted: [], held: [] } : await trustedPatients(context, person, answer);
   if (matched.accepted.length > 0 || matched.isAmbiguous) return withLinks(context, person, matched, signal);
   const searched = await searchForPerson(context, person, answer !== undefined, signal);
   return withLinks(context, person, searched, signal, matched.heldBack);
@@ -123,7 +124,7 @@ const isOfMatchAlone = ({ kind, options: { httpStatus } }: SourceFailure): boole
 async function searchAfter(
   failure: SourceFailure,
   context: SourceContext,
-  person: Demographics,
+  person: SoughtPerson,
   signal: AbortSignal,
 ): Promise<Chosen> {
   const found = await searchForPerson(context, person, false, signal).catch((error: unknown) => {
@@ -137,12 +138,19 @@ async function searchAfter(
 }
 
 /** @throws SourceFailure `refused` when the source grades a different person as a certain match */
-function trustedPatients({ config }: SourceContext, person: Demographics, answer: JsonResponse): Chosen {
+async function trustedPatients(
+  { config }: SourceContext,
+  person: SoughtPerson,
+  answer: JsonResponse,
+): Promise<Chosen> {
   bundleOf(config.source, MATCH, answer);
   const candidates = candidatesOf(answer);
   const chosen = chooseCandidates(person, candidates);
-  const isOther = ({ patient, isClaimed }: Candidate) => isClaimed && !agreesElsewhere(person, patient);
-  if (!candidates.some(({ patient }) => describesPerson(person, patient)) && candidates.some(isOther)) {
+  await person.review?.note(chosen.held);
+  const isOther = ({ patient, isClaimed }: Candidate) =>
+    isClaimed && !person.review?.decided.has(patient.id) && !agreesElsewhere(person, patient);
+  const isOurs = ({ patient }: Candidate) => describesPerson(person, patient);
+  if (chosen.accepted.length === 0 && !candidates.some(isOurs) && candidates.some(isOther)) {
     const remedy =
       'nothing was collected; compare our description of the patient with the source, then query it again';
     throw new SourceFailure(

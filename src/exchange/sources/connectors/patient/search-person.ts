@@ -1,7 +1,6 @@
-import type { Demographics } from '../../../people/patients/rules/demographics.ts';
 import { bundleOf, resolveLink } from '../collect/bundle.ts';
 import { reportedIn } from '../collect/reported.ts';
-import { SourceFailure } from '../connector.ts';
+import { type SoughtPerson, SourceFailure } from '../connector.ts';
 import { badResponse } from '../http/failures.ts';
 import type { SourceRequest } from '../http/source-http.ts';
 import type { SourceContext } from '../source-context.ts';
@@ -26,14 +25,15 @@ const NO_COMBINATION = new Set([400, 422]);
 
 /**
  * The Patients that are our person (choose-candidates.ts), from the first search that returns any. Only when every search that the
- * server supports returns none is the person unknown; a search that could not be read to its end is no proof of that.
+ * server supports returns none is the person unknown; a search that could not be read to its end is no proof of that. The last
+ * search is by name alone, for a birth date that is wrong on one side: it may add a person, and proves nothing if it is cut off.
  *
  * @param isMatched whether `$match` found nobody: the exact search would repeat it, and the wider ones are sent only if the
  * server lists their parameters
  */
 export async function searchForPerson(
   context: SourceContext,
-  person: Demographics,
+  person: SoughtPerson,
   isMatched: boolean,
   signal: AbortSignal,
 ): Promise<Chosen> {
@@ -41,14 +41,20 @@ export async function searchForPerson(
   const offered = (await context.capabilities.read()).searchParameters?.get('Patient');
   const [exact, ...wide] = personSearches(person, offered);
   const isSearchStated = offered?.has('birthdate') === true;
-  const searches = isMatched ? (isSearchStated ? wide : []) : [exact, ...wide, searchByName(person)];
+  const byName = searchByName(person);
+  const isNameStated = Object.keys(byName).every((name) => offered?.has(name) === true);
+  const stated = [...(isSearchStated ? wide : []), ...(isNameStated ? [byName] : [])];
+  const searches = isMatched ? stated : [exact, ...wide, byName];
   let isAnswered = isMatched;
   let refusal: SourceFailure | undefined;
   let heldBack: string | undefined;
   for (const search of searches) {
-    // Without the birth date a search is wide, so it is only for servers that refuse the birth date.
-    if (search.birthdate === undefined && isAnswered) break;
-    const result = await runSearch(context, search, signal);
+    const isRepeated = search.birthdate === undefined && isAnswered;
+    const result = await runSearch(context, search, signal).catch((error: unknown) => {
+      if (isRepeated && error instanceof SourceFailure && error.options.httpStatus === 403) return undefined;
+      throw error;
+    });
+    if (result === undefined) break;
     if (result.kind === 'unsupported') {
       refusal ??= result.failure;
       // A server that has no searches at all has none with other parameters.
@@ -60,8 +66,10 @@ export async function searchForPerson(
       person,
       result.patients.map((patient) => ({ patient, isClaimed: false })),
     );
+    await person.review?.note(chosen.held);
     if (chosen.accepted.length > 0 || chosen.isAmbiguous) return chosen;
     heldBack ??= chosen.heldBack;
+    if (isRepeated) break;
     const [gap] = result.gaps;
     if (gap !== undefined) throw badResponse(source, `could not search for the patient: ${gap}`);
     if (result.kind === 'cut-off')
@@ -73,7 +81,7 @@ export async function searchForPerson(
     if (result.patients.some(({ birthDate }) => birthDate !== undefined && birthDate !== person.dob)) break;
   }
   if (isAnswered || refusal === undefined)
-    return heldBack === undefined ? { accepted: [] } : { accepted: [], heldBack };
+    return { accepted: [], held: [], ...(heldBack === undefined ? {} : { heldBack }) };
   throw refusal;
 }
 

@@ -1,0 +1,95 @@
+import { type Selectable, sql } from 'kysely';
+import { v7 as uuidv7 } from 'uuid';
+import type { AccountTx, Store, SystemTx } from '../../platform/database/database.ts';
+import type { Database } from '../../platform/database/schema.ts';
+import type { HeldCandidate, SoughtPerson } from '../../sources/connectors/connector.ts';
+import type { PartStep } from './attempt-store.ts';
+
+export type StoredCandidate = Selectable<Database['source_candidate']>;
+const LISTED_MAX = 1_000;
+
+/** What has been decided about the Patients of this connection, and where those go that a person has to decide on. */
+export async function reviewOf(
+  store: Pick<Store, 'asAccount'>,
+  step: PartStep,
+  patientId: string,
+): Promise<SoughtPerson['review']> {
+  const connection = step.part?.id ?? step.source;
+  const rows = await store.asAccount(step.accountId, (tx) =>
+    tx.db
+      .selectFrom('source_candidate')
+      .select(['source_patient_id', 'status'])
+      .where('patient_id', '=', patientId)
+      .where('connection', '=', connection)
+      .where('status', '<>', 'open')
+      .execute(),
+  );
+  return {
+    decided: new Map(rows.map((row) => [row.source_patient_id, row.status === 'accepted'])),
+    note: async (held) => {
+      if (held.length === 0) return;
+      await store.asAccount(step.accountId, (tx) =>
+        noteCandidates(tx, { step, connection, patientId }, held),
+      );
+    },
+  };
+}
+
+/** What a person has decided stays, whatever is found later. */
+async function noteCandidates(
+  tx: AccountTx,
+  of: { step: PartStep; connection: string; patientId: string },
+  held: readonly HeldCandidate[],
+): Promise<void> {
+  const { step, connection, patientId } = of;
+  await tx.db
+    .insertInto('source_candidate')
+    .values(
+      held.map(({ id, grade, agrees, contradicts }) => ({
+        ...{
+          id: uuidv7(),
+          account_id: step.accountId,
+          patient_id: patientId,
+          connection,
+          source: step.source,
+        },
+        ...{ source_patient_id: id, grade, agrees: [...agrees], contradicts: [...contradicts] },
+      })),
+    )
+    .onConflict((conflict) =>
+      conflict.columns(['patient_id', 'connection', 'source_patient_id']).doUpdateSet((eb) => ({
+        grade: eb.ref('excluded.grade'),
+        agrees: eb.ref('excluded.agrees'),
+        contradicts: eb.ref('excluded.contradicts'),
+      })),
+    )
+    .execute();
+}
+
+/** The newest first, at most 1,000: those that wait for a decision, or all. */
+export const listCandidates = (
+  tx: SystemTx,
+  { accountId, isAll }: { accountId: string; isAll: boolean },
+): Promise<StoredCandidate[]> =>
+  tx.db
+    .selectFrom('source_candidate')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .$if(!isAll, (query) => query.where('status', '=', 'open'))
+    .orderBy('found_at', 'desc')
+    .orderBy('id')
+    .limit(LISTED_MAX)
+    .execute();
+
+/** Undefined if there is no such candidate. The opposite decision replaces an earlier one. */
+export const decideCandidate = (
+  tx: SystemTx,
+  id: string,
+  status: 'accepted' | 'refused',
+): Promise<StoredCandidate | undefined> =>
+  tx.db
+    .updateTable('source_candidate')
+    .set({ status, decided_at: sql<Date>`now()` })
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirst();
