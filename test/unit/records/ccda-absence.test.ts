@@ -206,3 +206,33 @@ test('a concern about two problems is two problems', () => {
   const resources = convert('problems', problem(diabetes, '', second));
   expect(resources.map(({ code }) => codesIn(code)[0])).toEqual(['73211009', '38341003']);
 });
+
+describe('a negated kind ("problem", "drug") whose words say something else', () => {
+  const said = (code: string, name: string, words: string) =>
+    `<value xsi:type="CD" code="${code}" ${SNOMED} displayName="${name}"><originalText>${words}</originalText></value>`;
+  const anyDrug = (words: string) =>
+    `<code code="410942007" ${SNOMED} displayName="drug or medication"><originalText>${words}</originalText></code>`;
+
+  test.each([
+    ['No known health problems', ['No current problems or disability']],
+    ['Problem not documented', ['No information on problems']],
+    ['No known discharge diagnosis', []],
+    ['Anemia', []],
+  ])('is never more than they say of problems: %s', (words, expected) => {
+    const [made, ...others] = convert('problems', problem(said('64572001', 'Disease', words)));
+    expect(others).toEqual([]);
+    expect(statements([made ?? {}])).toEqual(expected);
+    expect(codesIn(made?.verificationStatus)).toEqual(words === 'Anemia' ? ['refuted'] : []);
+    if (expected.length === 0) expect(made?.code).toEqual({ text: words });
+  });
+
+  test.each([
+    ['Takes no medications', ['No known medications']],
+    ['Medications excluded/not available', ['No information on medications']],
+    ['No known discharge medications', []],
+  ])('is never more than they say of drugs: %s', (words, expected) => {
+    const [made] = convert('medications', drug(anyDrug(words), 'negationInd="true"'));
+    expect(statements([made ?? {}])).toEqual(expected);
+    expect(made?.status).toBe('unknown');
+  });
+});

@@ -126,7 +126,7 @@ describe('what a C-CDA document plans', () => {
           intent,
           status: is,
           code: { text: 'Colonoscopy' },
-          occurrencePeriod: { start: '2030-01-01' },
+          occurrenceDateTime: '2030-01-01',
         },
       ]);
     },

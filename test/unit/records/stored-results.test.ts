@@ -13,10 +13,10 @@ import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from '../../s
  * every record is merged (or every document converted) again, and put the new hash here.
  */
 const CONVERTED_BY_RULES: Readonly<Record<number, string>> = {
-  6: '23f2c17b390f798481681a63e168c35f',
+  7: '3ec3d14c628511ad8a52e4b9297e6c66',
 };
 const MERGED_BY_RULES: Readonly<Record<number, string>> = {
-  7: '560caccc4faf240c5c4be39810bce593',
+  8: 'd7845f0167ee46498c7d51e78eca560a',
 };
 
 const digest = (results: unknown): string =>

@@ -91,7 +91,7 @@ function readFacts(delivery: Delivery, whom: DeliveryContext): DeliveryFacts {
   const { source, resourceType, sourceId, sha256, content } = delivery;
   const { sortDate, days } = clinicalTime(content);
   const medicationId = medicationIdOf(content);
-  const exclusion = exclusionReason(resourceType, sourceId, content, whom);
+  const exclusion = exclusionReason(delivery, whom);
   const keys =
     exclusion !== undefined
       ? []
@@ -120,13 +120,13 @@ function readFacts(delivery: Delivery, whom: DeliveryContext): DeliveryFacts {
 }
 
 function exclusionReason(
-  type: string,
-  sourceId: string,
-  content: Json,
+  { resourceType: type, sourceId, isConverted, content }: Delivery,
   { patientIds }: DeliveryContext,
 ): ExclusionReason | undefined {
   const isSupporting = SUPPORTING_TYPES.has(type);
   if (content.resourceType !== type || (!isSupporting && !CLINICAL_TYPES.has(type))) return 'type';
+  // The header of a document was compared with the person when it was converted.
+  if (type === 'Patient' && isConverted) return undefined;
   if (type === 'Patient') return patientIds?.has(sourceId) === false ? 'names-another' : undefined;
   const subjects = subjectIds(content);
   if (patientIds !== undefined && subjects.some((id) => !patientIds.has(id))) return 'names-another';

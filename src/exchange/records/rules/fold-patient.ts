@@ -1,8 +1,10 @@
 import type { Demographics, Gender, PersonalIdentifier } from '../../people/patients/rules/demographics.ts';
+import { meaningOf } from './codes.ts';
 import { labelsOf } from './fold.ts';
 import { canonical, canonicalJson, comparableText, type Json, objectsOf, textOf } from './json.ts';
 import type { Member } from './member.ts';
 import { type Resolve, rewriteReferences } from './rewrite-references.ts';
+import { conceptText } from './words.ts';
 
 /** The person as described by the caller. */
 export type Person = Demographics & { patientId: string; externalId?: string };
@@ -10,12 +12,16 @@ export type Person = Demographics & { patientId: string; externalId?: string };
 const GENDERS: Record<Gender, string> = { M: 'male', F: 'female', O: 'other', U: 'unknown' };
 
 /** Taken from the first source that has them. A source's administrative elements (active, link, …) are not taken. */
-const TAKEN = ['maritalStatus', 'communication', 'contact', 'generalPractitioner'] as const;
+const TAKEN = ['maritalStatus', 'contact', 'generalPractitioner'] as const;
+const US_CORE = 'http://hl7.org/fhir/us/core/StructureDefinition/us-core-';
+/** What FHIR has once, and sources may state differently. */
+const ONCE = ['maritalStatus', 'race', 'ethnicity'] as const;
+const ALSO_STATED = 'urn:medical-exchange:also-stated';
 
 /**
- * Builds the consolidated Patient from the caller's demographics and the sources' Patients. Names, addresses, telecoms and
- * identifiers are united. An element that can occur only once comes from the caller, otherwise from the source with the
- * highest rank.
+ * Builds the consolidated Patient from the caller's demographics and the sources' Patients. Names, addresses, telecoms,
+ * identifiers and languages are united. An element that can occur only once comes from the caller, otherwise from the source with the
+ * highest rank; another marital status, race or ethnicity stands beside it in an extension that names its source.
  *
  * @param members the sources' Patients, the leading one first; may be empty
  */
@@ -34,8 +40,12 @@ export function foldPatient(person: Person, members: readonly Member[], resolve:
     withoutDuplicates([...ourAddresses(person), ...all('address')], addressIdentity),
     withoutDuplicates([...ourTelecom(person), ...all('telecom')], telecomIdentity),
     withoutDuplicates([...ourIdentifiers(person), ...all('identifier')], identifierIdentity),
-    withoutDuplicates(all('extension'), ({ url }) => textOf(url)),
+    withoutDuplicates(all('extension'), ({ url }) => textOf(url)).concat(alsoStated(members)),
   ];
+  const communication = withoutDuplicates(
+    all('communication'),
+    ({ language }) => meaningOf(language) ?? canonicalJson(language),
+  );
   return canonical({
     resourceType: 'Patient',
     id: person.patientId,
@@ -43,10 +53,40 @@ export function foldPatient(person: Person, members: readonly Member[], resolve:
     name,
     birthDate: person.dob,
     gender: gender ?? 'unknown',
-    ...some({ address, telecom, identifier, extension }),
+    ...some({ address, telecom, identifier, extension, communication }),
     ...deceased(theirs),
     ...Object.assign({}, ...TAKEN.map(first)),
   }) as Json;
+}
+
+/** What sources say of the person that differs from what the Patient has from another one, in words and with the source. */
+function alsoStated(members: readonly Member[]): Json[] {
+  return ONCE.flatMap((element) => {
+    const stated = members.flatMap(({ source, content }) => {
+      const own = element === 'maritalStatus' ? content[element] : extensionOf(content, element);
+      const [meaning, words] = [meaningOf(own), conceptText(own)];
+      return meaning === undefined || words === undefined ? [] : [{ source, meaning, words }];
+    });
+    const others = stated.filter(({ meaning }) => meaning !== stated[0]?.meaning);
+    return withoutDuplicates(others, ({ source, meaning }) => `${String(source)} ${String(meaning)}`).map(
+      ({ source, words }) => ({
+        url: ALSO_STATED,
+        extension: [
+          { url: 'element', valueCode: element },
+          { url: 'source', valueCode: source },
+          { url: 'value', valueString: words },
+        ],
+      }),
+    );
+  });
+}
+
+/** Race or ethnicity of US Core as a concept: its codes and its text. */
+function extensionOf({ extension }: Json, name: string): Json | undefined {
+  const found = objectsOf(extension).find(({ url }) => url === `${US_CORE}${name}`);
+  const parts = objectsOf(found?.extension);
+  const coding = parts.flatMap(({ valueCoding }) => objectsOf(valueCoding));
+  return found && { coding, text: parts.map(({ valueString }) => textOf(valueString)).find(Boolean) };
 }
 
 /** The items without duplicates and without empty ones; the first of equal items is kept. */

@@ -1,8 +1,9 @@
 import type { Json } from '../../rules/json.ts';
+import { amountText } from '../../rules/words.ts';
 import { concept } from './datatypes.ts';
 import { attribute, type CdaElement, childOf, childrenOf, select } from './element.ts';
 import { line } from './narrative.ts';
-import { ABSENT, conceptOf, MAPS, resourceOf, type Scope } from './table.ts';
+import { ABSENT, conceptOf, MAPS, resourceOf, type Scope, withName } from './table.ts';
 import { statedTime } from './times.ts';
 
 const ENDED = ['inactive', 'remission', 'resolved'];
@@ -28,14 +29,18 @@ export function condition(node: CdaElement, scope: Scope, concern?: string, cate
   const status = clinicalStatus(made.clinicalStatus, concern, hasEnd);
   const isStated = made.clinicalStatus !== undefined || hasEnd || category !== 'encounter-diagnosis';
   const { hasUnknownEnd } = statedTime(childOf(node, 'effectiveTime'), scope.offset);
-  const { onsetAge, ...rest } = made;
+  const { onsetAge, note, ...rest } = made;
+  // FHIR has one onset; the age stays in words beside a date.
+  const age = made.onsetDateTime === undefined ? undefined : (onsetAge as Json | undefined);
+  const notes = age && [{ text: `Age at onset: ${amountText(age) ?? ''}` }];
   return {
     ...rest,
-    ...(made.onsetDateTime === undefined ? { onsetAge } : {}),
+    ...(age === undefined ? { onsetAge } : {}),
+    note: [...((note ?? []) as Json[]), ...(notes ?? [])],
     clinicalStatus: isStated ? conceptOf('condition-clinical', status) : undefined,
     category: category === undefined ? undefined : [conceptOf('condition-category', category)],
     code: made.code ?? ABSENT,
-    _abatementDateTime: hasUnknownEnd && !hasEnd && ENDED.includes(status) ? ABSENT : undefined,
+    ...(hasUnknownEnd && !hasEnd && ENDED.includes(status) ? { _abatementDateTime: ABSENT } : {}),
   };
 }
 
@@ -71,9 +76,10 @@ function substance(node: CdaElement, scope: Scope): Json | undefined {
   };
   const isKind = MAPS.NoneAtAll[attribute(value, 'code') ?? ''] !== undefined;
   const kind = isKind ? attribute(value, 'displayName') : undefined;
+  const name = named(childOf(entity, 'name'));
   return (
-    concept(childOf(entity, 'code'), scope) ??
-    named(childOf(entity, 'name')) ??
+    withName(withName(concept(childOf(entity, 'code'), scope), name), named(childOf(node, 'text'))) ??
+    name ??
     named(childOf(entity, 'desc')) ??
     concept(childOf(role, 'code'), scope) ??
     (isKind ? named(childOf(value, 'originalText')) : concept(value, scope)) ??

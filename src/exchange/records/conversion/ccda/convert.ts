@@ -89,6 +89,9 @@ function convert(document: CdaElement, role: CdaElement, names: CcdaNames): Ccda
   const header = patientOf(role, base);
   // The organization around the header's patient says nothing of the person.
   result.backTo(start);
+  const { extension, maritalStatus, communication } = header;
+  if ((extension ?? maritalStatus ?? communication) !== undefined)
+    result.add({ resourceType: 'Patient', extension, maritalStatus, communication });
   let skippedSections = 0;
   const leftOut: Record<string, number> = {};
   const count = (node: CdaElement): void => {

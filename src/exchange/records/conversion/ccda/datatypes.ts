@@ -1,3 +1,4 @@
+import { decimalOf } from '../../../../lib/written-decimals.ts';
 import type { Json } from '../../rules/json.ts';
 import { attribute, type CdaElement, childOf, childrenOf } from './element.ts';
 import { line, plainText as plain } from './narrative.ts';
@@ -70,16 +71,23 @@ export const numberOf = (element: CdaElement | undefined): number | undefined =>
   return value !== undefined && NUMBER.test(value) ? Number(value) : undefined;
 };
 
+/** The value of a quantity as it is written; undefined for what is no number. */
+function writtenIn(element: CdaElement | undefined): Json | undefined {
+  const value = numberOf(element);
+  const text = attribute(element, 'value') ?? '';
+  if (value === undefined) return undefined;
+  return /e/i.test(text) ? { value } : decimalOf('value', text);
+}
+
 /**
  * C-CDA on FHIR, "CDA ↔ FHIR Quantity". A quantity without a value may have it in a translation, with a unit that is not UCUM. Only valid
  * UCUM is called so.
  */
 export function quantity(element: CdaElement | undefined, scope?: Scope): Json | undefined {
-  const value = numberOf(element);
+  const value = writtenIn(element);
   if (element === undefined) return undefined;
   if (value === undefined) return translated(element, scope);
-  const unit = attribute(element, 'unit');
-  return { value, ...unitOf(unit) };
+  return { ...value, ...unitOf(attribute(element, 'unit')) };
 }
 
 export const unitOf = (unit: string | undefined): Json =>
@@ -91,12 +99,12 @@ export const unitOf = (unit: string | undefined): Json =>
 
 function translated(element: CdaElement, scope: Scope | undefined): Json | undefined {
   for (const translation of childrenOf(element, 'translation')) {
-    const value = numberOf(translation);
+    const value = writtenIn(translation);
     if (value === undefined) continue;
     const own = coding(translation);
     const words = scope && line(childOf(translation, 'originalText'), scope);
     const unit = words ?? own?.display ?? own?.code;
-    return { value, unit, ...(own?.system === undefined ? {} : { system: own.system, code: own.code }) };
+    return { ...value, unit, ...(own?.system === undefined ? {} : { system: own.system, code: own.code }) };
   }
   return undefined;
 }

@@ -155,7 +155,7 @@ function minutesOf(offset: CdaElement | undefined, scope: Scope): number | undef
 
 /** A quantity whose unit is only "1": what is counted, another element says. */
 export const withoutCount = (found: Json | undefined): Json | undefined =>
-  found?.code === '1' ? { value: found.value } : found;
+  found?.code === '1' ? { value: found.value, _value: found._value } : found;
 
 /** How a drug was given, as `MedicationAdministration.dosage`. */
 export function given(administration: CdaElement, scope: Scope): Json | undefined {

@@ -166,8 +166,12 @@ function goal(node: CdaElement, scope: Scope): Json {
 function readOrganizer(node: CdaElement, reading: Reading): unknown {
   const { scope, leftOut } = reading;
   if (isNegated(node)) return leftOut(node);
-  if (has(node, '4.45') || scope.section === 'family history')
-    return as('FamilyMemberHistory', node, reading);
+  if (has(node, '4.45') || scope.section === 'family history') {
+    const made = resourceOf('FamilyMemberHistory', node, scope);
+    // Illnesses that are all denied say nothing of the relative; without any, the relative is stated.
+    const isDenied = made?.condition === undefined && childOf(node, 'component') !== undefined;
+    return add(isDenied ? undefined : made, node, reading);
+  }
   if (has(node, '4.500') || scope.section === 'care teams') return as('CareTeam', node, reading);
   const members = select(node, 'component').flatMap(statementsIn);
   const isMember = (member: CdaElement) =>

@@ -2,7 +2,7 @@ import type { Json } from '../../rules/json.ts';
 import { concept } from './datatypes.ts';
 import { attribute, type CdaElement, childOf, select, statusOf } from './element.ts';
 import { line } from './narrative.ts';
-import { ABSENT, MAPS, mapped, resourceOf, type Scope, type TemplateName } from './table.ts';
+import { ABSENT, MAPS, mapped, resourceOf, type Scope, type TemplateName, withName } from './table.ts';
 import { statedTime } from './times.ts';
 
 /** Moods of a statement that has come true: an event, or a criterion of one that some documents write beside it. */
@@ -18,8 +18,12 @@ export function drug(node: CdaElement, scope: Scope): Json | undefined {
   };
   for (const product of ['consumable/manufacturedProduct', 'product/manufacturedProduct'])
     for (const material of ['manufacturedMaterial', 'manufacturedLabeledDrug']) {
-      const found = concept(at(`${product}/${material}/code`), scope) ?? named(`${product}/${material}/name`);
-      if (found !== undefined) return found;
+      const [code, name] = [
+        concept(at(`${product}/${material}/code`), scope),
+        named(`${product}/${material}/name`),
+      ];
+      if (code !== undefined) return withName(withName(code, name), named('text'));
+      if (name !== undefined) return name;
     }
   if (node.name === 'supply') return undefined;
   return concept(childOf(node, 'code'), scope) ?? named('text');

@@ -37,11 +37,19 @@ function refuted(resource: Json, kind: 'allergyintolerance' | 'condition', day: 
   const dated = hasDate ? rest : { ...rest, recordedDate: day };
   const codes = codesOf(resource.code);
   const none = codes.map((code) => MAPS.NoneAtAll[code]).find((found) => found !== undefined);
-  if (none !== undefined) return { ...dated, code: namedConcept(SNOMED, none) };
-  if (codes.length === 0 && !hasText(resource.code)) return { ...dated, code: UNSPECIFIED };
-  if (absencesIn(resource).length > 0) return dated;
+  const said = wordsBeside(resource.code);
+  if (none !== undefined && said === undefined) return { ...dated, code: namedConcept(SNOMED, none) };
+  if ((codes.length === 0 && !hasText(resource.code)) || (said !== undefined && NOT_KNOWN.test(said)))
+    return { ...dated, code: UNSPECIFIED };
+  // "No known discharge diagnosis" is about less than all problems.
+  if (none !== undefined && NONE.test(said ?? '')) return { ...dated, code: { text: said } };
+  if (none !== undefined) return { ...refute({ ...dated, code: { text: said } }, kind) };
+  return absencesIn(resource).length > 0 ? dated : refute(dated, kind);
+}
+
+function refute(resource: Json, kind: 'allergyintolerance' | 'condition'): Json {
   return {
-    ...dated,
+    ...resource,
     clinicalStatus: conceptOf(`${kind}-clinical`, 'inactive'),
     verificationStatus: conceptOf(
       kind === 'condition' ? 'condition-ver-status' : 'allergyintolerance-verification',
@@ -58,13 +66,36 @@ function notTaken({ dosage: _dosage, ...statement }: Json, day: string | undefin
     codesOf(medicationCodeableConcept).length > 0 ||
     hasText(medicationCodeableConcept) ||
     medicationReference !== undefined;
-  const none = isAny ? namedConcept(SNOMED, '787481004') : isSpecified ? undefined : UNSPECIFIED;
+  const said = wordsBeside(medicationCodeableConcept);
+  const none = !isAny
+    ? isSpecified
+      ? undefined
+      : UNSPECIFIED
+    : said === undefined
+      ? namedConcept(SNOMED, '787481004')
+      : NOT_KNOWN.test(said)
+        ? UNSPECIFIED
+        : { text: said };
   return {
     ...statement,
     status: none === undefined ? 'not-taken' : 'unknown',
     ...(none === undefined ? {} : { medicationCodeableConcept: none }),
     dateAsserted: statement.dateAsserted ?? day,
   };
+}
+
+/** Words for a kind as such that say neither what there is none of nor that nothing is known. */
+const OF_THE_KIND =
+  /^(?:(?:takes )?no(?:t on any)? ?(?:known |current |active |reported |health |historical )*)?(?:allerg(?:y|ies)|problems?|conditions?|diseases?|drugs?(?: or medica(?:tion|ment))?|medications?|substances?)\W*$/i;
+const NOT_KNOWN = /\b(?:not (?:available|documented|recorded|assessed)|excluded|unknown|no information)\b/i;
+const NONE = /^(?:no|none|denies)\b/i;
+
+/** What a document says in its own words beside the code of a kind; undefined when they say no more than the code. */
+function wordsBeside(concept: unknown): string | undefined {
+  if (!isJson(concept)) return undefined;
+  const text = textOf(concept.text);
+  const names = objectsOf(concept.coding).map(({ display }) => textOf(display));
+  return text === undefined || names.includes(text) || OF_THE_KIND.test(text) ? undefined : text;
 }
 
 const hasText = (of: unknown): boolean => isJson(of) && textOf(of.text) !== undefined;

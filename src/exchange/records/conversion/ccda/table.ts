@@ -1,4 +1,4 @@
-import type { Json } from '../../rules/json.ts';
+import { isJson, type Json, objectsOf } from '../../rules/json.ts';
 import codes from './code-systems.json' with { type: 'json' };
 import { attribute, type CdaElement, select } from './element.ts';
 import type { NarrativeParts } from './narrative.ts';
@@ -97,9 +97,16 @@ function put(on: Record<string, unknown>, [name = '', ...rest]: readonly string[
     on[name] = known ?? {};
     put(on[name] as Record<string, unknown>, rest, value);
   } else if (name === 'extension' && Array.isArray(known)) known.push(...(value as unknown[]));
-  else if (known !== undefined) return;
+  else if (known !== undefined) on[name] = withName(known, value);
   else if (value instanceof TimeValue) setTime(on, name, value.time);
   else on[name] = value;
+}
+
+/** A concept whose codes have no name gets the words; another one stays as it is. */
+export function withName<T>(concept: T, words: unknown): T {
+  if (!isJson(concept) || !isJson(words) || !Array.isArray(concept.coding)) return concept;
+  const isNamed = concept.text !== undefined || objectsOf(concept.coding).some(({ display }) => display);
+  return isNamed || typeof words.text !== 'string' ? concept : { ...concept, text: words.text };
 }
 
 /** A key for an id of CDA. */

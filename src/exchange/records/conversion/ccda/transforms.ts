@@ -169,6 +169,7 @@ export const TRANSFORMS: Readonly<Record<string, Transform>> = {
       ? first(periodIn)(found.slice(0, 1), scope, '', '')
       : undefined,
   location: first(location),
+  locations: list(location),
   moment: first(momentIn),
   name: first(nameText),
   named: list((element, scope) => {

@@ -112,7 +112,7 @@ export function referenceRange(observed: CdaElement, scope: Scope): Json | undef
   const text =
     said ??
     (typeof coded === 'string' ? coded : undefined) ??
-    (single && Object.values(single).slice(0, 2).join(' '));
+    (single && [single.value, single.unit].filter((part) => part !== undefined).join(' '));
   if (low === undefined && high === undefined && text === undefined) return undefined;
   const appliesTo = concept(childOf(observed, 'code'), scope);
   return {
