@@ -117,6 +117,32 @@ test('decimals stay as they are written: 5.00 is not 5, in values, ranges and do
   expect(fhirJson(drug ?? {})).toContain('"doseQuantity":{"value":2.50}');
 });
 
+describe('the numbers of statements in words and in entries', () => {
+  const drug = (name: string) =>
+    entry(`<substanceAdministration classCode="SBADM" moodCode="EVN">${template('4.16')}<statusCode code="active"/><consumable><manufacturedProduct>
+      <manufacturedMaterial><code nullFlavor="UNK"><originalText>${name}</originalText></code></manufacturedMaterial></manufacturedProduct></consumable></substanceAdministration>`);
+  const row = (name: string) => `<tr><td>${name}</td></tr>`;
+  const table = (...rows: string[]) =>
+    `<table><thead><tr><th>Drug</th></tr></thead><tbody>${rows.join('')}</tbody></table>`;
+  const uneven = (words: string, ...drugs: string[]) =>
+    convertedSections(section('', '10160-0', `<text>${words}</text>${drugs.map(drug).join('')}`))
+      .unevenSections;
+
+  test('are said where they differ', () => {
+    expect(uneven(table(row('A'), row('B')), 'A')).toEqual(['medications (2 in words, 1 as entries)']);
+    expect(uneven('<list><item>A</item></list>', 'A', 'B')).toEqual([
+      'medications (1 in words, 2 as entries)',
+    ]);
+  });
+
+  test('are not compared where they agree, or where words are not listed once', () => {
+    expect(uneven(table(row('A'), row('B'), '<tr><td/></tr>'), 'A', 'B')).toEqual([]);
+    expect(uneven(`${table(row('A'))}${table(row('B'))}`, 'A')).toEqual([]);
+    expect(uneven('A and B', 'A')).toEqual([]);
+    expect(uneven(table(row('none')))).toEqual([]);
+  });
+});
+
 describe('the person in the header of a document', () => {
   const header = (more: string) =>
     Buffer.from(

@@ -287,6 +287,7 @@ function unconvertedParts({
   skippedSections,
   leftOutEntries,
   leftOutTemplates,
+  unevenSections,
 }: CcdaOutcome & { kind: 'converted' }): string | undefined {
   const parts = [
     skippedSections === 0 ? [] : `${skippedSections} of its sections`,
@@ -294,7 +295,12 @@ function unconvertedParts({
   ].flat();
   const templates = Object.entries(leftOutTemplates).map(([template, number]) => `${template}: ${number}`);
   const which = templates.length === 0 ? '' : ` (entries by template: ${templates.join(', ')})`;
-  return parts.length === 0 ? undefined : `${parts.join(' and ')} could not be converted${which}`;
+  const missing = parts.length === 0 ? [] : [`${parts.join(' and ')} could not be converted${which}`];
+  const uneven =
+    unevenSections.length === 0
+      ? []
+      : [`its words and its entries differ in number: ${unevenSections.join(', ')}`];
+  return [...missing, ...uneven].join('; ') || undefined;
 }
 
 async function noteConverted(

@@ -12,7 +12,7 @@ import {
 import { headerEncounter } from './encounters.ts';
 import { type Reading, readStatement } from './entries.ts';
 import { narrativeParts } from './narrative.ts';
-import { emptySection, isNull, kindOf, sectionsOf, statementsIn } from './sections.ts';
+import { emptySection, isNull, kindOf, sectionsOf, statementsIn, unevenNumbers } from './sections.ts';
 import { resourceOf, type Scope } from './table.ts';
 import { fhirTime, offsetOf } from './times.ts';
 import { TRANSFORMS } from './transforms.ts';
@@ -29,6 +29,8 @@ export type CcdaConversion =
       leftOutEntries: number;
       /** How many of these there are of each template; `none` for those without one. */
       leftOutTemplates: Readonly<Record<string, number>>;
+      /** Sections whose words and entries differ in number, with both numbers (`unevenNumbers`). */
+      unevenSections: readonly string[];
     }
   | { kind: 'not-cda' }
   /** Binary, or text without markup. */
@@ -93,6 +95,7 @@ function convert(document: CdaElement, role: CdaElement, names: CcdaNames): Ccda
   if ((extension ?? maritalStatus ?? communication) !== undefined)
     result.add({ resourceType: 'Patient', extension, maritalStatus, communication });
   let skippedSections = 0;
+  const unevenSections: string[] = [];
   const leftOut: Record<string, number> = {};
   const count = (node: CdaElement): void => {
     const [template = 'none'] = templatesOf(node).filter((root) => /^[\d.]{3,}$/.test(root));
@@ -107,7 +110,7 @@ function convert(document: CdaElement, role: CdaElement, names: CcdaNames): Ccda
     const mark = result.mark();
     const before = { ...leftOut };
     try {
-      readSection(section, scope, count);
+      unevenSections.push(...readSection(section, scope, count));
     } catch (error) {
       if (error instanceof RangeError) throw error;
       result.backTo(mark);
@@ -124,6 +127,7 @@ function convert(document: CdaElement, role: CdaElement, names: CcdaNames): Ccda
     skippedSections,
     leftOutEntries: Object.values(leftOut).reduce((sum, number) => sum + number, 0),
     leftOutTemplates: leftOut,
+    unevenSections,
   };
 }
 
@@ -133,7 +137,8 @@ const inOrder = (sections: readonly CdaElement[]): CdaElement[] => [
   ...sections.filter((section) => kindOf(section) === 'encounters'),
 ];
 
-function readSection(section: CdaElement, scope: Scope, leftOut: Reading['leftOut']): void {
+/** @returns the section, if its words and entries differ in number */
+function readSection(section: CdaElement, scope: Scope, leftOut: Reading['leftOut']): string[] {
   const entries = childrenOf(section, 'entry');
   const read = entries.filter((entry) => !isNull(entry));
   if (read.length === 0) {
@@ -148,6 +153,8 @@ function readSection(section: CdaElement, scope: Scope, leftOut: Reading['leftOu
   for (const entry of read)
     for (const statement of statementsIn(entry)) readStatement(statement, { scope, leftOut });
   if (read.length > 0) for (const entry of entries) if (isNull(entry)) statementsIn(entry).forEach(leftOut);
+  const uneven = unevenNumbers(section, read);
+  return uneven === undefined ? [] : [uneven];
 }
 
 function patientOf(role: CdaElement, scope: Scope): Json {

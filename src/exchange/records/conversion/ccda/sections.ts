@@ -1,7 +1,15 @@
 import { topicOfSection } from '../../rules/absence.ts';
 import type { Json } from '../../rules/json.ts';
-import { attribute, type CdaElement, childOf, elementsIn, select, templatesOf } from './element.ts';
-import { line } from './narrative.ts';
+import {
+  attribute,
+  type CdaElement,
+  childOf,
+  childrenOf,
+  elementsIn,
+  select,
+  templatesOf,
+} from './element.ts';
+import { line, plainText } from './narrative.ts';
 import kinds from './sections.json' with { type: 'json' };
 import type { Scope } from './table.ts';
 
@@ -51,6 +59,41 @@ export function isNull(entry: CdaElement): boolean {
     (each) => attribute(each, 'nullFlavor') !== undefined,
   );
 }
+
+/** Kinds of section in which a row or item of the words is one statement. */
+const LISTED = ['allergies', 'immunizations', 'medications', 'problems', 'procedures'];
+
+/**
+ * How many statements a section lists in words and how many as entries, where these numbers differ: its entries may not say all that a
+ * reader of the document sees. Undefined also where the words are no single table or list.
+ */
+export function unevenNumbers(section: CdaElement, entries: readonly CdaElement[]): string | undefined {
+  const kind = kindOf(section) ?? '';
+  const blocks = within(childOf(section, 'text'), ['table', 'list']);
+  const [block] = blocks;
+  if (!LISTED.includes(kind) || entries.length === 0 || block === undefined || blocks.length > 1)
+    return undefined;
+  const rows =
+    block.name === 'list'
+      ? childrenOf(block, 'item')
+      : select(block, 'tbody/tr').filter((row) =>
+          childrenOf(row, 'td').some((cell) => plainText(cell) !== undefined || elementsIn(cell).length > 0),
+        );
+  const subjects = (statement: CdaElement) =>
+    statement.name === 'act' ? select(statement, 'entryRelationship[@typeCode=SUBJ]/observation').length : 1;
+  const stated = entries
+    .flatMap(statementsIn)
+    .reduce((sum, statement) => sum + Math.max(1, subjects(statement)), 0);
+  return rows.length === stated ? undefined : `${kind} (${rows.length} in words, ${stated} as entries)`;
+}
+
+const within = (of: CdaElement | undefined, names: readonly string[]): CdaElement[] =>
+  of === undefined
+    ? []
+    : elementsIn(of).flatMap((each) => [
+        ...(names.includes(each.name) ? [each] : []),
+        ...within(each, names),
+      ]);
 
 /** Longer than any statement of absence; longer texts are not quoted and must be read in the document. */
 const QUOTED_MAX = 300;
