@@ -98,6 +98,17 @@ test.each(FACTS)('keeps %s', (_, loinc, content, expected) => {
   expect(made(loinc, content).at(-1)).toMatchObject(expected);
 });
 
+test('that a visit had no diagnosis is counted, and is no statement that there are no problems', () => {
+  const diagnosis = observation('', coded('64572001', 'Disease')).replace(
+    'moodCode="EVN"',
+    'moodCode="EVN" negationInd="true"',
+  );
+  const visit = `<entry><encounter classCode="ENC" moodCode="EVN"><code code="99213" codeSystem="2.16.840.1.113883.6.12"/>${part('SUBJ', `<act classCode="ACT" moodCode="EVN">${template('4.80')}<code code="29308-4" ${LOINC}/>${part('SUBJ', diagnosis)}</act>`)}</encounter></entry>`;
+  const { resources, leftOutEntries } = convertedSections(section('', '46240-8', visit));
+  expect(resources.map(({ resourceType }) => resourceType)).toEqual(['Encounter']);
+  expect(leftOutEntries).toBe(1);
+});
+
 test('decimals stay as they are written: 5.00 is not 5, in values, ranges and doses', () => {
   const results = made(
     '30954-2',

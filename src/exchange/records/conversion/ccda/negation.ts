@@ -31,13 +31,22 @@ export function negated(resource: Json, day: string | undefined): Json | undefin
   }
 }
 
-function refuted(resource: Json, kind: 'allergyintolerance' | 'condition', day: string | undefined): Json {
+function refuted(
+  resource: Json,
+  kind: 'allergyintolerance' | 'condition',
+  day: string | undefined,
+): Json | undefined {
   const { reaction: _reaction, evidence: _evidence, ...rest } = resource;
   const hasDate = resource.recordedDate !== undefined || resource.onsetDateTime !== undefined;
   const dated = hasDate ? rest : { ...rest, recordedDate: day };
   const codes = codesOf(resource.code);
   const none = codes.map((code) => MAPS.NoneAtAll[code]).find((found) => found !== undefined);
   const said = wordsBeside(resource.code);
+  // That a visit had no diagnosis does not mean that the patient has no problem.
+  if (none !== undefined && objectsOf(resource.category).flatMap(codesOf).includes('encounter-diagnosis'))
+    return said === undefined || NONE.test(said) || NOT_KNOWN.test(said)
+      ? undefined
+      : refute({ ...dated, code: { text: said } }, kind);
   if (none !== undefined && said === undefined) return { ...dated, code: namedConcept(SNOMED, none) };
   if ((codes.length === 0 && !hasText(resource.code)) || (said !== undefined && NOT_KNOWN.test(said)))
     return { ...dated, code: UNSPECIFIED };
