@@ -461,6 +461,25 @@ const CASES: readonly Case[] = [
     ['stopped'],
   ],
   [
+    'a drug that the source has ordered and its document states as taken, with one dose: an order is no use',
+    [
+      fhir('hie', '1', order(dose(10))),
+      inDocument(
+        'hie',
+        '2024-03-01',
+        fact(
+          'MedicationStatement',
+          { status: 'active', effectivePeriod: { start: '2022-01-01' } },
+          LISINOPRIL,
+          {
+            dosage: dose(10).dosageInstruction,
+          },
+        ),
+      ),
+    ],
+    ['active 10 mg', 'active 10 mg'],
+  ],
+  [
     'a drug that is active in the old document and completed in the new one',
     [
       inDocument('hie', '2023-05-01', order()),

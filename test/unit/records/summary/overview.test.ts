@@ -120,6 +120,16 @@ describe('current medications', () => {
     expect(rest).toBe('Not shown here: 1 past medication.');
   });
 
+  test('that a source ordered and a document states as taken are one drug, and not two orders', async () => {
+    const taken = { resourceType: 'MedicationStatement', effectivePeriod: { start: '2025-02-01' } };
+    const { items } = await block(order('a', 'Lisinopril 10 MG Oral Tablet', { authoredOn: '2026-01-05' }), {
+      ...order('b', 'Lisinopril 10 MG Oral Tablet'),
+      ...taken,
+    });
+    expect(items).toHaveLength(1);
+    expect(items[0]).toMatch(/1 order and 1 statement of use, newest 5 Jan 2026$/);
+  });
+
   test('include what a pharmacy dispensed in the last year without a current prescription', async () => {
     const { items, rest } = await block(
       order('a', 'Metformin 500 MG Oral Tablet'),

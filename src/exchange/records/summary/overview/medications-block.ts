@@ -120,7 +120,19 @@ const drugItem = (
     products.join('; '),
     how.join('; '),
     ...statuses,
-    orders.length === 1 ? newest : `${counted(orders.length, 'order')}, newest ${newest ?? 'undated'}`,
+    orders.length === 1 ? newest : `${entriesOf(orders)}, newest ${newest ?? 'undated'}`,
     otherwise,
   ]).join('; '),
 });
+
+/** An order, and that the drug is taken, are two things even if they agree: `1 order and 1 statement of use`. */
+function entriesOf(entries: readonly SummaryEntry[]): string {
+  const stated = entries.filter(({ content }) => content.resourceType === 'MedicationStatement').length;
+  const ordered = entries.length - stated;
+  return [
+    ordered === 0 ? [] : counted(ordered, 'order'),
+    stated === 0 ? [] : counted(stated, 'statement of use', 'statements of use'),
+  ]
+    .flat()
+    .join(' and ');
+}
