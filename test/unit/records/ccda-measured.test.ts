@@ -78,6 +78,14 @@ const FACTS: readonly (readonly [what: string, loinc: string, content: string, e
     { occurrenceDateTime: '2024-04-21', locationReference: [{ display: 'Good Clinic' }] },
   ],
   [
+    'the amount of a supply that is ordered without a name',
+    '10160-0',
+    entry(
+      '<supply classCode="SPLY" moodCode="INT"><statusCode code="completed"/><quantity value="75"/></supply>',
+    ),
+    { resourceType: 'ServiceRequest', quantityQuantity: { value: 75 } },
+  ],
+  [
     'the day of a goal that is stated as the center of a time',
     '61146-7',
     entry(

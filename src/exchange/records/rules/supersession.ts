@@ -36,8 +36,10 @@ export function supersededBy<F extends Groupable>(deliveries: readonly F[]): Rea
   const decide = (older: F): void => {
     if (decided.has(older)) return;
     decided.add(older);
+    const links = linksOf(older);
+    if (links.length === 0) return;
     const rivals = new Set<F>();
-    for (const { isById, deliveries: linked } of linksOf(older)) {
+    for (const { isById, deliveries: linked } of links) {
       const own = [...linked].filter((each) => corrects(each, older, isById));
       // One document that has the statement twice does not say which of them has changed.
       const isTwice = own.length > 0 && [...linked].some((each) => isOtherInDocument(each, older));
@@ -67,28 +69,27 @@ export function supersededBy<F extends Groupable>(deliveries: readonly F[]): Rea
   return result;
 }
 
-/** The links of each delivery to others; nothing for a record in which no delivery can be another version of one. */
-function linksBetween<F extends Groupable>(deliveries: readonly F[]): (delivery: F) => Link<F>[] {
+/** The links of each delivery to others; nothing for one that can be no other version of any. */
+function linksBetween<F extends Groupable>(deliveries: readonly F[]): (delivery: F) => readonly Link<F>[] {
   const links = new Map<string, Link<F>>();
-  if (!deliveries.some(({ keys }) => keys.some((key) => key.startsWith('s:')))) return () => [];
-  const nameOf = ({ resourceType }: F, key: string): string | undefined =>
-    key.startsWith('c:')
-      ? `${resourceType} s:${key}`
-      : key.startsWith('s:')
-        ? `${resourceType} ${key}`
-        : undefined;
-  for (const delivery of deliveries)
-    for (const key of delivery.keys) {
-      const name = nameOf(delivery, key);
-      if (name === undefined) continue;
-      const link = links.get(name) ?? { isById: !name.includes(' s:c:'), deliveries: new Set<F>() };
-      links.set(name, link);
-      link.deliveries.add(delivery);
-    }
-  return (delivery) =>
-    [...new Set(delivery.keys.flatMap((key) => nameOf(delivery, key) ?? []))]
-      .flatMap((name) => links.get(name) ?? [])
-      .filter(({ deliveries: linked }) => linked.size > 1);
+  for (const { resourceType, keys } of deliveries)
+    for (const key of keys)
+      if (key.startsWith('s:'))
+        links.set(`${resourceType} ${key}`, { isById: !key.startsWith('s:c:'), deliveries: new Set() });
+  const own = new Map<F, Set<Link<F>>>();
+  if (links.size > 0)
+    for (const delivery of deliveries)
+      for (const key of delivery.keys) {
+        const isContent = key.startsWith('c:');
+        if (!isContent && !key.startsWith('s:')) continue;
+        const link = links.get(`${delivery.resourceType} ${isContent ? 's:' : ''}${key}`);
+        if (link === undefined) continue;
+        link.deliveries.add(delivery);
+        const known = own.get(delivery);
+        if (known === undefined) own.set(delivery, new Set([link]));
+        else known.add(link);
+      }
+  return (delivery) => [...(own.get(delivery) ?? [])].filter(({ deliveries: linked }) => linked.size > 1);
 }
 
 /** Whether the first delivery is a newer version of the second, and contradicts it. */
