@@ -217,6 +217,34 @@ describe('importing rows', () => {
     }
   });
 
+  test('a dry run knows the SSNs of earlier chunks, of new and of known patients', async () => {
+    const account = await env.addAccount();
+    await createOneByOne(account, [person('Bea', '02116')]);
+    // Three rows a chunk. Each person comes without an SSN, then with one, and then with another one, who is somebody else.
+    const rows = ['', '512345671', '623456782', '512345671'].flatMap((ssn) =>
+      ['Ann', 'Bea', 'Cid'].map((name) => person(name, '02116', ssn === '' ? {} : { ssn })),
+    );
+    const [trial, real] = [
+      await env.run(account.accountId, await env.upload(account, csvOf(rows), { dryRun: true })),
+      await env.run(account.accountId, await env.upload(account, csvOf(rows))),
+    ].map((result) => result.map(({ status }) => (status.includes('create') ? 'create' : 'update')));
+    const [known, other] = [
+      ['update', 'update', 'update'],
+      ['create', 'create', 'create'],
+    ];
+    expect(real).toEqual([
+      ...['create', 'update', 'create'],
+      ...(known ?? []),
+      ...(other ?? []),
+      ...(known ?? []),
+    ]);
+    expect(trial).toEqual(real);
+    const left = await env.store.asAccount(account.accountId, (tx) =>
+      tx.db.selectFrom('bulk_trial_identifier').select('person_id').execute(),
+    );
+    expect(left).toEqual([]);
+  });
+
   test('a dry run names a person that would be new by its row', async () => {
     const account = await env.addAccount();
     const both = { 'addressLine1-2': '2 Oak', 'city-2': 'Boston', 'state-2': 'MA', 'zip-2': '02118' };

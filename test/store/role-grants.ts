@@ -35,6 +35,7 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
     'bulk_patient',
     'bulk_request',
     'bulk_sweep',
+    'bulk_trial_identifier',
     'bulk_trial_key',
     'cohort',
     'cohort_member',

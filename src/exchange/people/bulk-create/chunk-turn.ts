@@ -20,7 +20,7 @@ import type { PreparedChunk } from './prepare-chunk.ts';
 import { csvCell } from './result-csv.ts';
 import { contentAfter } from './row-content.ts';
 import type { FoldedPerson, RowOutcome } from './rules/bulk-fold.ts';
-import { insertTrialKeys } from './trial-store.ts';
+import { insertTrialIdentifiers, insertTrialKeys } from './trial-store.ts';
 
 export interface TurnJob extends BulkJob {
   accountId: string;
@@ -135,6 +135,11 @@ async function writeChunk(tx: AccountTx, job: BulkJob, chunk: JudgedChunk): Prom
       firstRow: chunk.trialRows.get(claim.personId) ?? null,
     }));
     await insertTrialKeys(tx, job.requestId, trials);
+    const persons = chunk.persons.map(({ id, rows }) => ({
+      id,
+      identifiers: rows.flatMap((place) => chunk.matched[place]?.person.given.personalIdentifiers ?? []),
+    }));
+    await insertTrialIdentifiers(tx, job.requestId, persons);
     return;
   }
   const persons: PersonWithRows[] = [];

@@ -6,6 +6,7 @@ import { OvertakenError } from '../../platform/database/retry.ts';
 import { findCohorts, holdCohorts, type NamedCohort } from '../cohorts/cohort-store.ts';
 import { findFacilityIds } from '../facilities/facility-store.ts';
 import type { StoredPatient } from '../patients/patient-store.ts';
+import type { PersonalIdentifier } from '../patients/rules/demographics.ts';
 import { isSame } from '../patients/rules/same-value.ts';
 import type { OpenChunk } from './chunk-store.ts';
 import {
@@ -20,7 +21,7 @@ import {
 import type { PreparedChunk, PreparedPerson, PreparedRow } from './prepare-chunk.ts';
 import { createContradictionCheck, createRoomCheck } from './row-content.ts';
 import { type FoldedPerson, foldRows, type KnownPerson, type RowOutcome } from './rules/bulk-fold.ts';
-import { findTrialKeyHolders } from './trial-store.ts';
+import { findTrialIdentifiers, findTrialKeyHolders } from './trial-store.ts';
 
 /** The parts of a request that apply to each of its chunks. */
 export interface BulkJob {
@@ -114,7 +115,7 @@ async function judge(tx: AccountTx, job: BulkJob, chunk: PreparedChunk, mode: Re
       if (job.dryRun) trialRows.set(id, row);
       return id;
     },
-    contradicts: createContradictionCheck(matched, known.patients),
+    contradicts: createContradictionCheck(matched, known.patients, known.trialIdentifiers),
     ownKeys: (place) => matched[place]?.person.ownKeys() ?? [],
     whyFull: createRoomCheck(matched, known.patients, job.facilityId),
   });
@@ -126,6 +127,7 @@ const noneKnown = () => ({
   persons: [],
   patients: new Map<string, StoredPatient>(),
   trialRows: new Map<string, number>(),
+  trialIdentifiers: new Map<string, PersonalIdentifier[]>(),
 });
 
 /** The keys that no patient holds yet, with the person that will hold each. */
@@ -169,6 +171,9 @@ async function findKnown(
     persons: knownPersons.map((person) => ({ person, keys: keysOf.get(person.id) ?? [] })),
     patients: new Map(patients.map((patient) => [patient.id, patient])),
     trialRows,
+    trialIdentifiers: dryRun
+      ? await findTrialIdentifiers(tx, requestId, [...keysOf.keys()])
+      : new Map<string, PersonalIdentifier[]>(),
   };
 }
 

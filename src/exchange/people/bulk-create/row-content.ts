@@ -1,3 +1,4 @@
+import type { PersonalIdentifier } from '../patients/rules/demographics.ts';
 import { mergedContent, newContent, type PatientContent } from '../patients/rules/patient-content.ts';
 import { areContradicting } from '../patients/rules/patient-matching.ts';
 import { type ListSizes, overfullList, sizesOf } from '../patients/rules/patient-room.ts';
@@ -25,17 +26,19 @@ export function contentAfter(
 
 /**
  * Makes a check of whether a row is of another person than the one who holds its keys: another SSN or licence than the patient
- * and the rows that are taken for the person so far. A dry run does not know those of earlier chunks.
+ * and the rows that are taken for the person so far have; in a dry run also those of earlier chunks.
  */
 export function createContradictionCheck(
   rows: readonly ContentRow[],
   patients: ReadonlyMap<string, PatientContent>,
+  trial: ReadonlyMap<string, readonly PersonalIdentifier[]>,
 ) {
   return (person: { id: string; rows: readonly number[] }, place: number): boolean => {
     const given = rows[place]?.person.given;
     if (given === undefined || given.personalIdentifiers.length === 0) return false;
     const known = [
       ...(patients.get(person.id)?.personalIdentifiers ?? []),
+      ...(trial.get(person.id) ?? []),
       ...person.rows.flatMap((before) => rows[before]?.person.given.personalIdentifiers ?? []),
     ];
     return areContradicting({ personalIdentifiers: known }, given);

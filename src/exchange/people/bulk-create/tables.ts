@@ -1,12 +1,19 @@
 import type { Generated } from 'kysely';
 import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
-import type { Instant, NullableJsonColumn } from '../../platform/database/columns.ts';
+import type { Instant, JsonColumn, NullableJsonColumn } from '../../platform/database/columns.ts';
+import type { PersonalIdentifier } from '../patients/rules/demographics.ts';
 
 export interface BulkTables {
   bulk_request: BulkRequestTable;
   bulk_chunk: BulkChunkTable;
   bulk_patient: BulkPatientTable;
   bulk_trial_key: BulkTrialKeyTable;
+  bulk_trial_identifier: {
+    request_id: string;
+    account_id: string;
+    person_id: string;
+    identifiers: JsonColumn<PersonalIdentifier[]>;
+  };
 }
 
 export type BulkRequestState = 'waiting' | 'processing' | 'completed' | 'failed' | 'expired';

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { byteaArray, integerArray, uuidArray } from '../../platform/database/pg-arrays.ts';
+import type { PersonalIdentifier } from '../patients/rules/demographics.ts';
 import type { KeyHolder } from './patient-store.ts';
 
 /** The person that would hold a key if a dry run had written its rows. */
@@ -46,6 +47,39 @@ export async function insertTrialKeys(
   `.execute(tx.db);
 }
 
+/** The SSNs and licences that earlier chunks of a dry run would have given to these persons. */
+export async function findTrialIdentifiers(
+  tx: AccountTx,
+  requestId: string,
+  personIds: readonly string[],
+): Promise<Map<string, PersonalIdentifier[]>> {
+  const rows = await tx.db
+    .selectFrom('bulk_trial_identifier')
+    .select(['person_id', 'identifiers'])
+    .where('request_id', '=', requestId)
+    .where('person_id', '=', sql<string>`any(${uuidArray(personIds)}::uuid[])`)
+    .execute();
+  const found = new Map<string, PersonalIdentifier[]>();
+  for (const { person_id, identifiers } of rows)
+    found.set(person_id, [...(found.get(person_id) ?? []), ...identifiers]);
+  return found;
+}
+
+export async function insertTrialIdentifiers(
+  tx: AccountTx,
+  requestId: string,
+  persons: ReadonlyArray<{ id: string; identifiers: readonly PersonalIdentifier[] }>,
+): Promise<void> {
+  const rows = persons
+    .filter(({ identifiers }) => identifiers.length > 0)
+    .map(({ id, identifiers }) => ({
+      ...{ request_id: requestId, account_id: tx.accountId, person_id: id },
+      identifiers: JSON.stringify(identifiers),
+    }));
+  if (rows.length > 0) await tx.db.insertInto('bulk_trial_identifier').values(rows).execute();
+}
+
 export async function deleteTrialKeys(tx: AccountTx, requestId: string): Promise<void> {
+  await tx.db.deleteFrom('bulk_trial_identifier').where('request_id', '=', requestId).execute();
   await tx.db.deleteFrom('bulk_trial_key').where('request_id', '=', requestId).execute();
 }
