@@ -14,25 +14,12 @@ const UNKNOWN_WORDS: ReadonlySet<string> = new Set(
     ' ',
   ),
 );
-const UNKNOWN_PHRASES: ReadonlySet<string> = new Set([
-  'noname',
-  'notgiven',
-  'notknown',
-  'nofirstname',
-  'nolastname',
-]);
+const UNKNOWN_PHRASES: ReadonlySet<string> = new Set(
+  'noname notgiven notknown nofirstname nolastname'.split(' '),
+);
 
 /** Somebody unknown is John or Jane Doe; other people have this last name. */
-const ANYBODY: ReadonlySet<string> = new Set([
-  'john',
-  'jane',
-  'jon',
-  'johnny',
-  'janie',
-  'baby',
-  'jack',
-  'richard',
-]);
+const ANYBODY: ReadonlySet<string> = new Set('john jane jon johnny janie baby jack richard'.split(' '));
 const SEX: ReadonlySet<string> = new Set(['male', 'female']);
 const FILLER = /^([a-z])\1{2,}$|^([xz])\2+.*$/;
 
