@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import {
   type AdversarialPair,
   type Change,
   ONLY_STAND_INS,
   TWO_PEOPLE,
   TWO_RELATIVES,
-} from '../unit/patients/adversarial-pairs.ts';
+} from '../support/adversarial-pairs.ts';
+import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
 let gateway: TestGateway;
 let account: TestAccount;

@@ -15,7 +15,7 @@ import {
   ONLY_STAND_INS,
   TWO_PEOPLE,
   TWO_RELATIVES,
-} from './adversarial-pairs.ts';
+} from '../../support/adversarial-pairs.ts';
 
 /** What both have besides names: a whole household's, or only the zip. */
 const HOUSEHOLD = { phone: '6175550100', email: 'home@example.org', street: '12 Elm St' };
