@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { startChild } from '../embedded/child-process.ts';
 import { fileSize, findLogLine } from '../embedded/log-file.ts';
 import { writePidFile } from '../embedded/pid-files.ts';
-import { describeExit, type RunningPart, type StopStep } from '../embedded/running-part.ts';
+import { describeExit, type RunningPart, STOP_STEPS } from '../embedded/running-part.ts';
 
 export interface ServerProcess {
   /** Also of the log file and the pid file. */
@@ -17,11 +17,6 @@ export interface ServerProcess {
   /** What in its log explains why it did not start. */
   reason: RegExp;
 }
-
-const STOP_STEPS: readonly StopStep[] = [
-  { signal: 'SIGTERM', waitMs: 15_000 },
-  { signal: 'SIGKILL', waitMs: 5_000 },
-];
 
 /** Starts a server of others. Resolves when it serves; throws with its own reason when it ends before. */
 export async function startServerProcess(server: ServerProcess): Promise<RunningPart> {

@@ -9,7 +9,7 @@ import { freePort } from '../../src/lib/free-port.ts';
 import { startChild } from './child-process.ts';
 import { stopOrphan } from './orphan.ts';
 import type { ProcessGroup } from './process-group.ts';
-import type { RunningPart, StopStep } from './running-part.ts';
+import { type RunningPart, STOP_STEPS } from './running-part.ts';
 import type { StackPorts } from './stack-ports.ts';
 
 /** Addresses of what `npm start -- --observe` started. */
@@ -30,10 +30,6 @@ interface ObserverContext {
 const OBSERVABILITY = fileURLToPath(new URL('../../deploy/observability/', import.meta.url));
 const READY_TIMEOUT_MS = 60_000;
 const POLL_MS = 200;
-const STOP_STEPS: readonly StopStep[] = [
-  { signal: 'SIGTERM', waitMs: 15_000 },
-  { signal: 'SIGKILL', waitMs: 5_000 },
-];
 
 /**
  * Starts Prometheus and Grafana with the rules and dashboards of deploy/observability, if they are on the PATH, on loopback and

@@ -19,5 +19,11 @@ export interface StopStep {
   readonly waitMs: number;
 }
 
+/** How a server of others is stopped, unless its own signals say otherwise. */
+export const STOP_STEPS: readonly StopStep[] = [
+  { signal: 'SIGTERM', waitMs: 15_000 },
+  { signal: 'SIGKILL', waitMs: 5_000 },
+];
+
 export const describeExit = ({ code, signal }: ExitStatus): string =>
   signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`;

@@ -5,7 +5,7 @@ import { getTemporalCli } from '../../src/temporal/server-binary.ts';
 import { startChild } from './child-process.ts';
 import { fileSize, findLogLine } from './log-file.ts';
 import { stopOrphan } from './orphan.ts';
-import type { RunningPart, StopStep } from './running-part.ts';
+import { type RunningPart, STOP_STEPS } from './running-part.ts';
 import { type SearchAttributeTypeName, waitUntilServing } from './temporal-ready.ts';
 
 export interface TemporalServerOptions {
@@ -36,10 +36,6 @@ export interface RunningTemporalServer extends RunningPart {
 export const DATABASE_FILE = 'temporal.db';
 const PID_FILE = 'temporal.pid';
 const RETENTION_DAYS = 30;
-const STOP_STEPS: readonly StopStep[] = [
-  { signal: 'SIGTERM', waitMs: 15_000 },
-  { signal: 'SIGKILL', waitMs: 5_000 },
-];
 
 /**
  * Starts Temporal's development server (with its UI) on loopback, with its state in a file. First stops a server that a

@@ -68,26 +68,21 @@ const confirmationSchema = z.object({
   aal2SessionId: z.string().min(1).max(500),
 });
 
-/**
- * `POST /intake/confirmation` `{jobId, aal2SessionId}`, signed with INTAKE_KEY: reports that the person of that job's
- * onboarding has authenticated with two factors and returned to the redirect address with this session. Responds 202; 400
- * for an invalid body; 401 without a valid signature; 404 when no such onboarding is running; 503 when Temporal is down.
- */
-function registerConfirmation(app: FastifyInstance, { onboardings, intakeKeys, logger }: ReceiverDeps): void {
-  app.post('/intake/confirmation', async (request, reply) => {
+/** An intake route: 401 without a valid signature, 503 when `handle` fails because Temporal is down. */
+function registerSigned(
+  app: FastifyInstance,
+  { intakeKeys, logger }: ReceiverDeps,
+  path: string,
+  handle: (request: FastifyRequest, reply: FastifyReply, rawBody: Buffer) => Promise<unknown>,
+): void {
+  app.post(path, async (request, reply) => {
     const rawBody = rawBodyOf(request.body);
     if (!isSigned(rawBody, request.headers, intakeKeys))
       return sendProblem(reply, 401, 'Unauthorized', 'The signature is missing, invalid or too old');
-    const confirmation = confirmationSchema.safeParse(parseJson(rawBody));
-    if (!confirmation.success)
-      return sendProblem(reply, 400, 'Missing or invalid parameters', 'jobId and aal2SessionId are required');
-    const { jobId, aal2SessionId } = confirmation.data;
     try {
-      if (await onboardings.signalConfirmed(jobId, { aal2SessionId }))
-        return reply.code(202).send({ message: 'taken' });
-      return sendProblem(reply, 404, 'Not found', 'No onboarding for this job is running');
+      return await handle(request, reply, rawBody);
     } catch (error) {
-      logger.error({ err: error }, 'could not signal a confirmation to its onboarding');
+      logger.error({ err: error, path }, 'Temporal did not take an intake');
       return sendProblem(
         reply.header('retry-after', '5'),
         503,
@@ -99,38 +94,38 @@ function registerConfirmation(app: FastifyInstance, { onboardings, intakeKeys, l
 }
 
 /**
+ * `POST /intake/confirmation` `{jobId, aal2SessionId}`, signed with INTAKE_KEY: reports that the person of that job's
+ * onboarding has authenticated with two factors and returned to the redirect address with this session. Responds 202; 400
+ * for an invalid body; 401 without a valid signature; 404 when no such onboarding is running; 503 when Temporal is down.
+ */
+function registerConfirmation(app: FastifyInstance, deps: ReceiverDeps): void {
+  registerSigned(app, deps, '/intake/confirmation', async (_, reply, rawBody) => {
+    const confirmation = confirmationSchema.safeParse(parseJson(rawBody));
+    if (!confirmation.success)
+      return sendProblem(reply, 400, 'Missing or invalid parameters', 'jobId and aal2SessionId are required');
+    const { jobId, aal2SessionId } = confirmation.data;
+    if (await deps.onboardings.signalConfirmed(jobId, { aal2SessionId }))
+      return reply.code(202).send({ message: 'taken' });
+    return sendProblem(reply, 404, 'Not found', 'No onboarding for this job is running');
+  });
+}
+
+/**
  * `POST /intake` `{jobId, facilityId, patient, cohortIds?, sources?, ias?, metadata?}`, signed with INTAKE_KEY: starts the
  * onboarding of that job, once. Responds 202 `{workflowId}`; 400 with the list of problems; 401 without a valid signature;
  * 503 when Temporal is down.
  */
-function registerIntake(app: FastifyInstance, { onboardings, intakeKeys, logger }: ReceiverDeps): void {
-  app.post('/intake', async (request, reply) => {
-    const rawBody = rawBodyOf(request.body);
-    if (!isSigned(rawBody, request.headers, intakeKeys))
-      return sendProblem(reply, 401, 'Unauthorized', 'The signature is missing, invalid or too old');
+function registerIntake(app: FastifyInstance, deps: ReceiverDeps): void {
+  registerSigned(app, deps, '/intake', async (request, reply, rawBody) => {
     const body = parseJson(rawBody);
     const read = body === undefined ? NOT_JSON : readOnboardingRequest(body);
-    if (!read.ok)
-      return sendProblem(
-        reply,
-        400,
-        'Missing or invalid parameters',
-        read.problems.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join(', '),
-        read.problems,
-      );
-    try {
-      const workflowId = await onboardings.start(read.request, messageIdOf(request, rawBody));
-      logger.info({ workflowId }, 'intake taken');
-      return reply.code(202).send({ workflowId });
-    } catch (error) {
-      logger.error({ err: error }, 'could not start an onboarding from intake');
-      return sendProblem(
-        reply.header('retry-after', '5'),
-        503,
-        'Service unavailable',
-        'Temporal cannot be reached; send the request again in a few seconds',
-      );
+    if (!read.ok) {
+      const texts = read.problems.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
+      return sendProblem(reply, 400, 'Missing or invalid parameters', texts.join(', '), read.problems);
     }
+    const workflowId = await deps.onboardings.start(read.request, messageIdOf(request, rawBody));
+    deps.logger.info({ workflowId }, 'intake taken');
+    return reply.code(202).send({ workflowId });
   });
 }
 
