@@ -54,7 +54,7 @@ async function compiledProgram() {
     mkdirSync(CACHE, { recursive: true });
     return await build(name, isOurs(entry) ? ourPrograms() : [pathInProject(entry)]);
   } catch (error) {
-    if (error.errors !== undefined) throw new Error(`${given} does not compile:\n${described(error.errors)}`);
+    if (error.errors !== undefined) throw new Error(`${given} does not compile: ${described(error.errors)}`);
     process.stderr.write(
       `Compiled programs cannot be kept in ${CACHE} (${error.message}): starting ${given} through tsx takes longer.\n`,
     );
@@ -186,14 +186,17 @@ function touch(folder) {
 }
 
 function removeOld() {
-  for (const name of readdirSync(CACHE)) {
-    const { mtimeMs } = statSync(join(CACHE, name), { throwIfNoEntry: false }) ?? {};
-    if (Date.now() - mtimeMs > KEPT_MS) rmSync(join(CACHE, name), { recursive: true, force: true });
-  }
+  for (const name of readdirSync(CACHE))
+    try {
+      const { mtimeMs } = statSync(join(CACHE, name));
+      if (Date.now() - mtimeMs > KEPT_MS) rmSync(join(CACHE, name), { recursive: true });
+    } catch {
+      // Somebody else's, or removed by another process this moment.
+    }
 }
 
 function described(errors) {
   return errors
-    .map(({ text, location }) => `  ${location === null ? '' : `${location.file}:${location.line}: `}${text}`)
-    .join('\n');
+    .map(({ text, location }) => `${location === null ? '' : `${location.file}:${location.line}: `}${text}`)
+    .join('\n  ');
 }

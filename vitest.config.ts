@@ -13,9 +13,9 @@ const common = {
   // Files of a worker share a process: importing the same modules anew for each took a fifth of a run.
   isolate: false,
   // Far above what a busy machine needs: only a test that hangs meets them.
-  testTimeout: 120_000,
-  hookTimeout: 120_000,
-  expect: { poll: { timeout: 30_000, interval: 50 } },
+  testTimeout: 300_000,
+  hookTimeout: 300_000,
+  expect: { poll: { timeout: 60_000, interval: 50 } },
 } as const;
 /** For every project: a temporary folder of the run, which is cleared away whatever ends the run. */
 const RUN_FOLDER = 'test/support/run-folder.ts';
@@ -60,9 +60,6 @@ export default defineConfig({
           name: 'system',
           include: SYSTEM,
           globalSetup: [RUN_FOLDER, SERVERS],
-          // A stack starts nine processes; beside a load of 20, and with workflows to bundle, that takes minutes.
-          testTimeout: 300_000,
-          hookTimeout: 300_000,
         },
       },
     ],

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -18,7 +19,7 @@ const KEPT_MS = 2 * 24 * 60 * 60 * 1000;
  * parse, or imports something that cannot run in the sandbox.
  */
 export async function loadWorkflowBundle(workflowsPath = WORKFLOWS_PATH): Promise<{ code: string }> {
-  const cached = join(CACHE_DIR, `${await hashOfSources(workflowsPath)}.js`);
+  const cached = join(CACHE_DIR, `${hashOfSources(workflowsPath)}.js`);
   const known = await readFile(cached, 'utf8').catch(() => undefined);
   if (known !== undefined) return { code: known };
   const code = await bundle(workflowsPath);
@@ -55,14 +56,15 @@ async function keep(path: string, code: string): Promise<void> {
 }
 
 /** Names a build without BUILD_ID: the same sources have the same name on every machine. */
-export const hashOfBuild = async (): Promise<string> => (await hashOfSources(WORKFLOWS_PATH)).slice(0, 12);
+export const hashOfBuild = async (): Promise<string> => hashOfSources(WORKFLOWS_PATH).slice(0, 12);
 
-async function hashOfSources(workflowsPath: string): Promise<string> {
+/** Of a thousand small files, which are read five times faster at once than one after the other's promise. */
+function hashOfSources(workflowsPath: string): string {
   const hash = createHash('sha256').update(relative(root, workflowsPath));
-  const sources = (await readdir(join(root, 'src'), { recursive: true }))
+  const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.(ts|cjs|json)$/.test(name))
     .map((name) => join('src', name));
   for (const name of [...sources.sort(), 'package-lock.json', relative(root, workflowsPath)])
-    hash.update(`\0${name}\0`).update(await readFile(join(root, name)));
+    hash.update(`\0${name}\0`).update(readFileSync(join(root, name)));
   return hash.digest('hex').slice(0, 32);
 }

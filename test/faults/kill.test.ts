@@ -37,7 +37,7 @@ describe('work in progress', { timeout: 600_000 }, () => {
   afterAll(async () => {
     await stack?.stop();
     await rm(dataDir, { recursive: true, force: true });
-  }, 60_000);
+  });
 
   test.each(KILLABLE)(
     'ends with the same result as undisturbed, each step once, when the %s is killed',

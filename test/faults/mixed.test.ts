@@ -27,7 +27,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await stack?.stop();
   await rm(dataDir, { recursive: true, force: true });
-}, 60_000);
+});
 
 test(
   `while each kind of fault befalls the stack (seed ${SEED}), mixed work ends with nothing lost, doubled or stuck`,

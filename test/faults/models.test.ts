@@ -19,11 +19,11 @@ let stack: ModelStack;
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'exchange-models-'));
   stack = await startModelStack(dataDir);
-}, 300_000);
+});
 afterAll(async () => {
   await stack?.stop();
   await rm(dataDir, { recursive: true, force: true });
-}, 60_000);
+});
 
 test.each(Object.keys(MODELS).flatMap((name) => SEEDS.map((seed): [string, number] => [name, seed])))(
   '%s, seed %i: after each of random commands its caller sees what a model expects',

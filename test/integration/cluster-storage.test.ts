@@ -35,7 +35,7 @@ describe.skipIf('missing' in found)(title, () => {
     const program = 'path' in found ? found.path : '';
     server = await startSeaweedFs({ ...login, program, dataDir, signal: new AbortController().signal });
     storage = s3Storage(ports, login.secretKey);
-  }, 300_000);
+  });
   afterAll(() => server?.stop());
 
   /** As another process of the cluster, which has nothing but the addresses and the login. */

@@ -53,7 +53,7 @@ describe.skipIf('missing' in found)(title, () => {
     database = await createTestDatabase();
     store = createStore({ databaseUrl: database.databaseUrl, poolMax: 4 });
     // The server needs a minute on a busy machine.
-  }, 300_000);
+  });
   afterAll(async () => {
     await server?.close();
     await store?.close();

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -25,21 +25,9 @@ export default async function setup({ tmpDir }: TestProject): Promise<void> {
   // Others may pass through: PostgreSQL may have to run as another user.
   await mkdir(folder, { mode: 0o711 });
   await writeFile(join(folder, OWNER), String(process.pid));
-  await keepCompiled(folder);
   process.env.TMPDIR = folder;
   // npm passes SIGTERM on only to the shell of its script.
   await watchNpm(() => process.kill(process.pid, 'SIGTERM'));
-}
-
-/** tsx keeps what it compiles in the temporary folder: the first processes of each run would compile everything anew. */
-async function keepCompiled(folder: string): Promise<void> {
-  const kept = fileURLToPath(new URL('../../node_modules/.cache/tsx', import.meta.url));
-  const isThere = await mkdir(kept, { recursive: true }).then(
-    () => true,
-    // Somebody else's clone.
-    () => false,
-  );
-  if (isThere) await symlink(kept, join(folder, `tsx-${process.geteuid?.()}`));
 }
 
 /** Its standard input ends with this process. It has a process group of its own, so Ctrl-C does not reach it. */

@@ -65,12 +65,12 @@ beforeAll(async () => {
   await writeFile(join(folder, 'ca.pem'), authority.cert);
   await writeFile(join(folder, 'client.pem'), client.cert);
   await writeFile(join(folder, 'client.key'), client.key);
-}, 300_000);
+});
 afterAll(async () => {
   await Promise.all([stack?.stop(), login?.stop(), ...(servers ?? []).map((server) => server.stop())]);
   await authority?.remove();
   await rm(folder, { recursive: true, force: true });
-}, 60_000);
+});
 
 const observation = (text: string) => ({
   resourceType: 'Observation',
@@ -150,7 +150,7 @@ test('the guide leads from a contract to records of two networks, and leaves no 
     const { stdout } = await starter(['status', requestId, ...of]);
     expect(stdout).toContain('completed');
     return stdout;
-  });
+  }, 60_000);
   expect(text).toContain('First network: 2 resources and 0 documents collected');
   expect(text).toContain('Second network: 2 resources and 0 documents collected');
   const stored = await stack.rows<{ text: string }>(
@@ -181,7 +181,7 @@ test('the guide leads from a contract to records of two networks, and leaves no 
   }
   // The search finds what is there.
   expect(left.PostgreSQL).toContain('First network');
-}, 300_000);
+});
 
 /** Every row of every table, as text; bytes are in hex. */
 async function dumpDatabase(): Promise<string> {

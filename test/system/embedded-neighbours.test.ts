@@ -28,11 +28,11 @@ describe('the embedded stack keeps its neighbours out', { timeout: 120_000 }, ()
       taskQueue: 'nobody',
       args: [{ canary: CANARY }],
     });
-  }, 240_000);
+  });
   afterAll(async () => {
     await stack?.stop();
     if (stack !== undefined) await rm(stack.dataDir, { recursive: true, force: true });
-  }, 60_000);
+  });
 
   /** The cookie that the current one-time link gives. */
   async function openUi(): Promise<string> {

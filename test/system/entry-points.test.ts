@@ -41,7 +41,6 @@ describe('an entry point', () => {
       expect(output).not.toMatch(/\n\s+at /);
       expect(code).toBe(2);
     },
-    60_000,
   );
 
   test.each([
@@ -62,6 +61,5 @@ describe('an entry point', () => {
       expect(output).not.toMatch(/\n\s+at /);
       expect(code).toBe(2);
     },
-    60_000,
   );
 });

@@ -54,7 +54,7 @@ describe('what a whole run leaves behind', { timeout: 180_000 }, () => {
     await stack?.stop();
     await collector.close();
     if (stack !== undefined) await rm(stack.dataDir, { recursive: true, force: true });
-  }, 60_000);
+  });
 
   async function run() {
     await stack.simulator.setRules(RULES);

@@ -24,10 +24,11 @@ test('npm run dev starts the process anew whose code has changed, on its old por
   // Nothing says when the watcher has begun. The content stays as it is.
   await vi.waitFor(
     async () => {
-      await utimes(RECEIVER, new Date(), new Date());
-      await vi.waitFor(() => expect(lines).toContain('src/receiver.ts changed; restarting receiver'), 1_000);
+      const line = 'src/receiver.ts changed; restarting receiver';
+      if (!lines.includes(line)) await utimes(RECEIVER, new Date(), new Date());
+      expect(lines).toContain(line);
     },
-    { timeout: 60_000 },
+    { timeout: 60_000, interval: 1_000 },
   );
   await vi.waitFor(() => expect(stack.pids().receiver).not.toBe(before.receiver), 60_000);
   stopping.abort();
@@ -36,7 +37,11 @@ test('npm run dev starts the process anew whose code has changed, on its old por
 
   const { receiver: _old, ...others } = before;
   expect(stack.pids()).toMatchObject(others);
-  const answer = await request(`${stack.connection.receiverUrl}/webhooks`, { method: 'POST' });
-  await answer.body.dump();
-  expect(answer.statusCode).toBe(401);
+  const status = async () => {
+    const answer = await request(`${stack.connection.receiverUrl}/webhooks`, { method: 'POST' });
+    await answer.body.dump();
+    return answer.statusCode;
+  };
+  // Its file may have been touched again while it restarted, which restarts it once more.
+  await expect.poll(() => status().catch(String)).toBe(401);
 });

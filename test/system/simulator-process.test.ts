@@ -26,7 +26,7 @@ describe('the simulator as a process', () => {
     expect((await askUrl(`${url}/health`)).json).toEqual({ status: 'ok' });
     child.kill('SIGTERM');
     expect((await once(child, 'exit'))[0]).toBe(0);
-  }, 30_000);
+  });
 
   test('refuses to start without credentials for a source, and names what is missing', async () => {
     const child = start({ ...credentials, LAB_BEARER_TOKEN: '', HIE_CLIENT_SECRET: '' });
@@ -40,5 +40,5 @@ describe('the simulator as a process', () => {
       '  HIE_BEARER_TOKEN, or HIE_CLIENT_ID and HIE_CLIENT_SECRET: are missing',
       '  LAB_BEARER_TOKEN, or LAB_CLIENT_ID and LAB_CLIENT_SECRET: are missing',
     ]);
-  }, 30_000);
+  });
 });

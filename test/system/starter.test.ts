@@ -34,7 +34,7 @@ beforeAll(async () => {
     dataDir: await mkdtemp(join(tmpdir(), 'exchange-starter-')),
     logLevel: 'warn',
   });
-}, 300_000);
+});
 afterAll(async () => {
   await stack?.stop();
   if (stack !== undefined) await rm(stack.dataDir, { recursive: true, force: true });
@@ -74,7 +74,7 @@ describe('patients, cohorts and trouble', () => {
     expect(onboarded).toBeDefined();
     const names = [sample?.createBody.lastName].flat().join(' ');
     await expect
-      .poll(async () => (await run('patients', 'find', names)).json().patients, { timeout: 20_000 })
+      .poll(async () => (await run('patients', 'find', names)).json().patients, { timeout: 60_000 })
       .toHaveLength(1);
     const [patient] = (await run('patients', 'find', names)).json().patients as { id: string }[];
     const created = await run('cohorts', 'create', 'Typed', '--adt', '--hie', 'weekly');

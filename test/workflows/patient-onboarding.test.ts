@@ -24,7 +24,7 @@ import {
 let onboardings: OnboardingEnvironment;
 beforeAll(async () => {
   onboardings = await createOnboardingEnvironment();
-}, 60_000);
+});
 afterAll(() => onboardings?.close());
 
 type StartInput = Parameters<EndpointActivities['startNetworkQuery']>[0];

@@ -1,0 +1,60 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+
+const TEST = fileURLToPath(new URL('../../', import.meta.url));
+/** What takes a second alone takes a minute beside a load of twenty. A wait ends when its condition holds, so a long bound costs nothing. */
+const BOUND_MS = 60_000;
+/** `vi.waitFor` gives up after a second unless it is told otherwise; `expect.poll` has its bound from vitest.config.ts. */
+const WAIT = /\bvi\.waitFor\(/g;
+
+const files = readdirSync(TEST, { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.ts') && !/^(?:foreign|conformance)\b/.test(file))
+  .filter((file) => join(TEST, file) !== fileURLToPath(import.meta.url));
+
+/** The text between the bracket before `from` and the one that closes it. */
+function withinBrackets(text: string, from: number): string {
+  let depth = 1;
+  let at = from;
+  for (; at < text.length && depth > 0; at++) depth += { '(': 1, ')': -1 }[text[at] ?? ''] ?? 0;
+  return text.slice(from, at - 1);
+}
+
+/** Whether the last argument of a wait is a bound: a number, or options that are written or named. */
+const isBounded = (args: string) => /(?:\btimeout: [\w.]+[^(]*\}|,\s+[A-Z_]+|,\s+[\d_]+),?\s*$/.test(args);
+
+/** Bounds of waits that are shorter than they may be, and waits without one. */
+function shortWaits(text: string): string[] {
+  const bounds = [...text.matchAll(/\btimeout: ([\d_]+)/g)].filter(
+    ([, digits = '']) => Number(digits.replaceAll('_', '')) < BOUND_MS,
+  );
+  const waits = [...text.matchAll(WAIT)].map(({ index }) =>
+    withinBrackets(text, index + 'vi.waitFor('.length),
+  );
+  const bare = waits.filter((args) => {
+    const [, digits] = /,\s+([\d_]+),?\s*$/.exec(args) ?? [];
+    return !isBounded(args) || (digits !== undefined && Number(digits.replaceAll('_', '')) < BOUND_MS);
+  });
+  return [...bounds.map(([bound]) => bound), ...bare.map((args) => args.trim().slice(0, 80))];
+}
+
+test('no wait of a test gives up in less than a minute', () => {
+  const found = files.flatMap((file) =>
+    shortWaits(readFileSync(join(TEST, file), 'utf8')).map((wait) => `test/${file}: ${wait}`),
+  );
+  expect(found).toEqual([]);
+});
+
+test.each([
+  ['await vi.waitFor(() => expect(a(b)).toBe(1));', 1],
+  ['await vi.waitFor(() => expect(a).toBe(1), 5_000);', 1],
+  ['await vi.waitFor(\n async () => { x(); },\n { timeout: 5_000, interval: 20 },\n);', 1],
+  ['await expect.poll(a, { timeout: 20_000 }).toBe(1);', 1],
+  ['await expect.poll(a).toBe(1);', 0],
+  ['await vi.waitFor(() => expect(a(b)).toBe(1), 60_000);', 0],
+  ['await vi.waitFor(() => a(), WAIT);', 0],
+  ['await vi.waitFor(() => a(), {\n timeout: 240_000,\n interval: 20,\n});', 0],
+])('%j has %i of them', (text, count) => {
+  expect(shortWaits(text)).toHaveLength(count);
+});
