@@ -165,13 +165,14 @@ export function testBlobStore(place: BlobPlace): void {
       (['upload', 'document', 'document'] as const).map((kind) => store.put(kind, Buffer.of(1), 'text/csv')),
     );
     const listed = new Set<string>();
-    for (let part = 0; part < 256; part += 1) {
+    const parts = Array.from({ length: 256 }, async (_, part) => {
       const digits = part.toString(16).padStart(2, '0');
       for await (const { ref } of store.list(digits)) {
         expect(ref.split('/')[1]?.startsWith(digits)).toBe(true);
         listed.add(ref);
       }
-    }
+    });
+    await Promise.all(parts);
     expect(listed.size).toBe((await place.names()).length);
     for (const { ref } of put) expect(listed.has(ref)).toBe(true);
   });

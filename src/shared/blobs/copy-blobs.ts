@@ -43,21 +43,22 @@ export async function copyBlobs(copy: BlobCopy): Promise<BlobCopyReport> {
     ...{ copied: 0, copiedBytes: 0, present: 0, deletedMeanwhile: 0 },
     ...{ different: 0, differentBlobs: [], failed: 0, failedBlobs: [] },
   };
-  for (let part = 0; part < COPY_PARTS; part++) {
-    const digits = part.toString(16).padStart(2, '0');
+  const parts = Array.from({ length: COPY_PARTS }, (_, part) => part.toString(16).padStart(2, '0'));
+  let done = 0;
+  // In a small store the lists take most of the time: the parts go side by side, each blob of a part after the other.
+  await mapAtMost(parts, AT_A_TIME, async (digits) => {
     for (const kind of BLOB_KINDS) {
       const blobs: ListedBlob[] = [];
       for await (const blob of copy.from.list(kind, digits)) blobs.push(blob);
       if (blobs.length === 0) continue;
       const there = new Map<string, number>();
       for await (const { ref, sizeBytes } of copy.to.list(kind, digits)) there.set(ref, sizeBytes);
-      await mapAtMost(blobs, AT_A_TIME, async (blob) => {
-        const outcome = await copyBlob(copy, blob, there.get(blob.ref)).catch(failureOf);
-        count(report, blob, outcome);
-      });
+      for (const blob of blobs)
+        count(report, blob, await copyBlob(copy, blob, there.get(blob.ref)).catch(failureOf));
     }
-    copy.onPart(part + 1, report);
-  }
+    done += 1;
+    copy.onPart(done, report);
+  });
   return report;
 }
 
