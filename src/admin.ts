@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { givenVariables, readConfig } from './config.ts';
 import type { AdminTarget } from './exchange/operations/admin/command.ts';
-import type { CommonOptions } from './exchange/operations/admin/program.ts';
-import { runAdmin } from './exchange/operations/admin/run.ts';
+import { type CommonOptions, runAdmin } from './exchange/operations/admin/program.ts';
 import { createAuditChain } from './exchange/platform/audit/chain.ts';
 import { openAuditHeads } from './exchange/platform/audit/open-heads.ts';
 import { createStore } from './exchange/platform/database/database.ts';
@@ -10,8 +9,8 @@ import { parseKeyRing } from './lib/key-ring.ts';
 import { openSealedStorage } from './shared/blobs/open-sealed-storage.ts';
 import type { S3Login } from './shared/blobs/s3-bucket.ts';
 import { readConnection } from './starter/local-stack/connection-file.ts';
-import { ensureSecrets } from './starter/local-stack/stack-secrets.ts';
-import { renderTable } from './starter/table.ts';
+import { ensureSecrets, temporalOfStack } from './starter/local-stack/stack-secrets.ts';
+import { createTemporalClient, TEMPORAL_VARIABLES } from './temporal/client.ts';
 
 /** `npm run admin`: manages accounts, facilities, API keys and the audit, in DATABASE_URL or the running embedded stack. */
 process.exitCode = await runAdmin(process.argv.slice(2), {
@@ -21,7 +20,6 @@ process.exitCode = await runAdmin(process.argv.slice(2), {
   },
   writeError: (text) => void process.stderr.write(text),
   open,
-  renderTable,
 });
 
 async function open({ dataDir }: CommonOptions): Promise<AdminTarget> {
@@ -35,15 +33,18 @@ async function open({ dataDir }: CommonOptions): Promise<AdminTarget> {
         const { AUDIT_KEY, AUDIT_HEADS } = readConfig(['AUDIT_KEY', 'AUDIT_HEADS']);
         return openAudit(AUDIT_KEY, AUDIT_HEADS);
       },
+      openTemporal: () => createTemporalClient(readConfig(TEMPORAL_VARIABLES), { lazy: true }),
       openBlobs: () => openSealedStorage(readConfig(['BLOB_STORE']).BLOB_STORE, 'BLOB_STORE'),
     };
   const folder = dataDir ?? readConfig(['DATA_DIR']).DATA_DIR;
-  const { databaseUrl, storage } = await readConnection(folder);
+  const connection = await readConnection(folder);
+  const { databaseUrl, storage } = connection;
   return {
     store: createStore({ databaseUrl, poolMax: 2 }),
     openKeyRing: async () => parseKeyRing((await ensureSecrets(folder)).dataKeys),
     openAudit: async () =>
       openAudit([(await ensureSecrets(folder)).auditKey], storage.auditHeads, storage.s3),
+    openTemporal: async () => createTemporalClient(await temporalOfStack(folder, connection), { lazy: true }),
     openBlobs: () => openSealedStorage(storage.blobs, 'BLOB_STORE', storage.s3),
   };
 }

@@ -2,7 +2,8 @@ import { InvalidArgumentError } from 'commander';
 import { givenVariables, readConfig } from './config.ts';
 import { makeCurrent, ramp, rollBack, status, unpin } from './deployment/build-commands.ts';
 import { replayReport } from './deployment/replay-report.ts';
-import { EXIT, runTool, withCommonOptions } from './deployment/run-tool.ts';
+import { runTool, withCommonOptions } from './deployment/run-tool.ts';
+import { EXIT } from './lib/exit-codes.ts';
 import { parseKeyRing } from './lib/key-ring.ts';
 import { createLogger } from './lib/logger.ts';
 import type { TemporalClient } from './temporal/client.ts';
@@ -24,7 +25,7 @@ process.exitCode = await runTool('deployment', process.argv.slice(2), (program, 
       withTemporal(options, async (client, dataKeys) => {
         if (build !== undefined) return makeCurrent(client, build);
         const replayed = await replayMoving(client, dataKeys);
-        return replayed.exit === EXIT.done ? makeCurrent(client, await ownBuild()) : replayed;
+        return replayed.exitCode === EXIT.done ? makeCurrent(client, await ownBuild()) : replayed;
       }),
     );
 
@@ -35,7 +36,7 @@ process.exitCode = await runTool('deployment', process.argv.slice(2), (program, 
       withTemporal(options, async (client, dataKeys) => {
         if (build !== undefined) return ramp(client, build, percent);
         const replayed = await replayMoving(client, dataKeys);
-        return replayed.exit === EXIT.done ? ramp(client, await ownBuild(), percent) : replayed;
+        return replayed.exitCode === EXIT.done ? ramp(client, await ownBuild(), percent) : replayed;
       }),
     );
 

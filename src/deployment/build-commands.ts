@@ -1,4 +1,5 @@
-import { renderTable } from '../starter/table.ts';
+import { EXIT } from '../lib/exit-codes.ts';
+import { renderTable } from '../lib/table.ts';
 import {
   type Builds,
   pinnedRuns,
@@ -9,7 +10,7 @@ import {
   unpinRun,
 } from '../temporal/builds.ts';
 import type { TemporalClient } from '../temporal/client.ts';
-import { EXIT, ToolError, type ToolResult } from './run-tool.ts';
+import { ToolError, type ToolResult } from './run-tool.ts';
 
 /** Which builds there are, what they do, and how many open runs are pinned to each. */
 export async function status(client: TemporalClient): Promise<ToolResult> {
@@ -28,7 +29,7 @@ export async function status(client: TemporalClient): Promise<ToolResult> {
       String(pinned),
     ]),
   );
-  return { exit: EXIT.done, lines, document: { ...builds, rows } };
+  return { exitCode: EXIT.done, lines, document: { ...builds, rows } };
 }
 
 /** Makes a build current; undefined: workers without versioning. */
@@ -65,7 +66,7 @@ export async function unpin(client: TemporalClient, build: string): Promise<Tool
     moved += 1;
   }
   const lines = [`${moved} open runs of build ${build} go on with the current build.`];
-  return { exit: EXIT.done, lines, document: { moved } };
+  return { exitCode: EXIT.done, lines, document: { moved } };
 }
 
 /** A build without workers would leave everything that it gets waiting. */
@@ -89,7 +90,11 @@ async function changed(client: TemporalClient, line: string, left: string | unde
           line,
           `${pinned} open runs are pinned to build ${left}: keep its workers until "status" says drained, or "unpin ${left}".`,
         ];
-  return { exit: EXIT.done, lines, document: { current: builds.current, ramping: builds.ramping, pinned } };
+  return {
+    exitCode: EXIT.done,
+    lines,
+    document: { current: builds.current, ramping: builds.ramping, pinned },
+  };
 }
 
 async function countPinned(client: TemporalClient, build: string): Promise<number> {

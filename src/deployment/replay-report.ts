@@ -1,6 +1,7 @@
-import { renderTable } from '../starter/table.ts';
+import { EXIT } from '../lib/exit-codes.ts';
+import { renderTable } from '../lib/table.ts';
 import type { ReplayedType } from '../temporal/replay-open.ts';
-import { EXIT, type ToolResult } from './run-tool.ts';
+import type { ToolResult } from './run-tool.ts';
 
 /** Run ids listed for each workflow type; `--json` lists all. */
 const LISTED_MAX = 5;
@@ -21,7 +22,7 @@ export function replayReport(types: readonly ReplayedType[]): ToolResult {
       ? `${replayed} open runs replay with this build.`
       : `${failed} of ${replayed + failed} open runs would get stuck with this build. Do not make it current.`,
   ];
-  return { exit: failed === 0 ? EXIT.done : EXIT.failed, lines, document: { replayed, failed, types } };
+  return { exitCode: failed === 0 ? EXIT.done : EXIT.partial, lines, document: { replayed, failed, types } };
 }
 
 function failuresOf({ workflowType, failures }: ReplayedType): string[] {

@@ -1,8 +1,10 @@
 import { isGrpcServiceError } from '@temporalio/client';
-import { Command, CommanderError } from 'commander';
+import type { Command } from 'commander';
 import { ConfigError, givenVariables, readConfig } from '../config.ts';
+import { type CommandOutcome, runCommandLine } from '../lib/command-line.ts';
+import { EXIT, EXIT_CODES_HELP, type ExitCode } from '../lib/exit-codes.ts';
 import { NoStackError, readConnection } from '../starter/local-stack/connection-file.ts';
-import { ensureSecrets } from '../starter/local-stack/stack-secrets.ts';
+import { temporalOfStack } from '../starter/local-stack/stack-secrets.ts';
 import {
   createTemporalClient,
   TEMPORAL_VARIABLES,
@@ -10,15 +12,7 @@ import {
   type TemporalConfig,
 } from '../temporal/client.ts';
 
-export const EXIT = { done: 0, error: 1, refused: 2, failed: 3 } as const;
-export type Exit = (typeof EXIT)[keyof typeof EXIT];
-
-/** What a command wants to be printed: lines for people, one document for `--json`. */
-export interface ToolResult {
-  exit: Exit;
-  lines: readonly string[];
-  document: unknown;
-}
+export type ToolResult = CommandOutcome;
 
 /** Thrown when a command cannot do what was asked. The message says what to do instead. */
 export class ToolError extends Error {
@@ -43,46 +37,40 @@ export const withCommonOptions = (command: Command): Command =>
     .option('--json', 'print one JSON document');
 
 /** Runs one command line of an operator's tool for Temporal and returns the exit code. Never rejects. */
-export async function runTool(
+export const runTool = (
   name: string,
   argv: readonly string[],
   define: (program: Command, withTemporal: WithTemporal) => void,
-): Promise<number> {
-  let exit: number = EXIT.done;
-  const print = (text: string) => void process.stdout.write(`${text}\n`);
-  const withTemporal: WithTemporal = async (options, work) => {
-    const target = await temporalTarget(options.dataDir);
-    const { TEMPORAL_ADDRESS: address } = target;
-    const client = await createTemporalClient(target).catch((cause: unknown) => {
-      throw grpcErrorIn(cause) === undefined
-        ? new ToolError(notReached(address), { cause })
-        : inPlainWords(cause, address);
-    });
-    try {
-      const result = await work(client, target.DATA_KEYS);
-      for (const line of options.json === true ? [JSON.stringify(result.document)] : result.lines)
-        print(line);
-      exit = result.exit;
-    } catch (error) {
-      throw inPlainWords(error, address);
-    } finally {
-      await client.connection.close();
-    }
-  };
-  const program = new Command(name).exitOverride();
-  define(program, withTemporal);
-  for (const command of program.commands) command.exitOverride();
-  try {
-    await program.parseAsync([...argv], { from: 'user' });
-    return exit;
-  } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.refused;
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-    const isAsked =
-      error instanceof ConfigError || error instanceof NoStackError || error instanceof ToolError;
-    return isAsked ? EXIT.refused : EXIT.error;
-  }
-}
+): Promise<ExitCode> =>
+  runCommandLine(argv, {
+    name,
+    out: (text) => process.stdout.write(text),
+    err: (text) => process.stderr.write(text),
+    describe(error) {
+      const isAsked = [ConfigError, NoStackError, ToolError].some((type) => error instanceof type);
+      const message = error instanceof Error ? error.message : String(error);
+      return { message, exitCode: isAsked ? EXIT.usage : EXIT.error };
+    },
+    define(program, print) {
+      program.addHelpText('after', `\n${EXIT_CODES_HELP}`);
+      define(program, async (options, work) => {
+        const target = await temporalTarget(options.dataDir);
+        const { TEMPORAL_ADDRESS: address } = target;
+        const client = await createTemporalClient(target).catch((cause: unknown) => {
+          throw grpcErrorIn(cause) === undefined
+            ? new ToolError(notReached(address), { cause })
+            : inPlainWords(cause, address);
+        });
+        try {
+          await print(await work(client, target.DATA_KEYS));
+        } catch (error) {
+          throw inPlainWords(error, address);
+        } finally {
+          await client.connection.close();
+        }
+      });
+    },
+  });
 
 const notReached = (address: string, detail = ''): string =>
   `Temporal cannot be reached at ${address}${detail}. Check that it is running and that TEMPORAL_ADDRESS is correct.`;
@@ -114,12 +102,5 @@ async function temporalTarget(dataDir?: string): Promise<TemporalConfig> {
   if (dataDir === undefined && givenVariables(['TEMPORAL_ADDRESS']).TEMPORAL_ADDRESS !== undefined)
     return readConfig(TEMPORAL_VARIABLES);
   const folder = dataDir ?? readConfig(['DATA_DIR']).DATA_DIR;
-  const { temporalAddress, temporalNamespace } = await readConnection(folder);
-  const { dataKeys } = await ensureSecrets(folder);
-  return {
-    TEMPORAL_ADDRESS: temporalAddress,
-    TEMPORAL_NAMESPACE: temporalNamespace,
-    TEMPORAL_API_KEY: undefined,
-    DATA_KEYS: dataKeys,
-  };
+  return temporalOfStack(folder, await readConnection(folder));
 }

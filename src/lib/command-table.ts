@@ -67,6 +67,8 @@ export function addCommands<Name extends string>(
   for (const [name, entry] of Object.entries(table.commands) as [Name, CommandEntry][]) {
     const [last = '', group] = name.split(' ').reverse();
     const command = parentOf(group).command(last).description(entry.help).action(actionOf(name));
+    // It may have commands of its own, whose options are theirs: `bulk <file>` and `bulk status <job>`.
+    if (group === undefined) groups.set(last, command.enablePositionalOptions());
     for (const [flags, parameter] of Object.entries(entry.arguments ?? {}))
       command.addArgument(argumentOf(flags, parameter, words));
     for (const parameters of [...(entry.with ?? []).map((list) => table.shared[list]), entry.options])

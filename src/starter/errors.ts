@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { ConfigError } from '../config.ts';
+import { EXIT, type ExitCode } from '../lib/exit-codes.ts';
 import { ExchangeCallError, type FailureKind } from '../orchestrator/client/failures.ts';
-import { EXIT, type ExitCode } from './exit-codes.ts';
 import reasons from './file-reasons.json' with { type: 'json' };
 
 /** Invalid options or arguments; the message says what to pass instead. */

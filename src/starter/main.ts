@@ -1,5 +1,5 @@
 import { onClosedOutput } from '../lib/closed-output.ts';
-import { EXIT } from './exit-codes.ts';
+import { EXIT } from '../lib/exit-codes.ts';
 import { runStarter } from './program.ts';
 
 const interruption = new AbortController();

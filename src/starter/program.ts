@@ -1,4 +1,4 @@
-import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import { InvalidArgumentError } from 'commander';
 import { MONITORING_FREQUENCIES, MONITORING_KINDS } from '../contract/cohort-monitoring.ts';
 import { COHORT_COLORS } from '../contract/cohorts.ts';
 import { CONVERSION_TYPES } from '../contract/consolidated-query.ts';
@@ -10,11 +10,13 @@ import {
   MESSAGE_STATUSES,
 } from '../contract/messages.ts';
 import { SOURCE_TYPES } from '../contract/primitives.ts';
+import { runCommandLine } from '../lib/command-line.ts';
 import { addCommands, type CommandAction, type CommandWords } from '../lib/command-table.ts';
+import { EXIT_CODES_HELP, type ExitCode } from '../lib/exit-codes.ts';
 import { bulk } from './commands/bulk.ts';
 import { bulkCancel, bulkStatus, bulkSteer } from './commands/bulk-control.ts';
 import { cohortsAdd, cohortsCreate, cohortsList, cohortsRemove, cohortsShow } from './commands/cohorts.ts';
-import { type CommandContext, type CommonOptions, withTarget } from './commands/command.ts';
+import { type CommandContext, withTarget } from './commands/command.ts';
 import { documents } from './commands/documents.ts';
 import { duplicatesDecide, duplicatesList, duplicatesShow } from './commands/duplicates.ts';
 import { embed } from './commands/embed.ts';
@@ -24,36 +26,26 @@ import { monitorBackfill, monitorCreate } from './commands/monitor-create.ts';
 import { monitorList } from './commands/monitor-report.ts';
 import { monitorDelete, monitorPause, monitorResume, monitorTrigger } from './commands/monitor-steer.ts';
 import { notificationsList, notificationsSimulate } from './commands/notifications.ts';
-import { notificationsUnmatched } from './commands/notifications-unmatched.ts';
 import { onboard } from './commands/onboard.ts';
-import { ops } from './commands/ops.ts';
 import { patientsList, patientsShow } from './commands/patients.ts';
 import { cancel, query, retry, status } from './commands/query.ts';
 import { records } from './commands/records.ts';
 import { redrive } from './commands/redrive.ts';
 import { messagesSimulate, simulateClear, simulateList, simulateSet, TROUBLES } from './commands/simulate.ts';
-import { SOURCE_ACTIONS, sources } from './commands/sources.ts';
 import table from './commands.json' with { type: 'json' };
 import { describeError } from './errors.ts';
-import { EXIT, EXIT_CODES_HELP, type ExitCode } from './exit-codes.ts';
 import { SIMULATED_EVENTS } from './input/simulated-events.ts';
 import { parseSources } from './input/sources.ts';
 import { SUBJECT_KINDS } from './input/subject.ts';
 import { PERSON_OUTCOMES } from './target/simulated-person.ts';
 import type { Env } from './target/target.ts';
-import { type CommandResult, openTerminal, type Streams, writeError, writeResult } from './terminal.ts';
+import { type CommandResult, openTerminal, type Streams } from './terminal.ts';
 
 export interface StarterOptions extends Streams {
   /** Aborted by Ctrl-C: following ends, the work continues. */
   interrupted: AbortSignal;
   env?: Env;
 }
-
-/** Opens the target of the options, runs a command on it, and prints its result. */
-type Run = (
-  common: CommonOptions,
-  command: (context: CommandContext) => Promise<CommandResult>,
-) => Promise<void>;
 
 /** A command of `commands.json`: gets its arguments, its options and the context. */
 type Starter = (...given: Parameters<CommandAction>) => Promise<CommandResult>;
@@ -92,17 +84,14 @@ const COMMANDS: Readonly<Record<keyof typeof table.commands, Starter>> = {
   'cohorts add': cohortsAdd,
   'cohorts remove': cohortsRemove,
   bulk,
-  'bulk-status': bulkStatus,
-  'bulk-pause': (job, options, context) => bulkSteer('pause', job, options, context),
-  'bulk-resume': (job, options, context) => bulkSteer('resume', job, options, context),
-  'bulk-cancel': bulkCancel,
+  'bulk status': bulkStatus,
+  'bulk pause': (job, options, context) => bulkSteer('pause', job, options, context),
+  'bulk resume': (job, options, context) => bulkSteer('resume', job, options, context),
+  'bulk cancel': bulkCancel,
   records,
   export: exportRecords,
-  'export-cancel': exportCancel,
-  sources,
-  ops,
+  'export cancel': exportCancel,
   'notifications list': notificationsList,
-  'notifications unmatched': notificationsUnmatched,
   'notifications simulate': notificationsSimulate,
   'messages list': messagesList,
   'messages send': messagesSend,
@@ -121,56 +110,35 @@ const COMMANDS: Readonly<Record<keyof typeof table.commands, Starter>> = {
 };
 
 /** Runs one command line (without `node` and the script). Never rejects. */
-export async function runStarter(argv: readonly string[], options: StarterOptions): Promise<ExitCode> {
+export function runStarter(argv: readonly string[], options: StarterOptions): Promise<ExitCode> {
   const json = argv.includes('--json');
-  let exitCode: ExitCode = EXIT.done;
-  const run: Run = async (common, command) => {
-    const terminal = openTerminal(options, { json, interrupted: options.interrupted });
-    const result = await withTarget(common, { terminal, env: options.env }, command);
-    writeResult(options, result, json);
-    exitCode = result.exitCode;
-  };
-  try {
-    await createProgram(run, options, json).parseAsync([...argv], { from: 'user' });
-    return exitCode;
-  } catch (error) {
-    if (error instanceof CommanderError) {
-      if (error.exitCode === 0) return EXIT.done;
-      // Commander has already printed its message.
-      if (json)
-        writeError({ ...options, stderr: SILENT }, { exitCode: EXIT.usage, message: error.message }, json);
-      return EXIT.usage;
-    }
-    const described = describeError(error);
-    writeError(options, described, json);
-    return described.exitCode;
-  }
-}
-
-const SILENT = { write: () => true };
-
-function createProgram(run: Run, { stdout, stderr }: Streams, json: boolean): Command {
-  const program = new Command('starter')
-    .description(table.description)
-    .exitOverride()
-    .configureOutput({
-      writeOut: (text) => void (json ? stderr : stdout).write(text),
-      writeErr: (text) => void stderr.write(text),
-    })
-    .showHelpAfterError('(run with --help to see the options)')
-    .addHelpText('after', `\n${table.about.join('\n')}\n\n${EXIT_CODES_HELP}`);
-  addCommands(program, table, WORDS, (name) => (...given) => {
-    // Commander adds itself after the arguments and the options.
-    const [args, options] = [given.slice(0, -2), given.at(-2)];
-    return run(options, (context) => COMMANDS[name](...args, options, context));
+  return runCommandLine(argv, {
+    name: 'starter',
+    out: (text) => options.stdout.write(text),
+    err: (text) => options.stderr.write(text),
+    describe: describeError,
+    define(program, print) {
+      program
+        .description(table.description)
+        .showHelpAfterError('(run with --help to see the options)')
+        .addHelpText('after', `\n${table.about.join('\n')}\n\n${EXIT_CODES_HELP}`);
+      addCommands(program, table, WORDS, (name) => async (...given) => {
+        // Commander adds itself after the arguments and the options.
+        const [args, common] = [given.slice(0, -2), given.at(-2)];
+        const terminal = openTerminal(options, { json, interrupted: options.interrupted });
+        await print(
+          await withTarget(common, { terminal, env: options.env }, (context) =>
+            COMMANDS[name](...args, common, context),
+          ),
+        );
+      });
+    },
   });
-  return program;
 }
 
 const WORDS: CommandWords = {
   vocabulary: {
     SOURCE_TYPES,
-    SOURCE_ACTIONS,
     SUBJECT_KINDS,
     PERSON_OUTCOMES,
     DOCUMENT_FORMATS,

@@ -1,12 +1,8 @@
+import type { CommandOutcome } from '../lib/command-line.ts';
+import { EXIT, type ExitCode } from '../lib/exit-codes.ts';
 import { type LineStream, LiveLines } from '../lib/live-lines.ts';
-import { EXIT, type ExitCode } from './exit-codes.ts';
 
-/** Result of a command: lines for people, a document for programs (`--json`), and the exit code. */
-export interface CommandResult {
-  exitCode: ExitCode;
-  lines: readonly string[];
-  document: Readonly<Record<string, unknown>>;
-}
+export type CommandResult = CommandOutcome;
 
 export interface Streams {
   stdout: LineStream;
@@ -25,20 +21,6 @@ export const openTerminal = (
   { stdout, stderr }: Streams,
   { json, interrupted }: { json: boolean; interrupted: AbortSignal },
 ): Terminal => ({ live: new LiveLines(json ? stderr : stdout), interrupted });
-
-export function writeResult({ stdout }: Streams, result: CommandResult, json: boolean): void {
-  const lines = json ? [JSON.stringify({ ...result.document, exitCode: result.exitCode })] : result.lines;
-  for (const line of lines) stdout.write(`${line}\n`);
-}
-
-export function writeError(
-  { stdout, stderr }: Streams,
-  error: { exitCode: ExitCode; message: string },
-  json: boolean,
-): void {
-  stderr.write(`${error.message}\n`);
-  if (json) stdout.write(`${JSON.stringify({ error: error.message, exitCode: error.exitCode })}\n`);
-}
 
 /** Exit code when following ended before the work did: by Ctrl-C, or by `--timeout`. */
 export const unfinishedExit = (interrupted: AbortSignal): ExitCode =>

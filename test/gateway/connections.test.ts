@@ -5,13 +5,12 @@ import { sql } from 'kysely';
 import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { runAdmin } from '../../src/exchange/operations/admin/run.ts';
+import { runAdmin } from '../../src/exchange/operations/admin/program.ts';
 import { generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { callbackToken, provenToken } from '../../src/exchange/queries/network-query/callback-token.ts';
 import { createSourceCallbacks } from '../../src/exchange/queries/network-query/source-callback.ts';
 import { createSourceConnections } from '../../src/exchange/sources/connections/connections.ts';
 import { createSourceHealth } from '../../src/exchange/sources/health/source-health.ts';
-import { renderTable } from '../../src/starter/table.ts';
 import { ada, adaAtSource } from '../support/ada.ts';
 import { createAuthority } from '../support/authority.ts';
 import { startAuthorizationServer } from '../support/authorization-server.ts';
@@ -65,9 +64,9 @@ async function admin(...argv: string[]) {
       store: { ...gateway.store, close: async () => undefined },
       openKeyRing: async () => testKeyRing(),
       openAudit: () => Promise.reject(new Error('not asked for here')),
+      openTemporal: () => Promise.reject(new Error('not asked for here')),
       openBlobs: () => Promise.reject(new Error('not asked for here')),
     }),
-    renderTable,
   });
   return { exitCode, out: out.join(''), err: err.join('') };
 }

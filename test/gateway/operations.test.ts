@@ -1,9 +1,10 @@
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runAdmin } from '../../src/exchange/operations/admin/program.ts';
 import { insertEvent } from '../../src/exchange/platform/outbox/event-store.ts';
+import { createTemporalClient } from '../../src/temporal/client.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
-import { starter } from '../support/run-starter.ts';
 import { TEST_DATA_KEYS } from '../support/test-keys.ts';
 
 interface Finding {
@@ -29,17 +30,29 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-const run = (...argv: string[]) =>
-  starter(['ops', '--base-url', 'http://127.0.0.1:1', ...argv], {
-    env: {
-      API_KEY: account.apiKey,
-      DATABASE_URL: gateway.databaseUrl,
-      DATA_KEYS: TEST_DATA_KEYS,
+async function run(...argv: string[]): Promise<{ exitCode: number; stdout: string }> {
+  const out: string[] = [];
+  const unused = () => Promise.reject(new Error('not needed here'));
+  const exitCode = await runAdmin(['ops', ...argv], {
+    write: (text) => void out.push(text),
+    writeError: (text) => void out.push(text),
+    open: async () => ({
+      store: { ...gateway.store, close: async () => undefined },
+      ...{ openKeyRing: unused, openAudit: unused, openBlobs: unused },
       // Nothing listens there: the command must work without Temporal.
-      TEMPORAL_ADDRESS: '127.0.0.1:1',
-    },
+      openTemporal: () =>
+        createTemporalClient(
+          {
+            ...{ TEMPORAL_ADDRESS: '127.0.0.1:1', TEMPORAL_NAMESPACE: 'default' },
+            ...{ TEMPORAL_API_KEY: undefined, DATA_KEYS: TEST_DATA_KEYS },
+          },
+          { lazy: true },
+        ),
+    }),
   });
-const findings = async () => (await run('--json')).json().findings as Finding[];
+  return { exitCode, stdout: out.join('') };
+}
+const findings = async () => (JSON.parse((await run('--json')).stdout) as { findings: Finding[] }).findings;
 const execute = (statement: ReturnType<typeof sql>) =>
   gateway.store.asSystem((tx) => statement.execute(tx.db));
 const metrics = async () => (await gateway.app.inject({ method: 'GET', url: '/metrics' })).body;
@@ -49,13 +62,13 @@ async function addQuery(): Promise<string> {
   return answer.json().requestId;
 }
 
-test('starter ops reports Temporal as the only trouble of a quiet system that cannot reach it', async () => {
+test('admin ops reports Temporal as the only trouble of a quiet system that cannot reach it', async () => {
   expect(await findings()).toEqual([
     expect.objectContaining({ kind: 'stuck', what: expect.stringMatching(/Temporal/) }),
   ]);
 });
 
-test('starter ops lists what is stuck, late, dead-lettered or refused, each with the command that helps', async () => {
+test('admin ops lists what is stuck, late, dead-lettered or refused, each with the command that helps', async () => {
   const [unstarted, failed] = [await addQuery(), await addQuery()];
   await execute(
     sql`update network_query_run set requested_at = now() - interval '9 days' where query_id = ${unstarted}`,
@@ -81,7 +94,7 @@ test('starter ops lists what is stuck, late, dead-lettered or refused, each with
   expect(of(/network queries without a workflow: 1 of 1/)).toMatchObject([{ kind: 'stuck' }]);
   expect(of(/network queries: 1 open, the oldest for 9 days/)).toMatchObject([{ kind: 'late' }]);
   expect(of(/^source lab refuses all calls/)).toMatchObject([
-    { kind: 'refused', help: expect.stringContaining('starter -- sources') },
+    { kind: 'refused', help: expect.stringContaining('admin -- sources list') },
   ]);
   expect(of(new RegExp(`^connection ${CONNECTION_ID}`))).toMatchObject([
     { help: expect.stringContaining('admin -- connections list') },

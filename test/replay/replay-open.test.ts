@@ -89,7 +89,7 @@ test('a build with one step more is refused, with the reason for each run', asyn
   const [, oldest] = await open(await loadWorkflowBundle(BROKEN), 1);
   expect(oldest).toMatchObject({ left: 2, failures: [{ workflowId: 'a' }] });
   const report = replayReport(types);
-  expect(report.exit).toBe(3);
+  expect(report.exitCode).toBe(3);
   expect(report.lines.join('\n')).toContain('3 of 4 open runs would get stuck with this build');
 });
 

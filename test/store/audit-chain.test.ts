@@ -8,7 +8,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
 import { acceptLoss } from '../../src/exchange/operations/admin/audit.ts';
-import { runAdmin } from '../../src/exchange/operations/admin/run.ts';
+import { runAdmin } from '../../src/exchange/operations/admin/program.ts';
 import { insertAuditEntry } from '../../src/exchange/platform/audit/audit-store.ts';
 import { createAuditChain, type SignedAuditHead } from '../../src/exchange/platform/audit/chain.ts';
 import type { AuditHeads } from '../../src/exchange/platform/audit/heads.ts';
@@ -16,7 +16,6 @@ import { openAuditHeads } from '../../src/exchange/platform/audit/open-heads.ts'
 import { auditSealing } from '../../src/exchange/platform/audit/sealer.ts';
 import { verifyChain } from '../../src/exchange/platform/audit/verify.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
-import { renderTable } from '../../src/starter/table.ts';
 import { fhirIssues } from '../support/fhir-issues.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { takeUp } from '../support/take-up.ts';
@@ -377,9 +376,9 @@ describe('the CLI', () => {
         store: { ...store, close: async () => undefined },
         openKeyRing: async () => testKeyRing(),
         openAudit: async () => ({ chain, heads }),
+        openTemporal: () => Promise.reject(new Error('not asked for here')),
         openBlobs: () => Promise.reject(new Error('not asked for here')),
       }),
-      renderTable,
     });
     return { exitCode, out: out.join('') };
   };

@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { runAdmin } from '../../src/exchange/operations/admin/run.ts';
+import { runAdmin } from '../../src/exchange/operations/admin/program.ts';
 import { readSweepRoom } from '../../src/exchange/queries/network-query/prepare.ts';
 import { insertConnection } from '../../src/exchange/sources/connections/connection-store.ts';
 import {
@@ -10,7 +10,6 @@ import {
 } from '../../src/exchange/sources/connectors/connector.ts';
 import { reportSources } from '../../src/exchange/sources/health/report.ts';
 import { createSourceHealth } from '../../src/exchange/sources/health/source-health.ts';
-import { renderTable } from '../../src/starter/table.ts';
 import { closedGate } from '../support/gate.ts';
 import {
   createQueryEnvironment,
@@ -228,9 +227,9 @@ describe('an operator', () => {
         store: { ...environment.store, close: async () => undefined },
         openKeyRing: () => Promise.reject(new Error('not asked for here')),
         openAudit: () => Promise.reject(new Error('not asked for here')),
+        openTemporal: () => Promise.reject(new Error('not asked for here')),
         openBlobs: () => Promise.reject(new Error('not asked for here')),
       }),
-      renderTable,
     });
     const text = out.join('');
     const document = text === '' ? undefined : (JSON.parse(text) as Record<string, unknown>);

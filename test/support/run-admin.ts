@@ -1,8 +1,7 @@
 import type { AdminTarget } from '../../src/exchange/operations/admin/command.ts';
-import { runAdmin } from '../../src/exchange/operations/admin/run.ts';
+import { runAdmin } from '../../src/exchange/operations/admin/program.ts';
 import type { BlobNames } from '../../src/exchange/platform/blobs/verify-blobs.ts';
 import type { Store } from '../../src/exchange/platform/database/database.ts';
-import { renderTable } from '../../src/starter/table.ts';
 import { testKeyRing } from './test-keys.ts';
 
 export interface AdminRun {
@@ -33,9 +32,9 @@ export async function runAdminWith(
       store: { ...store, close: async () => undefined },
       openKeyRing: async () => testKeyRing(),
       openAudit,
+      openTemporal: () => Promise.reject(new Error('not asked for here')),
       openBlobs: async () => blobs ?? Promise.reject(new Error('not asked for here')),
     }),
-    renderTable,
   });
   const text = out.join('');
   return {

@@ -15,7 +15,7 @@ import {
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { startTcpProxy } from '../../bench/soak/mixed/tcp-proxy.ts';
 import { ConfigError } from '../../src/config.ts';
-import { runAdmin } from '../../src/exchange/operations/admin/run.ts';
+import { runAdmin } from '../../src/exchange/operations/admin/program.ts';
 import { type BlobStore, BlobStoreUnavailableError } from '../../src/shared/blobs/blob-store.ts';
 import { encryptedBlobStore } from '../../src/shared/blobs/encrypted-blob-store.ts';
 import { openBlobStore } from '../../src/shared/blobs/open-blob-store.ts';
@@ -264,7 +264,6 @@ async function adminOutput(argv: readonly string[]): Promise<string> {
     write: (text) => void out.push(text),
     writeError: (text) => void beside.push(text),
     open: () => Promise.reject(new Error('no database here')),
-    renderTable: () => [],
   });
   if (exitCode !== 0) throw new Error([...out, ...beside].join(''));
   return out.join('');

@@ -282,11 +282,11 @@ describe('the starter on a running stack', () => {
     const dry = await run('bulk', panel, '--dry-run');
     expect(dry.json().counts).toEqual({ rows: 20, handled: 20, created: 0, updated: 18, failed: 2 });
 
-    const looked = await run('bulk-status', 'panel-of-Kemmer137', '--out', join(out, 'again'));
+    const looked = await run('bulk', 'status', 'panel-of-Kemmer137', '--out', join(out, 'again'));
     expect(looked.json()).toMatchObject({ status: 'partial', counts: { rows: 20 } });
-    for (const command of ['bulk-pause', 'bulk-resume', 'bulk-cancel'])
-      expect((await run(command, 'panel-of-Kemmer137')).exitCode).toBe(5);
-    expect((await run('bulk-status', 'no-such-job')).exitCode).toBe(5);
+    for (const command of ['pause', 'resume', 'cancel'])
+      expect((await run('bulk', command, 'panel-of-Kemmer137')).exitCode).toBe(5);
+    expect((await run('bulk', 'status', 'no-such-job')).exitCode).toBe(5);
 
     const clear = [await dumpTemporal(stack.temporal), JSON.stringify(await stack.logs())].join('\n');
     expect(clear).not.toContain('Kemmer137');
@@ -325,7 +325,7 @@ describe('the starter on a running stack', () => {
     );
     expect(left).toMatchObject({ exitCode: 130, stderr: expect.stringContaining('--export') });
     const { exportId: leftId } = left.json() as unknown as { exportId: string };
-    expect((await run('export-cancel', leftId)).exitCode).toBe(0);
+    expect((await run('export', 'cancel', leftId)).exitCode).toBe(0);
     const gone = await run('export', '--export', leftId, '--no-wait');
     expect([gone.exitCode, gone.stderr]).toEqual([5, expect.stringContaining('Export not found')]);
     const refused = await run('export', '--since', 'yesterday', '--no-wait');

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Command, Option } from 'commander';
 import color from 'picocolors';
 import { onClosedOutput } from '../../src/lib/closed-output.ts';
-import { EXIT } from '../../src/starter/exit-codes.ts';
+import { EXIT } from '../../src/lib/exit-codes.ts';
 import { onStopSignal } from '../embedded/stop-signals.ts';
 import { runDemo } from './run.ts';
 

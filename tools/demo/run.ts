@@ -5,10 +5,10 @@ import type { PatientOnboardingSummary } from '../../src/contract/patient-onboar
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
 import { networkQueryWorkflowId } from '../../src/contract/temporal.ts';
 import type { LineStream } from '../../src/lib/live-lines.ts';
+import { renderTable } from '../../src/lib/table.ts';
 import { startOnboarding } from '../../src/orchestrator/patient-onboarding/start-onboarding.ts';
 import { workflowLink } from '../../src/starter/links.ts';
 import { ensureSecrets } from '../../src/starter/local-stack/stack-secrets.ts';
-import { renderTable } from '../../src/starter/table.ts';
 import { createTemporalClient } from '../../src/temporal/client.ts';
 import { startCluster } from '../cluster/cluster.ts';
 import { startStack } from '../embedded/stack.ts';

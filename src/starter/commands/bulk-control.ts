@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
 import { BULK_ONBOARDING_MESSAGES } from '../../contract/bulk-onboarding.ts';
+import { EXIT } from '../../lib/exit-codes.ts';
 import type { BulkOnboardingHandle } from '../../orchestrator/bulk-onboarding/start-bulk-onboarding.ts';
 import { RefusedError } from '../errors.ts';
-import { EXIT } from '../exit-codes.ts';
 import { prepareOutFolder } from '../output/out-folder.ts';
 import { bulkRows } from '../progress/bulk-view.ts';
 import { followBulk, lookAtBulk } from '../progress/follow-bulk.ts';
@@ -38,9 +38,9 @@ export async function bulkStatus(
   return withJob(jobId, context, async ({ workflowId, handle, bulks }) => {
     const view = await lookAtBulk(handle, context.target.exchange);
     if (out === undefined || view.outcome === undefined)
-      return bulkResult('bulk-status', { jobId, workflowId, view, out }, context);
+      return bulkResult('bulk status', { jobId, workflowId, view, out }, context);
     const saved = await saveOutcome(view.outcome, join(out, fileNameOf(jobId)), bulks.files);
-    return bulkResult('bulk-status', { jobId, workflowId, view, saved }, context);
+    return bulkResult('bulk status', { jobId, workflowId, view, saved }, context);
   });
 }
 
@@ -74,10 +74,10 @@ export const bulkCancel: Command<[string, FollowingOptions]> = (jobId, options, 
     await handle.cancel();
     if (!options.wait) {
       const reported = { jobId, workflowId, requested: 'cancelling' as const };
-      return { ...bulkResult('bulk-cancel', reported, context), exitCode: EXIT.done };
+      return { ...bulkResult('bulk cancel', reported, context), exitCode: EXIT.done };
     }
     const result = await watchBulk(
-      'bulk-cancel',
+      'bulk cancel',
       { subject: 'bulk onboarding', jobId, workflowId },
       { timeout: options.timeout, handle, bulks },
       context,
@@ -107,7 +107,7 @@ async function withJob(
   }
 }
 
-/** The error for a bulk onboarding that has ended, with the state that `bulk-status` shows; undefined while it runs. */
+/** The error for a bulk onboarding that has ended, with the state that `bulk status` shows; undefined while it runs. */
 async function endedError(
   { jobId, handle }: Job,
   { target }: CommandContext,

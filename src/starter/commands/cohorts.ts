@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type CohortResponse, cohortSettingsSchema } from '../../contract/cohorts.ts';
+import { EXIT } from '../../lib/exit-codes.ts';
+import { renderTable } from '../../lib/table.ts';
 import type { CohortAnswer } from '../../orchestrator/client/answers.ts';
-import { EXIT } from '../exit-codes.ts';
-import { renderTable } from '../table.ts';
 import type { CommandResult } from '../terminal.ts';
 import type { Command, CommandContext, CommonOptions } from './command.ts';
 import { fullName } from './patients.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { EXIT } from '../exit-codes.ts';
-import { renderTable } from '../table.ts';
+import { EXIT } from '../../lib/exit-codes.ts';
+import { renderTable } from '../../lib/table.ts';
 import type { CommandResult } from '../terminal.ts';
 import type { Command, CommandContext, CommonOptions } from './command.ts';
 import { fullName } from './patients.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { EXIT } from '../exit-codes.ts';
+import { EXIT } from '../../lib/exit-codes.ts';
 import type { Command, CommonOptions } from './command.ts';
 
 export interface EmbedOptions extends CommonOptions {

@@ -1,7 +1,8 @@
 import { resolve } from 'node:path';
 import { mapAtMost } from '../../lib/at-most.ts';
+import { EXIT } from '../../lib/exit-codes.ts';
+import { renderTable } from '../../lib/table.ts';
 import { UsageError } from '../errors.ts';
-import { EXIT } from '../exit-codes.ts';
 import {
   filesOf,
   isComplete,
@@ -10,7 +11,6 @@ import {
   saveExportFile,
 } from '../output/export-folder.ts';
 import { pollExchange } from '../progress/poll-exchange.ts';
-import { renderTable } from '../table.ts';
 import {
   type ExportManifest,
   type ExportState,
@@ -79,7 +79,7 @@ export const exportCancel: Command<[string, CommonOptions]> = async (text, _, { 
   await target.exports.cancel(id);
   return {
     exitCode: EXIT.done,
-    document: { command: 'export-cancel', exportId: id, status: 'cancelled' },
+    document: { command: 'export cancel', exportId: id, status: 'cancelled' },
     lines: [`Export ${id} was cancelled; its files at the exchange are deleted.`],
   };
 };
@@ -156,7 +156,7 @@ function exportResult(
         lines: [
           `Export ${id}: running${state.progress === undefined ? '' : ` (${state.progress})`}`,
           `It continues without this terminal. Follow it and save its files with: ${goOn}`,
-          `Cancel it with: npm run starter -- export-cancel ${id}`,
+          `Cancel it with: npm run starter -- export cancel ${id}`,
         ],
       };
     case 'failed':

@@ -6,15 +6,15 @@ import type {
   MessageStatus,
 } from '../../contract/messages.ts';
 import { messageTransmissionWorkflowId } from '../../contract/temporal.ts';
+import { EXIT, type ExitCode } from '../../lib/exit-codes.ts';
+import { renderTable } from '../../lib/table.ts';
 import { utcCell } from '../../lib/utc-time.ts';
 import type { MessageResponse } from '../../orchestrator/client/answers.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
-import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { workflowLink } from '../links.ts';
 import { plainText } from '../progress/plain-text.ts';
 import { type FollowOptions, pollExchange } from '../progress/poll-exchange.ts';
 import { coloured } from '../progress/rows.ts';
-import { renderTable } from '../table.ts';
 import { patientNames } from '../target/simulated-person.ts';
 import { type CommandResult, unfinishedExit } from '../terminal.ts';
 import {

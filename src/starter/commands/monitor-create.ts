@@ -1,10 +1,10 @@
 import { ScheduleOverlapPolicy } from '@temporalio/client';
 import type { MonitoringFrequency } from '../../contract/cohort-monitoring.ts';
 import { NETWORK_QUERIES_PER_MINUTE } from '../../contract/query-limits.ts';
+import { EXIT } from '../../lib/exit-codes.ts';
 import { putMonitoringSchedule } from '../../shared/monitoring/monitoring-control.ts';
 import { DEFAULT_MONITORING_HOURS } from '../../shared/monitoring/monitoring-slot.ts';
 import { RefusedError, UsageError } from '../errors.ts';
-import { EXIT } from '../exit-codes.ts';
 import { frequencyOf, monitoringView, stateOf } from '../progress/monitoring-view.ts';
 import { type MonitoringId, type Monitorings, withMonitorings } from '../target/monitorings.ts';
 import type { CommandResult } from '../terminal.ts';

@@ -1,9 +1,10 @@
 import type { MonitoringKind } from '../../contract/cohort-monitoring.ts';
 import { mapAtMost } from '../../lib/at-most.ts';
+import { EXIT, type ExitCode } from '../../lib/exit-codes.ts';
+import { renderTable } from '../../lib/table.ts';
 import { minuteOf } from '../../lib/utc-time.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
-import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { scheduleLink } from '../links.ts';
 import {
   type MonitoringRun,
@@ -13,7 +14,6 @@ import {
 } from '../progress/monitoring-view.ts';
 import { plainText } from '../progress/plain-text.ts';
 import { coloured } from '../progress/rows.ts';
-import { renderTable } from '../table.ts';
 import { withMonitorings } from '../target/monitorings.ts';
 import type { CommandResult } from '../terminal.ts';
 import type { CommandContext, CommonOptions } from './command.ts';

@@ -1,8 +1,8 @@
 import { type ScheduleDescription, ScheduleOverlapPolicy } from '@temporalio/client';
+import { EXIT } from '../../lib/exit-codes.ts';
 import { deleteMonitoringSchedule } from '../../shared/monitoring/monitoring-control.ts';
 import { sealText } from '../../temporal/sealed-text.ts';
 import { RefusedError } from '../errors.ts';
-import { EXIT } from '../exit-codes.ts';
 import { workflowLink } from '../links.ts';
 import { lastRunOf, type MonitoringView, monitoringView, stateOf } from '../progress/monitoring-view.ts';
 import { pause } from '../progress/pace.ts';

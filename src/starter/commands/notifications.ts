@@ -1,13 +1,13 @@
 import { createSimulatorAdmin } from '../../../tools/simulator/admin-client.ts';
 import type { SamplePatient } from '../../../tools/simulator/samples.ts';
 import { type CohortSettings, cohortSettingsSchema } from '../../contract/cohorts.ts';
+import { EXIT } from '../../lib/exit-codes.ts';
+import { renderTable } from '../../lib/table.ts';
 import { utcCell } from '../../lib/utc-time.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
-import { EXIT } from '../exit-codes.ts';
 import { findSample } from '../input/patients.ts';
 import type { SimulatedEvent } from '../input/simulated-events.ts';
-import { renderTable } from '../table.ts';
 import { patientNames } from '../target/simulated-person.ts';
 import { requireStack } from '../target/target.ts';
 import type { CommandResult } from '../terminal.ts';

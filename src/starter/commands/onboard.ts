@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { SourceType } from '../../contract/primitives.ts';
 import { mapAtMost } from '../../lib/at-most.ts';
+import { EXIT } from '../../lib/exit-codes.ts';
 import { anySignal, timeoutSignal } from '../../lib/timeout-signal.ts';
 import {
   type OnboardingRequest,
   readOnboardingRequest,
 } from '../../orchestrator/patient-onboarding/onboarding-request.ts';
 import { UsageError } from '../errors.ts';
-import { EXIT } from '../exit-codes.ts';
 import { type PatientToOnboard, patientsToOnboard } from '../input/patients.ts';
 import { requestedSources } from '../input/sources.ts';
 import { awaitedByOnboarding } from '../progress/awaited.ts';

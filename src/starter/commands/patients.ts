@@ -1,6 +1,6 @@
+import { EXIT } from '../../lib/exit-codes.ts';
+import { renderTable } from '../../lib/table.ts';
 import { utcCell } from '../../lib/utc-time.ts';
-import { EXIT } from '../exit-codes.ts';
-import { renderTable } from '../table.ts';
 import type { CommandResult } from '../terminal.ts';
 import type { Command, CommandContext, CommonOptions } from './command.ts';
 

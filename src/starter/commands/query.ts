@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import type { SourceType } from '../../contract/primitives.ts';
+import { EXIT } from '../../lib/exit-codes.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import type { OnboardingHandle } from '../../orchestrator/patient-onboarding/start-onboarding.ts';
 import { RefusedError, UsageError } from '../errors.ts';
-import { EXIT } from '../exit-codes.ts';
 import { requestedSources } from '../input/sources.ts';
 import { parseSubject, type SubjectKind } from '../input/subject.ts';
 import { awaitedByOnboarding, awaitedByQuery } from '../progress/awaited.ts';
@@ -235,5 +235,5 @@ export const status: Command<[string, StatusOptions]> = async (id, options, cont
 
 const unknownId = (): RefusedError =>
   new RefusedError(
-    'There is no query and no onboarding with this id. Bulk onboardings have their own commands, such as bulk-status.',
+    'There is no query and no onboarding with this id. Bulk onboardings have their own commands, such as bulk status.',
   );

@@ -6,10 +6,9 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ConversionType } from '../../contract/consolidated-query.ts';
 import { consolidatedQueryWorkflowId } from '../../contract/temporal.ts';
+import { EXIT } from '../../lib/exit-codes.ts';
 import type { AnswerOf } from '../../orchestrator/client/answers.ts';
-
 import { RefusedError } from '../errors.ts';
-import { EXIT } from '../exit-codes.ts';
 import { workflowLink } from '../links.ts';
 import { checkOutFile } from '../output/out-folder.ts';
 import { pollExchange } from '../progress/poll-exchange.ts';

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type { SourceType } from '../../contract/primitives.ts';
 import type { QueryRedrive } from '../../contract/query-redrive.ts';
 import { queryRedriveWorkflowId } from '../../contract/temporal.ts';
+import { EXIT, exitCodeOf } from '../../lib/exit-codes.ts';
+import { renderTable } from '../../lib/table.ts';
 import { UsageError } from '../errors.ts';
-import { EXIT, exitCodeOf } from '../exit-codes.ts';
 import { workflowLink } from '../links.ts';
 import { pollExchange } from '../progress/poll-exchange.ts';
-import { renderTable } from '../table.ts';
 import { type CommandResult, unfinishedExit } from '../terminal.ts';
 import { type Command, type CommandContext, endOfFollowing, type FollowingOptions } from './command.ts';
 

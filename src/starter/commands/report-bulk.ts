@@ -1,8 +1,8 @@
-import { exitCodeOf } from '../exit-codes.ts';
+import { exitCodeOf } from '../../lib/exit-codes.ts';
+import { renderTable } from '../../lib/table.ts';
 import { workflowLink } from '../links.ts';
 import { type BulkView, number } from '../progress/bulk-view.ts';
 import { coloured } from '../progress/rows.ts';
-import { renderTable } from '../table.ts';
 import type { Target } from '../target/target.ts';
 import { type CommandResult, type Terminal, unfinishedExit } from '../terminal.ts';
 import type { SavedOutcome } from './save-outcome.ts';
@@ -59,7 +59,7 @@ export function bulkResult(
       ...(view?.requestId === undefined ? [] : [`  Request:     ${view.requestId}`]),
       ...fileLines(saved, view),
       `  Temporal UI: ${link ?? `workflow ${workflowId}`}`,
-      ...nextSteps(`bulk-status ${jobId} --out ${out}`, { jobId, view, saved }),
+      ...nextSteps(`bulk status ${jobId} --out ${out}`, { jobId, view, saved }),
     ],
   };
 }
@@ -99,7 +99,7 @@ function nextSteps(
   toSave: string,
   { jobId, view, saved }: Pick<ReportedBulk, 'jobId' | 'view' | 'saved'>,
 ): string[] {
-  if (view?.paused === true) return [`Resume it with: npm run starter -- bulk-resume ${jobId}`];
+  if (view?.paused === true) return [`Resume it with: npm run starter -- bulk resume ${jobId}`];
   if (view === undefined || view.state === 'running')
     return [
       'The work continues without this terminal. Check on it, and save the result files, with:',

@@ -1,9 +1,9 @@
+import { combinedState, exitCodeOf, type OverallState } from '../../lib/exit-codes.ts';
 import type { LiveLines } from '../../lib/live-lines.ts';
-import { combinedState, exitCodeOf, type OverallState } from '../exit-codes.ts';
+import { renderTable } from '../../lib/table.ts';
 import { workflowLink } from '../links.ts';
 import type { OnboardingView } from '../progress/onboarding-view.ts';
 import { coloured } from '../progress/rows.ts';
-import { renderTable } from '../table.ts';
 import type { Target } from '../target/target.ts';
 import { type CommandResult, howToRetry, type Terminal, unfinishedExit } from '../terminal.ts';
 import { pageOf } from './identity-links.ts';

@@ -1,11 +1,11 @@
 import { networkQueryWorkflowId } from '../../contract/temporal.ts';
+import { exitCodeOf } from '../../lib/exit-codes.ts';
 import type { LiveLines } from '../../lib/live-lines.ts';
+import { renderTable } from '../../lib/table.ts';
 import { utcCell } from '../../lib/utc-time.ts';
-import { exitCodeOf } from '../exit-codes.ts';
 import { workflowLink } from '../links.ts';
 import type { QueryView } from '../progress/query-view.ts';
 import { coloured } from '../progress/rows.ts';
-import { renderTable } from '../table.ts';
 import type { Target } from '../target/target.ts';
 import { type CommandResult, howToFollow, howToRetry, type Terminal, unfinishedExit } from '../terminal.ts';
 

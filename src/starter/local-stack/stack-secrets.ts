@@ -1,8 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { readConfig } from '../../config.ts';
 import { generateApiKey } from '../../exchange/access/accounts/rules/api-key.ts';
 import { generateWebhookKey } from '../../exchange/platform/outbox/webhook-key.ts';
+import type { TemporalConfig } from '../../temporal/client.ts';
+import type { StackConnection } from './connection-file.ts';
 import { readJsonFile, writeJsonFile } from './json-file.ts';
 
 /** How each secret is generated. A secret that is added later is generated at the next start. */
@@ -52,4 +55,21 @@ export async function ensureSecrets(dataDir: string): Promise<StackSecrets> {
 
 function token(): string {
   return randomBytes(32).toString('base64url');
+}
+
+/**
+ * How to reach the Temporal of the stack on a data folder. A Temporal outside the stack may need credentials, which the stack's
+ * files do not contain: they are read from the environment. Throws ConfigError.
+ */
+export async function temporalOfStack(
+  dataDir: string,
+  { temporalAddress, temporalNamespace }: StackConnection,
+  env?: Readonly<Record<string, string | undefined>>,
+): Promise<TemporalConfig> {
+  return {
+    ...readConfig(['TEMPORAL_API_KEY', 'TEMPORAL_TLS_CA', 'TEMPORAL_TLS_CERT', 'TEMPORAL_TLS_KEY'], env),
+    TEMPORAL_ADDRESS: temporalAddress,
+    TEMPORAL_NAMESPACE: temporalNamespace,
+    DATA_KEYS: (await ensureSecrets(dataDir)).dataKeys,
+  };
 }

@@ -16,7 +16,7 @@ import {
   type TemporalConfig,
 } from '../../temporal/client.ts';
 import { UsageError } from '../errors.ts';
-import { ensureSecrets } from '../local-stack/stack-secrets.ts';
+import { ensureSecrets, temporalOfStack } from '../local-stack/stack-secrets.ts';
 import type { Env, Target } from './target.ts';
 
 /** The onboardings of an exchange in Temporal. Calls throw when Temporal cannot be reached. */
@@ -81,18 +81,10 @@ export async function orchestrationSettings(
   env: Env | undefined,
 ): Promise<OrchestrationSettings> {
   if (stack === undefined) return configuredSettings(env);
-  const { dataKeys, idHmacKey } = await ensureSecrets(stack.dataDir);
-  const { temporalAddress, temporalNamespace, accountId } = stack.connection;
   return {
-    // A Temporal outside the stack may need an API key, which the stack's files do not contain.
-    temporal: {
-      ...readConfig(['TEMPORAL_API_KEY', 'TEMPORAL_TLS_CA', 'TEMPORAL_TLS_CERT', 'TEMPORAL_TLS_KEY'], env),
-      TEMPORAL_ADDRESS: temporalAddress,
-      TEMPORAL_NAMESPACE: temporalNamespace,
-      DATA_KEYS: dataKeys,
-    },
-    idHmacKey,
-    access: accountAccess(accountId),
+    temporal: await temporalOfStack(stack.dataDir, stack.connection, env),
+    idHmacKey: (await ensureSecrets(stack.dataDir)).idHmacKey,
+    access: accountAccess(stack.connection.accountId),
   };
 }
 

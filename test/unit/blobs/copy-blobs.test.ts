@@ -3,7 +3,7 @@ import { truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
-import { runAdmin } from '../../../src/exchange/operations/admin/run.ts';
+import { runAdmin } from '../../../src/exchange/operations/admin/program.ts';
 import type { BlobStore } from '../../../src/shared/blobs/blob-store.ts';
 import { type BlobCopy, copyBlobs } from '../../../src/shared/blobs/copy-blobs.ts';
 import { openFileBlobStore, openFolder } from '../../../src/shared/blobs/file-blob-store.ts';
@@ -135,7 +135,6 @@ test('a mistyped folder is refused, and no database is needed', async () => {
       write: (text) => void out.push(text),
       writeError: (text) => void err.push(text),
       open: () => Promise.reject(new Error('no database here')),
-      renderTable: () => [],
     });
     return { exitCode, out: out.join(''), err: err.join('') };
   };

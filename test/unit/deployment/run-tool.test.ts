@@ -1,7 +1,8 @@
 import { createServer } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { EXIT, runTool, withCommonOptions } from '../../../src/deployment/run-tool.ts';
+import { runTool, withCommonOptions } from '../../../src/deployment/run-tool.ts';
+import { EXIT } from '../../../src/lib/exit-codes.ts';
 import { registerSearchAttributes } from '../../../src/temporal/register-search-attributes.ts';
 import { TEST_DATA_KEYS } from '../../support/test-keys.ts';
 
@@ -24,7 +25,7 @@ const setUp = (): Promise<number> =>
     withCommonOptions(program).action((options) =>
       withTemporal(options, async (client) => {
         await registerSearchAttributes(client.connection, client.options.namespace);
-        return { exit: EXIT.done, lines: [], document: {} };
+        return { exitCode: EXIT.done, lines: [], document: {} };
       }),
     );
   });
@@ -41,7 +42,7 @@ async function setUpAt(answer: Record<string, string | number>): Promise<number>
 }
 
 test('a server at the address that is not a Temporal server is said in words', async () => {
-  expect(await setUpAt({ ':status': 404 })).toBe(EXIT.refused);
+  expect(await setUpAt({ ':status': 404 })).toBe(EXIT.usage);
   expect(said).toMatch(
     /^Temporal cannot be reached at 127\.0\.0\.1:\d+ \(.*404\)\. Check that it is running and that TEMPORAL_ADDRESS/,
   );
@@ -49,7 +50,7 @@ test('a server at the address that is not a Temporal server is said in words', a
 
 test('refused credentials are not called an address that cannot be reached', async () => {
   const refused = { ':status': 200, 'content-type': 'application/grpc', 'grpc-status': 7 };
-  expect(await setUpAt({ ...refused, 'grpc-message': 'Request unauthorized' })).toBe(EXIT.refused);
+  expect(await setUpAt({ ...refused, 'grpc-message': 'Request unauthorized' })).toBe(EXIT.usage);
   expect(said).toMatch(
     /^Temporal at 127\.0\.0\.1:\d+ refused the call \(Request unauthorized\)\. Check TEMPORAL_NAMESPACE/,
   );

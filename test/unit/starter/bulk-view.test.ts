@@ -105,5 +105,5 @@ test('a job that goes on names the command that saves its files where the user w
   const live = new LiveLines({ write: () => undefined });
   const context = { terminal: { live, interrupted: new AbortController().signal }, target: {} as Target };
   const { lines } = bulkResult('bulk', { jobId: 'j', workflowId: 'w', out: 'out/panel' }, context);
-  expect(lines.at(-1)).toBe('  npm run starter -- bulk-status j --out out/panel');
+  expect(lines.at(-1)).toBe('  npm run starter -- bulk status j --out out/panel');
 });

@@ -251,10 +251,10 @@ describe('the running stack', () => {
 
 test.each([
   ...['onboard', 'query', 'status', 'retry', 'cancel'],
-  ...['bulk', 'bulk-status', 'bulk-pause', 'bulk-resume', 'bulk-cancel'],
-  ...['export', 'export-cancel'],
+  ...['bulk', 'bulk status', 'bulk pause', 'bulk resume', 'bulk cancel'],
+  ...['export', 'export cancel'],
 ])('%s --help has examples and exit codes', async (name) => {
-  const run = await starter([name, '--help']);
+  const run = await starter([...name.split(' '), '--help']);
   expect(run.exitCode).toBe(0);
   expect(run.stdout).toContain(`npm run starter -- ${name}`);
   expect(run.stdout).toMatch(/3 {2}some completed/);

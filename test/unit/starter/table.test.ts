@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { widthOf } from '../../../src/lib/output-width.ts';
-import { renderTable } from '../../../src/starter/table.ts';
+import { renderTable } from '../../../src/lib/table.ts';
 
 const HEAD = ['query', 'detail', 'reason'];
 const ROWS = [

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { PatientOnboardingStatus } from '../../../src/contract/patient-onboarding.ts';
-import { combinedState, EXIT, exitCodeOf } from '../../../src/starter/exit-codes.ts';
+import { combinedState, EXIT, exitCodeOf } from '../../../src/lib/exit-codes.ts';
 import { onboardingView } from '../../../src/starter/progress/onboarding-view.ts';
 import { queryView } from '../../../src/starter/progress/query-view.ts';
 import { allRunning, at, attempt, queryAnswer, REQUEST_ID } from '../../support/onboarding-events.ts';

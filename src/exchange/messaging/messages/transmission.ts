@@ -21,7 +21,7 @@ export interface Transmission {
   fail(of: MessageKey, reason: string): Promise<TransmissionStep>;
 }
 
-/** The partner's key among the connections that have a breaker and can be paused (`starter -- sources`). */
+/** The partner's key among the connections that have a breaker and can be paused (`admin -- sources`). */
 export const TRANSPORT_PARTNER = 'transport-partner';
 
 export function createTransmission(deps: {

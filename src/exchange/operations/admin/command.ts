@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { KeyRing } from '../../../lib/key-ring.ts';
 import { minuteOf } from '../../../lib/utc-time.ts';
+import type { TemporalClient } from '../../../temporal/client.ts';
 import type { AuditChain } from '../../platform/audit/chain.ts';
 import type { AuditHeads } from '../../platform/audit/heads.ts';
 import type { BlobNames } from '../../platform/blobs/verify-blobs.ts';
@@ -26,6 +27,8 @@ export interface AdminTarget {
   openKeyRing(): Promise<KeyRing>;
   /** Opens the audit chain and external heads. Throws ConfigError if they are not configured. */
   openAudit(): Promise<{ chain: AuditChain; heads?: AuditHeads }>;
+  /** A client of Temporal, which may be out of reach. Throws ConfigError if it is not configured. */
+  openTemporal(): Promise<TemporalClient>;
   /** Opens the blob store. Throws ConfigError if it is not configured. */
   openBlobs(): Promise<BlobNames>;
 }

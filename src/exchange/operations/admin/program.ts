@@ -1,14 +1,17 @@
-import { Command, CommanderError } from 'commander';
+import { ConfigError } from '../../../config.ts';
 import { SOURCE_TYPES } from '../../../contract/primitives.ts';
 import { SCOPES } from '../../../contract/scope.ts';
+import { type CommandOutcome, runCommandLine } from '../../../lib/command-line.ts';
 import { addCommands, type CommandAction } from '../../../lib/command-table.ts';
-import { CONNECTION_AUTH } from '../../sources/connections/connection-options.ts';
+import { EXIT, EXIT_CODES_HELP, type ExitCode } from '../../../lib/exit-codes.ts';
+import { renderTable } from '../../../lib/table.ts';
+import { CONNECTION_AUTH, InvalidConnection } from '../../sources/connections/connection-options.ts';
 import { changeAccountCommand, createAccountCommand, listAccountsCommand } from './accounts.ts';
 import { acceptLossCommand, copyHeadsCommand, exportAuditCommand, verifyAuditCommand } from './audit.ts';
 import { copyBlobsCommand, verifyBlobsCommand } from './blobs.ts';
 import { decideCandidateCommand, listCandidatesCommand } from './candidates.ts';
 import { listClientsCommand, registerClientCommand, revokeClientCommand } from './clients.ts';
-import type { AdminResult, AdminTarget } from './command.ts';
+import { AdminError, type AdminResult, type AdminTarget } from './command.ts';
 import table from './commands.json' with { type: 'json' };
 import {
   checkConnectionCommand,
@@ -32,6 +35,8 @@ import {
   revokeKeyCommand,
   rotateSigningKeysCommand,
 } from './keys.ts';
+import { listUnmatchedCommand } from './notifications.ts';
+import { opsCommand } from './ops.ts';
 import { listReconcileCommand, pauseReconcileCommand, resumeReconcileCommand } from './reconcile.ts';
 import { retentionReportCommand, runRetentionCommand, setRetentionCommand } from './retention.ts';
 import { listSourcesCommand, pauseSourceCommand, resumeSourceCommand } from './sources.ts';
@@ -40,13 +45,12 @@ export interface CommonOptions {
   dataDir?: string;
 }
 
-export interface AdminProgramOptions {
-  /** Opens the target of a command, runs it, and prints its result. */
-  run(options: CommonOptions, command: (target: AdminTarget) => Promise<AdminResult>): Promise<void>;
-  /** Runs a command that needs no database, and prints its result. */
-  runAlone(command: () => Promise<AdminResult>): Promise<void>;
-  out(text: string): void;
-  err(text: string): void;
+export interface AdminSurroundings {
+  /** Writes to stdout. The next write waits until this one has completed. */
+  write(text: string): void | Promise<void>;
+  writeError(text: string): void;
+  /** Opens the database that the commands work on. Throws ConfigError or AdminError with a message that states what to do. */
+  open(options: CommonOptions): Promise<AdminTarget>;
 }
 
 type Admin = (target: AdminTarget, ...given: Parameters<CommandAction>) => Promise<AdminResult>;
@@ -68,6 +72,8 @@ const COMMANDS: Readonly<Record<Exclude<keyof typeof table.commands, 'blobs copy
   'sources list': listSourcesCommand,
   'sources pause': pauseSourceCommand,
   'sources resume': resumeSourceCommand,
+  ops: opsCommand,
+  'notifications unmatched': listUnmatchedCommand,
   'reconcile list': listReconcileCommand,
   'reconcile pause': pauseReconcileCommand,
   'reconcile resume': resumeReconcileCommand,
@@ -100,22 +106,54 @@ const COMMANDS: Readonly<Record<Exclude<keyof typeof table.commands, 'blobs copy
   'blobs verify': verifyBlobsCommand,
 };
 
-/** The command line of `npm run admin`, as `commands.json` describes it. */
-export function createAdminProgram({ run, runAlone, out, err }: AdminProgramOptions): Command {
-  const program = new Command('admin')
-    .description(table.description)
-    .exitOverride()
-    .configureOutput({ writeOut: out, writeErr: err })
-    .showHelpAfterError('(use --help to show the options)')
-    .addHelpText('after', `\n${table.about.join('\n')}`);
-  const vocabulary = { CONNECTION_AUTH, SCOPES, SOURCE_TYPES };
-  addCommands(program, table, { vocabulary }, (name) => (...given) => {
-    // Commander adds itself after the arguments and the options.
-    const [args, { dataDir, json: _, ...options }] = [given.slice(0, -2), given.at(-2)];
-    if (name === 'blobs copy') return runAlone(() => copyBlobsCommand(options, (line) => err(`${line}\n`)));
-    return run({ dataDir }, (target) => COMMANDS[name](target, ...args, options));
+/** Runs one command line of `npm run admin` (without `node` and the script) and returns the exit code. Never rejects. */
+export const runAdmin = (
+  argv: readonly string[],
+  { open, write, writeError }: AdminSurroundings,
+): Promise<ExitCode> =>
+  runCommandLine(argv, {
+    name: 'admin',
+    out: write,
+    err: writeError,
+    describe,
+    define(program, print) {
+      program
+        .description(table.description)
+        .showHelpAfterError('(use --help to show the options)')
+        .addHelpText('after', `\n${table.about.join('\n')}\n\n${EXIT_CODES_HELP}`);
+      addCommands(program, table, { vocabulary: VOCABULARY }, (name) => async (...given) => {
+        // Commander adds itself after the arguments and the options.
+        const [args, { dataDir, json: _, ...options }] = [given.slice(0, -2), given.at(-2)];
+        if (name === 'blobs copy')
+          return print(outcomeOf(await copyBlobsCommand(options, (line) => writeError(`${line}\n`))));
+        const target = await open({ dataDir });
+        try {
+          await print(outcomeOf(await COMMANDS[name](target, ...args, options)));
+        } finally {
+          await target.store.close();
+        }
+      });
+    },
   });
-  return program;
+
+const VOCABULARY = { CONNECTION_AUTH, SCOPES, SOURCE_TYPES };
+
+function outcomeOf({ document, lines = [], table: rows, stream, failed }: AdminResult): CommandOutcome {
+  const shown = rows === undefined ? lines : [...renderTable(rows.head, rows.rows), ...lines];
+  return { exitCode: failed === true ? EXIT.partial : EXIT.done, document, lines: shown, stream };
 }
 
-export const isUsageError = (error: unknown): error is CommanderError => error instanceof CommanderError;
+function describe(error: unknown): { message: string; exitCode: ExitCode } {
+  const isAsked = [AdminError, ConfigError, InvalidConnection].some((type) => error instanceof type);
+  if (isAsked) return { message: (error as Error).message, exitCode: EXIT.usage };
+  return { message: faultOf(error), exitCode: EXIT.error };
+}
+
+function faultOf(error: unknown): string {
+  const code = (error as { code?: unknown }).code;
+  if (code === 'ECONNREFUSED' || code === 'ENOTFOUND' || code === 'ETIMEDOUT')
+    return `The database cannot be reached (${code}); check that it is running and that DATABASE_URL is right.`;
+  if (code === '42P01' || code === '42703')
+    return 'The database schema is out of date; update it with: npm run migrate';
+  return error instanceof Error ? error.message : 'Unknown error';
+}

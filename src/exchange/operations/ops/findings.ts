@@ -127,7 +127,7 @@ function ofSource({
 }: OperationsReport['sources'][number]): Finding[] {
   if (state === 'ok') return [];
   const name = SOURCE_NAME.test(source) ? `source ${source}` : `connection ${source}`;
-  const command = SOURCE_NAME.test(source) ? 'starter -- sources' : 'admin -- connections';
+  const command = SOURCE_NAME.test(source) ? 'admin -- sources' : 'admin -- connections';
   const details = `since ${since ?? 'now'}; ${counted(waitingQueries, 'query waits', 'queries wait')}`;
   if (state === 'paused')
     return [
@@ -142,7 +142,7 @@ function ofSource({
     {
       kind: 'refused',
       what: `${name} refuses all calls, ${details}: ${reason ?? ''}`,
-      help: `npm run ${command}${SOURCE_NAME.test(source) ? '' : ' list'}`,
+      help: `npm run ${command} list`,
       count: waitingQueries,
     },
   ];
@@ -227,7 +227,7 @@ const ofFailed = ({
 const unmatched = (count: number): Finding => ({
   kind: 'refused',
   what: `messages of senders in the last day without a patient: ${count}`,
-  help: 'npm run starter -- notifications unmatched',
+  help: 'npm run admin -- notifications unmatched',
   count,
 });
 

@@ -17,7 +17,7 @@ interface Measured {
 }
 
 /**
- * Measures the state of the whole system whenever the metrics are collected: the same report as `starter ops`. Every gateway
+ * Measures the state of the whole system whenever the metrics are collected: the same report as `admin ops`. Every gateway
  * shows the same values. Labels are kinds, states, sources and queues, never ids. What cannot be read has no values.
  */
 export function measureOperations(

@@ -18,7 +18,7 @@ import {
   type WorkKind,
 } from './report.ts';
 
-/** Reads the state of the whole system, all accounts, for operators (`starter ops`) and metrics. */
+/** Reads the state of the whole system, all accounts, for operators (`admin ops`) and metrics. */
 export const readOperationsReport = (store: Pick<Store, 'asSystem'>): Promise<OperationsReport> =>
   store.asSystem(async (tx) => ({
     work: await readOpenWork(tx),

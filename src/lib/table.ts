@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
-import { widthOf } from '../lib/output-width.ts';
+import { widthOf } from './output-width.ts';
 
 type Row = readonly string[];
 

@@ -1,47 +1,26 @@
-import { readConfig } from '../../config.ts';
-import { ageOf, type Finding, findingsOf } from '../../exchange/operations/ops/findings.ts';
-import { readOperationsReport } from '../../exchange/operations/ops/read-report.ts';
-import type { OpenWork, SenderReport } from '../../exchange/operations/ops/report.ts';
-import { createStore } from '../../exchange/platform/database/database.ts';
-import { createTemporalClient, TEMPORAL_VARIABLES } from '../../temporal/client.ts';
-import { readTaskQueueStats, type TaskQueueStats } from '../../temporal/task-queue-stats.ts';
-import { EXIT } from '../exit-codes.ts';
-import { renderTable } from '../table.ts';
-import { orchestrationSettings } from '../target/onboardings.ts';
-import type { CommandResult } from '../terminal.ts';
-import type { CommandContext, CommonOptions } from './command.ts';
+import { renderTable } from '../../../lib/table.ts';
+import { readTaskQueueStats, type TaskQueueStats } from '../../../temporal/task-queue-stats.ts';
+import { ageOf, type Finding, findingsOf } from '../ops/findings.ts';
+import { readOperationsReport } from '../ops/read-report.ts';
+import type { OpenWork, SenderReport } from '../ops/report.ts';
+import type { AdminResult, AdminTarget } from './command.ts';
 
 /** So that the output fits on one screen; `--json` has all. */
 const SHOWN_MAX = 12;
 
-/**
- * Shows operators what is stuck, late, dead-lettered or refused now, over all accounts, and the command that helps. Reads the
- * database and Temporal of the running stack, or DATABASE_URL and TEMPORAL_ADDRESS; works without Temporal.
- */
-export async function ops(_options: CommonOptions, context: CommandContext): Promise<CommandResult> {
-  const { target, env } = context;
-  const databaseUrl = target.stack?.connection.databaseUrl ?? readConfig(['DATABASE_URL'], env).DATABASE_URL;
-  const store = createStore({ databaseUrl, poolMax: 1 });
-  try {
-    const [report, queues] = await Promise.all([readOperationsReport(store), readQueues(context)]);
-    const findings = findingsOf(report, queues);
-    return {
-      exitCode: EXIT.done,
-      lines: [...linesOf(findings, report.work, queues), ...senderLines(report.senders)],
-      document: { command: 'ops', findings, ...report, queues },
-    };
-  } finally {
-    await store.close();
-  }
+/** `ops`: what is stuck, late, dead-lettered or refused now, over all accounts, and the command that helps. Works without Temporal. */
+export async function opsCommand(target: AdminTarget): Promise<AdminResult> {
+  const [report, queues] = await Promise.all([readOperationsReport(target.store), readQueues(target)]);
+  const findings = findingsOf(report, queues);
+  return {
+    lines: [...linesOf(findings, report.work, queues), ...senderLines(report.senders)],
+    document: { command: 'ops', findings, ...report, queues },
+  };
 }
 
 /** Undefined when Temporal cannot be reached. A configuration error is thrown. */
-async function readQueues({ target, env }: CommandContext): Promise<TaskQueueStats[] | undefined> {
-  const config =
-    target.stack === undefined
-      ? readConfig(TEMPORAL_VARIABLES, env)
-      : (await orchestrationSettings(target, env)).temporal;
-  const client = await createTemporalClient(config, { lazy: true });
+async function readQueues({ openTemporal }: AdminTarget): Promise<TaskQueueStats[] | undefined> {
+  const client = await openTemporal();
   try {
     return await readTaskQueueStats(client);
   } catch {
