@@ -70,3 +70,10 @@ export function quoted(value: unknown, lengthMax = 60): string {
   const cut = text.length > lengthMax ? `${text.slice(0, lengthMax)}…` : text;
   return typeof value === 'string' ? JSON.stringify(cut) : cut;
 }
+
+/** The message for what must be ten digits: how many it has and, where only separators are wrong, what to send instead. */
+export function notTenDigits(value: unknown): string {
+  const digits = String(value).replaceAll(/\D/g, '');
+  const instead = digits.length === 10 ? `: ${digits}` : '';
+  return `${quoted(value)} has ${digits.length} digits; expected exactly 10 digits without separators${instead}`;
+}

@@ -1,5 +1,12 @@
 import { z } from 'zod';
-import { boundedList, ETAG_LENGTH_MAX, NOT_BLANK, PATIENT_LISTS_MAX, quoted } from './bounds.ts';
+import {
+  boundedList,
+  ETAG_LENGTH_MAX,
+  NOT_BLANK,
+  notTenDigits,
+  PATIENT_LISTS_MAX,
+  quoted,
+} from './bounds.ts';
 import { isNpi } from './npi.ts';
 import { addressSchema, storedAddressSchema } from './patients.ts';
 import { idSchema } from './primitives.ts';
@@ -24,12 +31,10 @@ export const npiSchema = z
   .max(40, { abort: true, error: 'npi must have exactly 10 digits' })
   .trim()
   .refine(isNpi, {
-    error: ({ input }) => {
-      const digits = String(input).replaceAll(/\D/g, '').length;
-      return digits === 10 && /^\d{10}$/.test(String(input).trim())
+    error: ({ input }) =>
+      /^\d{10}$/.test(String(input).trim())
         ? `${quoted(input)} is not a valid National Provider Identifier: its check digit is wrong`
-        : `${quoted(input)} has ${digits} digits; expected exactly 10 digits without separators`;
-    },
+        : notTenDigits(input),
   })
   .meta({
     pattern: '^\\s*[0-9]{10}\\s*$',

@@ -3,6 +3,7 @@ import {
   boundedList,
   ETAG_LENGTH_MAX,
   NOT_BLANK,
+  notTenDigits,
   PATIENT_LISTS_MAX,
   preprocessRequired,
   quoted,
@@ -61,8 +62,7 @@ export const phoneSchema = z
   .string()
   .max(40, { abort: true })
   .refine((value) => /^\d{10}$/.test(value), {
-    error: (issue) =>
-      `${quoted(issue.input)} has ${String(issue.input).replaceAll(/\D/g, '').length} digits; expected exactly 10 digits without separators`,
+    error: ({ input }) => notTenDigits(input),
   })
   .meta({ pattern: '^[0-9]{10}$' });
 

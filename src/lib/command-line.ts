@@ -46,7 +46,7 @@ export async function runCommandLine(argv: readonly string[], line: CommandLine)
     program
       .command('completion')
       .description(
-        `Print a script for bash or zsh; use it with: source <(npm run --silent ${name} -- completion)`,
+        `Print a script for bash or zsh; use it with: source <(npm run -s ${name} -- completion)`,
       )
       .action(() => void out(script));
   }

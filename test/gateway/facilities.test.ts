@@ -65,7 +65,10 @@ describe('a facility', () => {
   test.each([
     ['123456789', 'npi: "123456789" has 9 digits; expected exactly 10 digits without separators'],
     ['1234567890', 'npi: "1234567890" is not a valid National Provider Identifier: its check digit is wrong'],
-    ['123-456-7893', 'npi: "123-456-7893" has 10 digits; expected exactly 10 digits without separators'],
+    [
+      '123-456-7893',
+      'npi: "123-456-7893" has 10 digits; expected exactly 10 digits without separators: 1234567893',
+    ],
     [undefined, 'npi: npi is required and must have 10 digits'],
   ])('is not created with the NPI %s', async (npi, detail) => {
     const answer = await account.call('POST', 'facility', clinic({ npi }));

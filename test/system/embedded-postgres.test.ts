@@ -209,7 +209,7 @@ describe.runIf(isRoot)('embedded PostgreSQL on a machine where we are root', () 
     };
     const dataDir = join(open, 'data');
     await mkdir(dataDir, { mode: 0o700 });
-    const launcher = await asOtherUser(unreachable, NOBODY, dataDir);
+    const launcher = await asOtherUser(unreachable, NOBODY, dataDir, 'not allowed');
     onTestFinished(() => rm(launcher.binaries.folder, { recursive: true, force: true }));
     const server = await start({ dataDir, launcher });
     expect(await querySql(server.databaseUrl, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
@@ -220,6 +220,8 @@ describe.runIf(isRoot)('embedded PostgreSQL on a machine where we are root', () 
     await chmod(closed, 0o700);
     const dataDir = join(closed, 'data');
     await mkdir(dataDir);
-    await expect(asOtherUser(await findPostgresBinaries(), NOBODY, dataDir)).rejects.toThrow(/DATABASE_URL/);
+    await expect(
+      asOtherUser(await findPostgresBinaries(), NOBODY, dataDir, 'unshare: not allowed'),
+    ).rejects.toThrow(/cannot be used \(unshare: not allowed\).*DATABASE_URL/);
   });
 });

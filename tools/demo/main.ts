@@ -63,5 +63,8 @@ try {
   );
   process.exitCode = interrupted.signal.aborted ? 130 : 1;
 } finally {
-  await rm(dataDir, { recursive: true, force: true });
+  // What went wrong without being asked for can be looked at.
+  const isKept = process.exitCode === 1 && options.break === undefined;
+  if (isKept) print(`Its data and logs are kept in ${dataDir}`);
+  else await rm(dataDir, { recursive: true, force: true });
 }

@@ -18,7 +18,8 @@ export interface SystemUser {
   readonly gid: number;
 }
 
-const PROBE_TIMEOUT_MS = 10_000;
+/** A busy machine takes long to start a program, and is not to be taken for one without user namespaces. */
+const PROBE_TIMEOUT_MS = 60_000;
 
 /**
  * Chooses how to run PostgreSQL. A normal user runs it directly. Root runs it in a user namespace under another uid,
@@ -29,24 +30,26 @@ const PROBE_TIMEOUT_MS = 10_000;
 export async function chooseLauncher(binaries: PostgresBinaries, dataDir: string): Promise<PostgresLauncher> {
   if (process.getuid?.() !== 0) return { binaries, prefix: [] };
   const user = await otherUser();
-  return (await inUserNamespace(binaries, user)) ?? asOtherUser(binaries, user, dataDir);
+  const inside = await inUserNamespace(binaries, user);
+  return typeof inside === 'string' ? asOtherUser(binaries, user, dataDir, inside) : inside;
 }
 
 /** Whether PostgreSQL will run as another user, who then needs access to the data folder. */
 export async function runsAsOtherUser(): Promise<boolean> {
   if (process.getuid?.() !== 0) return false;
-  return (await inUserNamespace(await findPostgresBinaries(), await otherUser())) === undefined;
+  return typeof (await inUserNamespace(await findPostgresBinaries(), await otherUser())) === 'string';
 }
 
+/** The launcher, or why this machine has no user namespace for us. */
 async function inUserNamespace(
   binaries: PostgresBinaries,
   user: SystemUser,
-): Promise<PostgresLauncher | undefined> {
+): Promise<PostgresLauncher | string> {
   const prefix = ['unshare', '--user', `--map-user=${user.uid}`, `--map-group=${user.gid}`];
   const [file = '', ...args] = [...prefix, binaries.postgres, '--version'];
   return runCommand(file, args, { timeoutMs: PROBE_TIMEOUT_MS }).then(
     () => ({ binaries, prefix }),
-    () => undefined,
+    (error: unknown) => (error instanceof Error ? error.message : String(error)),
   );
 }
 
@@ -55,6 +58,8 @@ export async function asOtherUser(
   original: PostgresBinaries,
   user: SystemUser,
   dataDir: string,
+  /** Why there is no user namespace. */
+  whyNot: string,
 ): Promise<PostgresLauncher> {
   const options = { ...user, timeoutMs: PROBE_TIMEOUT_MS, cwd: '/' };
   const reachable = await runCommand(original.postgres, ['--version'], options).then(
@@ -69,7 +74,7 @@ export async function asOtherUser(
   } catch (error) {
     const reason = error instanceof CommandError ? `user ${user.uid} cannot use ${dataDir}` : String(error);
     throw new Error(
-      `PostgreSQL does not run as root, and this machine allows no user namespaces (${reason}). ` +
+      `PostgreSQL does not run as root. A user namespace cannot be used (${whyNot}), and ${reason}. ` +
         'Start as a normal user, set DATA_DIR to a folder that every user can access, ' +
         'or set DATABASE_URL to a PostgreSQL of your own.',
     );

@@ -16,6 +16,7 @@ import { connectionOf, prepareStack } from './stack-facts.ts';
 import type { ProcessName, ProgramName, StackOptions } from './stack-options.ts';
 import { ensurePorts } from './stack-ports.ts';
 import { startDatabase, startTemporal } from './stack-servers.ts';
+import { checkMachine } from './start-checks.ts';
 
 export interface Stack {
   readonly connection: StackConnection;
@@ -58,6 +59,7 @@ async function startParts(options: StackOptions, site: StackSite): Promise<Start
   const { dataDir, group, closers, step, log } = site;
   const secrets = await ensureSecrets(dataDir);
   const ports = await ensurePorts(dataDir, options.ports);
+  await checkMachine(dataDir, { needsTemporal: outside.temporal === undefined });
   const startNode = (name: ProcessName, environment: Environment) => {
     const program = programOf(name);
     return site.startNode(name, () => ({

@@ -10,6 +10,7 @@ export type StartListener = (part: string) => () => void;
 export function createStartProgress(stream: LineStream): { onStart: StartListener; close(): void } {
   const live = new LiveLines(stream);
   const starting = new Set<string>();
+  const waits = new Set<NodeJS.Timeout>();
   const show = () =>
     live.set(
       'Starting',
@@ -21,15 +22,28 @@ export function createStartProgress(stream: LineStream): { onStart: StartListene
       const begunAt = performance.now();
       starting.add(part);
       show();
+      const late = setTimeout(
+        () =>
+          live.print(
+            `  ${part.padEnd(PART_WIDTH)} not ready after ${LATE_MS / 1_000} s: a slow or busy machine; still waiting`,
+          ),
+        LATE_MS,
+      ).unref();
+      waits.add(late);
       return () => {
+        clearTimeout(late);
         starting.delete(part);
         const seconds = ((performance.now() - begunAt) / 1_000).toFixed(1);
         live.print(`  ${part.padEnd(PART_WIDTH)} ready, ${seconds} s`);
         show();
       };
     },
-    close: () => live.discard('Starting'),
+    close() {
+      for (const wait of waits) clearTimeout(wait);
+      live.discard('Starting');
+    },
   };
 }
 
 const PART_WIDTH = 18;
+const LATE_MS = 30_000;

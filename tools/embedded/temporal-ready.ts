@@ -21,7 +21,8 @@ export interface ServingExpectation {
   readonly retentionDays: number;
 }
 
-const READY_TIMEOUT_MS = 60_000;
+/** As long as for our own processes: a busy machine is waited for, and the start says so. */
+const READY_TIMEOUT_MS = 240_000;
 const CALL_TIMEOUT_MS = 5_000;
 const POLL_MS = 50;
 const DAY_MS = 86_400_000;

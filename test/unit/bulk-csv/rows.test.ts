@@ -167,7 +167,7 @@ describe('a row', () => {
     [{ gender: 'female' }, 'gender: expected M, F, O (known, neither M nor F) or U (unknown)'],
     [
       { 'phone-1': '617-555-1234' },
-      'phone-1: "617-555-1234" has 10 digits; expected exactly 10 digits without separators',
+      'phone-1: "617-555-1234" has 10 digits; expected exactly 10 digits without separators: 6175551234',
     ],
     [
       { 'email-1': '+16175551234@x.org' },

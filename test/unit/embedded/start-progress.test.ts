@@ -8,19 +8,21 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test('a stack starts part by part: each says when it is ready, and what is not ready is waited for', () => {
+test('a stack starts part by part: each says when it is ready, and what is not ready is waited for, with a line that says so', () => {
   let written = '';
   const { onStart, close } = createStartProgress({ write: (text) => (written += text) });
   const postgresReady = onStart('PostgreSQL');
   onStart('Temporal');
   vi.advanceTimersByTime(10_000);
   postgresReady();
-  vi.advanceTimersByTime(10_000);
+  vi.advanceTimersByTime(20_000);
   close();
   vi.advanceTimersByTime(60_000);
   expect(written.replaceAll(/\d+(\.\d)? s/g, 'n s').split('\n')).toEqual([
     '… n s, waiting for PostgreSQL, Temporal',
     '  PostgreSQL         ready, n s',
+    '… n s, waiting for Temporal',
+    '  Temporal           not ready after n s: a slow or busy machine; still waiting',
     '… n s, waiting for Temporal',
     '',
   ]);
