@@ -45,9 +45,7 @@ export async function runCommandLine(argv: readonly string[], line: CommandLine)
     const script = completionOf(program);
     program
       .command('completion')
-      .description(
-        `Print a script for bash or zsh; use it with: source <(npm run -s ${name} -- completion)`,
-      )
+      .description(`Print a script for bash or zsh; use it with: source <(npm run -s ${name} -- completion)`)
       .action(() => void out(script));
   }
   for (const command of program.commands) command.exitOverride();

@@ -27,8 +27,8 @@ import { configOf, openCredentials, sealCredentials } from '../../sources/connec
 import { createAssertionSigner, ensureSigningKeys } from '../../sources/connections/signing-keys.ts';
 import { checkSource, registerSource } from '../../sources/connectors/check-source.ts';
 import { SourceFailure } from '../../sources/connectors/connector.ts';
-import { optionName } from '../../sources/connectors/setting-names.ts';
 import { resolveSourceConfig } from '../../sources/connectors/source-config.ts';
+import { optionName } from '../../sources/connectors/source-settings.ts';
 import { readConnections } from '../../sources/health/connection-store.ts';
 import type { ConnectionState } from '../../sources/health/rules/breaker.ts';
 import { auditAdmin, requireAccount } from './accounts.ts';

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { SourceType } from '../../../contract/primitives.ts';
 
 /**
  * The settings of a connection to a source: one table of names and units. The environment (`LAB_SETTINGS`), the options of
@@ -124,3 +125,23 @@ export type SmartBackendAuth = z.output<typeof smartBackendAuth>;
 export type UdapAuth = z.output<typeof udapAuth>;
 /** OAuth 2 client credentials, with a secret or with a key of ours. */
 export type GrantAuth = ClientSecretAuth | SmartBackendAuth | UdapAuth;
+
+/** An account's connection has a key of its own; that of the default connection is its source. */
+export interface ConfiguredSource {
+  source: SourceType;
+  connectionKey: string;
+}
+
+/** Where an operator changes a setting: an option for an account's connection, or a variable of the environment. */
+export const settingName = (config: ConfiguredSource, setting: keyof ConnectionSettings): string =>
+  isConnection(config) ? optionName(setting) : `${setting} of ${config.source.toUpperCase()}_SETTINGS`;
+
+/** The command that takes the options of an account's connection; '' for variables of the environment. */
+export const settingCommand = (config: ConfiguredSource): string =>
+  isConnection(config) ? ` (npm run admin -- connections set ${config.connectionKey})` : '';
+
+/** The option of `npm run admin` for a setting: `pageSize` is `--page-size`. */
+export const optionName = (setting: string): string =>
+  `--${setting.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+
+const isConnection = ({ source, connectionKey }: ConfiguredSource): boolean => connectionKey !== source;

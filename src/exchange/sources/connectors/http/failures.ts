@@ -1,7 +1,7 @@
 import type { SourceType } from '../../../../contract/primitives.ts';
 import { retryAfterMs } from '../../../../lib/retry-after.ts';
 import { SourceFailure, type SourceFailureKind } from '../connector.ts';
-import { type ConfiguredSource, settingCommand, settingName } from '../setting-names.ts';
+import { type ConfiguredSource, settingCommand, settingName } from '../source-settings.ts';
 
 /** The codes of FHIR's IssueType value set. Any other value may contain personal data. */
 export const ISSUE_CODES: ReadonlySet<string> = new Set(
