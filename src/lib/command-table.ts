@@ -64,6 +64,8 @@ export function addCommands<Name extends string>(
   actionOf: (name: Name) => CommandAction,
 ): void {
   const groups = new Map<string, Command>();
+  // Options belong to the command after whose name they stand, also where a command has commands of its own.
+  program.enablePositionalOptions();
   for (const [name, entry] of Object.entries(table.commands) as [Name, CommandEntry][]) {
     const [last = '', group] = name.split(' ').reverse();
     const command = parentOf(group).command(last).description(entry.help).action(actionOf(name));

@@ -22,8 +22,8 @@ test('a stack starts part by part: each says when it is ready, and what is not r
     '… n s, waiting for PostgreSQL, Temporal',
     '  PostgreSQL         ready, n s',
     '… n s, waiting for Temporal',
-    '  Temporal           not ready after n s: a slow or busy machine; still waiting',
     '… n s, waiting for Temporal',
+    '  Temporal           not ready after n s: a slow or busy machine; still waiting',
     '',
   ]);
 });

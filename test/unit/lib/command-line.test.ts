@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { type CommandOutcome, runCommandLine } from '../../../src/lib/command-line.ts';
+import { addCommands } from '../../../src/lib/command-table.ts';
 import { EXIT } from '../../../src/lib/exit-codes.ts';
 import { runStarter } from '../../../src/starter/program.ts';
 
@@ -65,4 +66,30 @@ test('the shell completes commands, their own commands and their options', async
   expect(completed('bulk', 's')).toEqual(['status']);
   expect(completed('bulk', '--dr')).toEqual(['--dry-run']);
   expect(completed('bulk', 'status', '--o')).toEqual(['--out']);
+});
+
+test.each([
+  ['bulk status', ['bulk', 'status', 'a-job', '--out', 'folder', '--json']],
+  ['bulk', ['bulk', 'panel.csv', '--out', 'folder', '--json']],
+])('options go to the command after whose name they stand: %s', async (name, argv) => {
+  const given: unknown[] = [];
+  await run(argv, (program) => {
+    const options = { '--out <folder>': 'a folder', '--json': 'one document' };
+    const table = {
+      ...{ shared: {}, groups: {} },
+      commands: {
+        bulk: { help: 'sends', arguments: { '<file>': 'a file' }, options },
+        'bulk status': { help: 'shows', arguments: { '<job>': 'a job' }, options },
+      },
+    };
+    addCommands(
+      program,
+      table,
+      { vocabulary: {} },
+      (called) =>
+        async (...all) =>
+          void given.push(called, all.at(-2)),
+    );
+  });
+  expect(given).toEqual([name, { out: 'folder', json: true }]);
 });
