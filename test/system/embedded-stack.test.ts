@@ -15,7 +15,7 @@ import { startStack } from '../../tools/embedded/stack.ts';
 import { killAndWait, querySql, testFolder } from '../support/postgres-tools.ts';
 
 const MAIN = fileURLToPath(new URL('../../tools/embedded/main.ts', import.meta.url));
-const TIMEOUT_MS = 180_000;
+const TIMEOUT_MS = 300_000;
 
 /** `npm start` on a folder, until it has written how to reach it. */
 async function startMain(dataDir: string): Promise<{ main: ChildProcess; connection: StackConnection }> {

@@ -10,7 +10,7 @@ import { installOwnWorkflow, type OwnWorkflow } from '../support/own-workflow.ts
 import { testFolder } from '../support/postgres-tools.ts';
 import { callGateway, startTestStack } from '../support/stack.ts';
 
-const TIMEOUT_MS = 180_000;
+const TIMEOUT_MS = 300_000;
 
 describe('the packed library and its example', { timeout: TIMEOUT_MS }, () => {
   let own: OwnWorkflow;

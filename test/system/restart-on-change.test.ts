@@ -8,9 +8,7 @@ import { testFolder } from '../support/postgres-tools.ts';
 
 const RECEIVER = fileURLToPath(new URL('../../src/receiver.ts', import.meta.url));
 
-test('npm run dev starts the process anew whose code has changed, on its old port, and no other', {
-  timeout: 180_000,
-}, async () => {
+test('npm run dev starts the process anew whose code has changed, on its old port, and no other', async () => {
   const stack = await startStack({ dataDir: await testFolder(), logLevel: 'warn' });
   onTestFinished(() => stack.stop());
   const before = stack.pids();
