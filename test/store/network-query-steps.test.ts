@@ -112,7 +112,8 @@ test('a candidate that was held back is listed once, decided by a person, and ta
   await failureOf(runActivity(askSource, step));
   expect(seen).toEqual([[], [], [['p7', true]], [['p7', false]]]);
   expect(await list('--all')).toMatchObject([{ id: candidate.id, status: 'refused' }]);
-  expect((await candidates('accept', patientId, ...statement)).exitCode).toBe(2);
+  for (const other of [patientId, 'nonsense'])
+    expect((await candidates('accept', other, ...statement)).exitCode).toBe(2);
   const audited = await environment.store.asAccount(accountId, (tx) =>
     tx.db
       .selectFrom('audit_entry')

@@ -50,8 +50,7 @@ export async function listCandidatesCommand(
 }
 
 const MEANING = {
-  accepted:
-    'is this patient: the next query of the source, or a redrive, collects it while it resembles the patient.',
+  accepted: 'is this patient: the next query of the source collects it while it resembles the patient.',
   refused: 'is another person: it is never collected for this patient. What was collected before stays.',
 };
 

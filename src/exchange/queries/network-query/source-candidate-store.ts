@@ -90,6 +90,6 @@ export const decideCandidate = (
   tx.db
     .updateTable('source_candidate')
     .set({ status, decided_at: sql<Date>`now()` })
-    .where('id', '=', id)
+    .where(sql`id::text`, '=', id)
     .returningAll()
     .executeTakeFirst();
