@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { Webhook } from 'standardwebhooks';
 
 /** A form of your own: what it is sent becomes a signed intake at the receiver, which starts an onboarding. */
-const dataDir = process.env.DATA_DIR ?? join(import.meta.dirname, '../../.data');
+const dataDir = process.env.DATA_DIR ?? fileURLToPath(new URL('../../.data', import.meta.url));
 const PORT = Number(process.env.FORM_PORT ?? 8090);
 const BODY_BYTES_MAX = 10_000;
 
@@ -15,7 +16,7 @@ const server = createServer(async (request, response) => {
   try {
     if (request.url !== '/') return send(404, 'text/plain', 'The form is at /\n');
     if (request.method !== 'POST')
-      return send(200, 'text/html', await readFile(join(import.meta.dirname, 'form.html'), 'utf8'));
+      return send(200, 'text/html', await readFile(new URL('form.html', import.meta.url), 'utf8'));
     const { status, text } = await postIntake(intakeOf(new URLSearchParams(await bodyOf(request))));
     send(status, 'text/plain', text);
   } catch (error) {
