@@ -25,8 +25,8 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const ROOT = dirname(fileURLToPath(import.meta.url));
 const CACHE = join(ROOT, '.cache/programs');
-/** A running process may still load a part of what it was started from. */
-const KEPT_MS = 2 * 24 * 60 * 60 * 1000;
+/** A running process may still load a part of what it was started from, weeks later. */
+const KEPT_MS = 60 * 24 * 60 * 60 * 1000;
 /** What decides the result besides the sources. */
 const RULES = ['run.mjs', 'tsconfig.json', 'node_modules/esbuild/package.json'];
 
@@ -128,7 +128,7 @@ async function build(name, programs) {
       // Errors and traces name our classes and functions.
       keepNames: true,
       logLevel: 'silent',
-      define: { 'import.meta.url': '__fileUrl' },
+      define: { 'import.meta.url': '__fileUrl', 'import.meta.dirname': '__fileFolder' },
       plugins: [{ name: 'sources', setup: ({ onLoad }) => onLoad({ filter: /.*/ }, load) }],
     });
     const files = [...contents.keys()].filter((path) => !RULES.includes(path)).sort();
@@ -148,10 +148,11 @@ async function build(name, programs) {
     contents.set(pathInProject(path), source);
     const text = source.toString();
     // SQL, pages and threads are found beside the source.
-    const where = `const __fileUrl = ${JSON.stringify(pathToFileURL(path).href)}; `;
+    const [url, folder] = [pathToFileURL(path).href, dirname(path)].map((each) => JSON.stringify(each));
+    const where = `const [__fileUrl, __fileFolder] = [${url}, ${folder}]; `;
     return extname(path) === '.json'
       ? { contents: text, loader: 'json' }
-      : { contents: text.includes('import.meta.url') ? where + text : text, loader: 'ts' };
+      : { contents: /import\.meta\.(?:url|dirname)/.test(text) ? where + text : text, loader: 'ts' };
   }
 }
 

@@ -61,13 +61,9 @@ describe('a decimal', () => {
     const names = members.map(([name], index) => `${index}${name}`);
     const json = `{${members.map(([, value], index) => `${JSON.stringify(names[index])}:${value}`).join(',')}}`;
     fc.pre(!members.some(([name]) => name.includes('_')));
-    const plain = JSON.parse(json) as object;
-    expect(JSON.parse(through(json))).toEqual(
-      JSON.parse(
-        JSON.stringify(plain, (_, each) => each),
-        (_, each) => each,
-      ),
-    );
+    // JSON.stringify writes -0 as 0; what is written beside a look-alike stays -0.
+    const read = (from: string) => JSON.parse(from, (_, each) => (each === 0 ? 0 : each));
+    expect(read(through(json))).toEqual(read(json));
     for (const [, value] of members) if (value !== '-0') expect(through(json)).toContain(value);
   });
 
