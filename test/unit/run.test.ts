@@ -101,10 +101,9 @@ describe('run.mjs', () => {
     const root = await project();
     const ends = await Promise.all(Array.from({ length: 4 }, () => run(root, 'src/program.ts')));
     expect(ends.map((end) => said(end).said)).toEqual(Array(4).fill('hello'));
-    expect((await readdir(join(root, '.cache/programs'))).sort()).toEqual([
-      ...(await builds(root)),
-      'all.json',
-    ]);
+    expect(new Set(await readdir(join(root, '.cache/programs')))).toEqual(
+      new Set([...(await builds(root)), 'all.json']),
+    );
   });
 
   test('a build with a part missing is made again', async () => {

@@ -17,16 +17,17 @@ describe('a webhook to a private address', () => {
     server.close();
   });
 
+  const webhookKeys = createWebhookKeys(testKeyRing());
   const send = (trustedOrigins: string[]) =>
     createWebhookSender({
       destinations: { allowLoopback: false, trustedOrigins },
       withLinks: (_accountId, { body }) => body,
-      webhookKeys: createWebhookKeys(testKeyRing()),
+      webhookKeys,
     }).send('0191d2b4-0000-7000-8000-000000000001', {
       id: '0191d2b4-0000-7000-8000-000000000002',
       url: `${origin}/webhooks`,
       messageId: '0191d2b4-0000-7000-8000-000000000002',
-      keys: [generateWebhookKey()],
+      keys: [webhookKeys.seal(generateWebhookKey())],
       type: 'network-query.lab',
       patientId: null,
       body: {},
