@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { link, readFile, rename, rm } from 'node:fs/promises';
+import { link, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { commandLineOf } from '../../lib/command-line-of.ts';
@@ -24,16 +24,17 @@ export async function lockDataFolder(dataDir: string): Promise<() => Promise<voi
   const path = join(dataDir, FILE);
   const mine = `${path}.${randomBytes(6).toString('hex')}`;
   await writeJsonFile(mine, { pid: process.pid, commandLine: (await commandLineOf(process.pid)) ?? '' });
+  const release = () => rm(path, { force: true });
   try {
     for (let tries = 0; tries < TRIES; tries++) {
-      if (await linked(mine, path)) return () => rm(path, { force: true });
+      if (await linked(mine, path)) return release;
       const pid = await lockHolder(dataDir);
       if (pid !== undefined)
         throw new DataFolderInUseError(
           `The data folder ${dataDir} is in use by another stack (pid ${pid}). Stop that stack (Ctrl-C, or kill ${pid}), ` +
             'or set DATA_DIR to another folder.',
         );
-      await removeStale(path);
+      if (await takeOver(mine, path)) return release;
     }
   } finally {
     await rm(mine, { force: true });
@@ -45,21 +46,36 @@ export async function lockDataFolder(dataDir: string): Promise<() => Promise<voi
 
 /** Returns the pid of the running process that holds the lock; undefined when there is none. */
 export async function lockHolder(dataDir: string): Promise<number | undefined> {
-  const holder = await readJsonFile(join(dataDir, FILE), holderSchema).catch(() => undefined);
-  if (holder === undefined) return undefined;
-  return (await commandLineOf(holder.pid)) === holder.commandLine ? holder.pid : undefined;
+  const pid = await lockAt(join(dataDir, FILE));
+  return pid === 'stale' ? undefined : pid;
 }
 
-/** Removes a stale lock. Only one of several processes can rename the file, and it checks what it renamed. */
-async function removeStale(path: string): Promise<void> {
-  const seen = await readFile(path, 'utf8').catch(() => undefined);
-  if (seen === undefined) return;
-  const aside = `${path}.${randomBytes(6).toString('hex')}`;
-  await rename(path, aside).catch(() => undefined);
-  const got = await readFile(aside, 'utf8').catch(() => undefined);
-  // Another process took the lock between our read and our rename: restore it.
-  if (got !== undefined && got !== seen) await link(aside, path).catch(() => undefined);
-  await rm(aside, { force: true });
+/** The pid of the running process whose lock this is; `stale` if that is gone, undefined if there is no lock. */
+async function lockAt(path: string): Promise<number | 'stale' | undefined> {
+  const holder = await readJsonFile(path, holderSchema).catch(() => 'damaged' as const);
+  if (holder === undefined) return undefined;
+  if (holder === 'damaged' || (await commandLineOf(holder.pid)) !== holder.commandLine) return 'stale';
+  return holder.pid;
+}
+
+/**
+ * Replaces the lock of a killed process by this one's. One process at a time may, and it looks again first: nothing else changes a lock
+ * whose process is gone, so no other one is replaced.
+ */
+async function takeOver(mine: string, path: string): Promise<boolean> {
+  const permit = `${path}.takeover`;
+  if (!(await linked(mine, permit))) {
+    // Left by a process that was killed within these few lines.
+    if ((await lockAt(permit)) === 'stale') await rm(permit, { force: true });
+    return false;
+  }
+  try {
+    const mayReplace = (await lockAt(path)) === 'stale';
+    if (mayReplace) await rename(mine, path);
+    return mayReplace;
+  } finally {
+    await rm(permit, { force: true });
+  }
 }
 
 const linked = (from: string, to: string): Promise<boolean> =>
