@@ -3,9 +3,9 @@ import nicknames from '../../src/exchange/people/patients/rules/nicknames.json' 
 import type { LabelledPair } from './foreign.ts';
 
 /**
- * Pairs made of records that nobody has labelled, in the way of the CMS pilot's generator (restated in our own words; its pairs
+ * Pairs made of unlabelled records, in the way of the CMS pilot's generator (restated in our own words; its pairs
  * are made of the same records): one person is a record and a changed copy of it, two people are two records that have much
- * in common. Whoever has the generator's own pairs reads them with the reader of `*labeled_pairs.jsonl` instead.
+ * in common. The generator's own pairs, if you have them, are read as `*labeled_pairs.jsonl`.
  */
 export function variedPairs(patients: readonly Patient[], people: number): LabelledPair[] {
   const random = randomOf(1);

@@ -87,7 +87,8 @@ test('a candidate that was held back is listed once, decided by a person, and ta
   const source: Pick<SourceConnector, 'begin'> = {
     begin: async ({ review }) => {
       seen.push([...(review?.decided ?? [])]);
-      await review?.note([held]);
+      // A server that returns a Patient twice.
+      await review?.note([held, held]);
       throw new SourceFailure('refused', 'hie answered with another patient');
     },
   };

@@ -217,12 +217,27 @@ describe('a negated kind ("problem", "drug") whose words say something else', ()
     ['No known health problems', ['No current problems or disability']],
     ['Problem not documented', ['No information on problems']],
     ['No known discharge diagnosis', []],
+    ['Patient has no chronic problems', []],
     ['Anemia', []],
   ])('is never more than they say of problems: %s', (words, expected) => {
     const [made, ...others] = convert('problems', problem(said('64572001', 'Disease', words)));
     expect(others).toEqual([]);
     expect(statements([made ?? {}])).toEqual(expected);
     expect(codesIn(made?.verificationStatus)).toEqual(words === 'Anemia' ? ['refuted'] : []);
+    if (expected.length === 0) expect(made?.code).toEqual({ text: words });
+  });
+
+  test.each([
+    ['NKDA', ['NKDA']],
+    ['Patient has no known allergies', []],
+    ['Denies any allergy', []],
+  ])('is never refuted by words that deny it themselves: %s', (words, expected) => {
+    const [made] = convert(
+      'allergies',
+      allergy('419199007', `<code nullFlavor="NA"><originalText>${words}</originalText></code>`),
+    );
+    expect(statements([made ?? {}])).toEqual(expected);
+    expect(codesIn(made?.verificationStatus)).toEqual([]);
     if (expected.length === 0) expect(made?.code).toEqual({ text: words });
   });
 

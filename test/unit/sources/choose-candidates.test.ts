@@ -90,6 +90,20 @@ describe('what a person has decided', () => {
     expect(decide({ ...alike, id: 'p2' }, true)).toEqual({ ids: [], held: ['p2'] });
   });
 
+  test('one that contradicts an accepted one is not taken beside it, however exactly it is described', () => {
+    const accepted = patient('p1', { birthDate: '2015-06-08' });
+    const twin = patient('p2');
+    const review = { decided: new Map([['p1', true]]), note: async () => undefined };
+    for (const found of [
+      [accepted, twin],
+      [twin, accepted],
+    ]) {
+      const candidates = found.map((each) => ({ patient: each, isClaimed: true }));
+      const { accepted: taken, held } = chooseCandidates({ ...ours, review }, candidates);
+      expect([taken.map(({ id }) => id), held.map(({ id }) => id)]).toEqual([['p1'], ['p2']]);
+    }
+  });
+
   test('an accepted one that has become somebody else is not taken', () => {
     expect(decide(named('p1', 'Beatrice'), true)).toEqual({ ids: [], held: [] });
   });

@@ -163,7 +163,7 @@ describe('a search', () => {
     await start(found({ json: bundle([near]) }));
     expect(idsOf(await collectAtOnce(connect(source)))).toEqual(['Condition/c1']);
     const namesake = { resourceType: 'Patient', id: 'p1', name: near.name, birthDate: '1958-12-11' };
-    for (const answer of [{ json: bundle([namesake]) }, { status: 400 }, { status: 403 }]) {
+    for (const answer of [{ json: bundle([namesake]) }, { status: 400 }, { status: 403 }, { status: 500 }]) {
       await start(found(answer));
       expect(await begin()).toEqual({ kind: 'unknown-patient' });
     }

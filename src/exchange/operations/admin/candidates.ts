@@ -30,17 +30,7 @@ export async function listCandidatesCommand(
   return {
     document: { accountId: account, candidates: candidates.map(describe) },
     table: {
-      head: [
-        'candidate',
-        'patient',
-        'source',
-        'Patient there',
-        'grade',
-        'agrees',
-        'contradicts',
-        'status',
-        'found',
-      ],
+      head: ['candidate', 'patient', 'source', 'its id', 'grade', 'agrees', 'contradicts', 'status', 'found'],
       rows: candidates.map((each) => [
         ...[each.id, each.patient_id, each.connection, each.source_patient_id, each.grade],
         ...[each.agrees.join(' '), each.contradicts.join(' '), each.status, shortTime(each.found_at)],

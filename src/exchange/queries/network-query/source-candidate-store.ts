@@ -42,18 +42,15 @@ async function noteCandidates(
   held: readonly HeldCandidate[],
 ): Promise<void> {
   const { step, connection, patientId } = of;
+  const row = { account_id: step.accountId, patient_id: patientId, connection, source: step.source };
+  // Some servers return a Patient twice.
+  const each = new Map(held.map((candidate) => [candidate.id, candidate]));
   await tx.db
     .insertInto('source_candidate')
     .values(
-      held.map(({ id, grade, agrees, contradicts }) => ({
-        ...{
-          id: uuidv7(),
-          account_id: step.accountId,
-          patient_id: patientId,
-          connection,
-          source: step.source,
-        },
-        ...{ source_patient_id: id, grade, agrees: [...agrees], contradicts: [...contradicts] },
+      [...each.values()].map(({ id, grade, agrees, contradicts }) => ({
+        ...{ ...row, id: uuidv7(), source_patient_id: id, grade },
+        ...{ agrees: [...agrees], contradicts: [...contradicts] },
       })),
     )
     .onConflict((conflict) =>

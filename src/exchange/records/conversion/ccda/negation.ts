@@ -51,8 +51,9 @@ function refuted(
   if ((codes.length === 0 && !hasText(resource.code)) || (said !== undefined && NOT_KNOWN.test(said)))
     return { ...dated, code: UNSPECIFIED };
   // "No known discharge diagnosis" is about less than all problems.
-  if (none !== undefined && NONE.test(said ?? '')) return { ...dated, code: { text: said } };
-  if (none !== undefined) return { ...refute({ ...dated, code: { text: said } }, kind) };
+  if ((none !== undefined || codes.length === 0) && NONE.test(said ?? ''))
+    return { ...dated, code: { text: said } };
+  if (none !== undefined) return refute({ ...dated, code: { text: said } }, kind);
   return absencesIn(resource).length > 0 ? dated : refute(dated, kind);
 }
 
@@ -95,9 +96,10 @@ function notTaken({ dosage: _dosage, ...statement }: Json, day: string | undefin
 
 /** Words for a kind as such that say neither what there is none of nor that nothing is known. */
 const OF_THE_KIND =
-  /^(?:(?:takes )?no(?:t on any)? ?(?:known |current |active |reported |health |historical )*)?(?:allerg(?:y|ies)|problems?|conditions?|diseases?|drugs?(?: or medica(?:tion|ment))?|medications?|substances?)\W*$/i;
+  /^(?:(?:takes )?no(?:t on any)? ?(?:known |current |active |reported |health |historical )*)?(?:allerg(?:y|ies)|problems?|conditions?|diseases?|drugs?(?: or medica(?:tion|ment))?|medications?|substances?)\W*$|^nk[dfm]?a\W*$/i;
 const NOT_KNOWN = /\b(?:not (?:available|documented|recorded|assessed)|excluded|unknown|no information)\b/i;
-const NONE = /^(?:no|none|denies)\b/i;
+/** Words that deny by themselves: to refute them would say the opposite. */
+const NONE = /\b(?:no|none|nil|not|denies|denied|negative|without)\b/i;
 
 /** What a document says in its own words beside the code of a kind; undefined when they say no more than the code. */
 function wordsBeside(concept: unknown): string | undefined {

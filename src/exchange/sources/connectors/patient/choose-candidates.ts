@@ -31,7 +31,7 @@ export interface Chosen {
  * (docs/matching.md). Beside one that the source itself is certain of, another one that it is not certain of is held back. Of two
  * that contradict each other, by another SSN, gender, birth date or given name, the one that is described exactly as ours is
  * taken; if neither or both are, none is: they are two people, and only one of them can be ours. What a person has decided
- * counts more, as long as the Patient still resembles ours.
+ * counts more, as long as the Patient still resembles ours: one that contradicts an accepted Patient is not taken beside it.
  */
 export function chooseCandidates(person: SoughtPerson, found: readonly Candidate[]): Chosen {
   const ours = traitsOf(person);
@@ -49,7 +49,7 @@ export function chooseCandidates(person: SoughtPerson, found: readonly Candidate
   const accepted = [
     ...standing,
     ...further.filter((each) => !exact.concat(further).some((other) => areTwo(each, other))),
-  ];
+  ].filter((each) => !confirmed.some((other) => areTwo(each, other)));
   const held = candidates.filter(
     (each) => !accepted.includes(each) && (certain.includes(each) || isAlike(each)),
   );

@@ -51,7 +51,8 @@ export async function searchForPerson(
   for (const search of searches) {
     const isRepeated = search.birthdate === undefined && isAnswered;
     const result = await runSearch(context, search, signal).catch((error: unknown) => {
-      if (isRepeated && error instanceof SourceFailure && error.options.httpStatus === 403) return undefined;
+      // Too wide for the server, or forbidden: what the narrower searches answered stands.
+      if (isRepeated && error instanceof SourceFailure && !signal.aborted) return undefined;
       throw error;
     });
     if (result === undefined) break;
