@@ -7,7 +7,7 @@ import { createKeyCheck, type KeyCheck } from '../../src/exchange/access/account
 import { addAuthentication } from '../../src/exchange/access/authentication/authenticate.ts';
 import { addScopeCheck } from '../../src/exchange/access/authentication/scope-check.ts';
 import type { GatewayDeps } from '../../src/exchange/features.ts';
-import { addFacilityRoutes } from '../../src/exchange/people/facilities/routes.ts';
+import { addFacilityRoutes } from '../../src/exchange/people/facilities/feature.ts';
 import { addPatientRoutes } from '../../src/exchange/people/registration/routes.ts';
 import type { Store } from '../../src/exchange/platform/database/database.ts';
 import { createOperations } from '../../src/exchange/platform/http/operations.ts';

@@ -1,6 +1,6 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import PgBoss from 'pg-boss';
-import type { SourceStep } from '../../src/contract/network-query-steps.ts';
+import type { SourceStep } from '../../src/contract/network-query-workflow.ts';
 import { SOURCE_TYPES } from '../../src/contract/primitives.ts';
 import type { Environment } from './environment.ts';
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { v7 as uuidv7 } from 'uuid';
-import type { SourceStep } from '../../src/contract/network-query-steps.ts';
+import type { SourceStep } from '../../src/contract/network-query-workflow.ts';
 import { patientDemographicsSchema } from '../../src/contract/patients.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
 import { networkQueryWorkflowId } from '../../src/contract/temporal.ts';

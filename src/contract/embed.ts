@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { endpoint } from './endpoint.ts';
 
 /** Maximum and default lifetime of an embed token: 10 hours (docs/interface.md, E1). */
 export const EMBED_TOKEN_SECONDS_MAX = 36_000;
@@ -25,3 +26,11 @@ export const embedTokenSchema = z
     }),
   })
   .meta({ id: 'EmbedToken' });
+
+export const embedTokenEndpoints = {
+  createEmbedToken: endpoint('POST /medical/v1/token/embed', {
+    scope: 'read',
+    body: createEmbedTokenBodySchema,
+    responses: { 200: embedTokenSchema },
+  }),
+} as const;

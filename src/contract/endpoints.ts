@@ -1,22 +1,22 @@
-import { bulkCreateEndpoints } from './bulk-create-endpoints.ts';
-import { cohortEndpoints } from './cohorts-endpoints.ts';
-import { consentEndpoints } from './consents-endpoints.ts';
-import { consolidatedEndpoints } from './consolidated-query-endpoints.ts';
-import { documentEndpoints } from './documents-endpoints.ts';
-import { embedTokenEndpoints } from './embed-endpoints.ts';
-import { facilityEndpoints } from './facilities-endpoints.ts';
-import { identityEndpoints } from './identity-endpoints.ts';
-import { messageEndpoints } from './messages-endpoints.ts';
-import { networkQueryEndpoints } from './network-query-endpoints.ts';
-import { notificationEndpoints } from './notifications-endpoints.ts';
-import { patientEndpoints } from './patients-endpoints.ts';
-import { possibleDuplicateEndpoints } from './possible-duplicates-endpoints.ts';
-import { queryRedriveEndpoints } from './query-redrive-endpoints.ts';
-import { querySweepEndpoints } from './query-sweep-endpoints.ts';
-import { settingsEndpoints } from './settings-endpoints.ts';
-import { webhookEndpoints } from './webhooks-endpoints.ts';
+import { bulkCreateEndpoints } from './bulk-create.ts';
+import { cohortEndpoints } from './cohorts.ts';
+import { consentEndpoints } from './consents.ts';
+import { consolidatedEndpoints } from './consolidated-query.ts';
+import { documentEndpoints } from './documents.ts';
+import { embedTokenEndpoints } from './embed.ts';
+import { facilityEndpoints } from './facilities.ts';
+import { identityEndpoints } from './identity.ts';
+import { messageEndpoints } from './messages.ts';
+import { networkQueryEndpoints } from './network-query.ts';
+import { notificationEndpoints } from './notifications.ts';
+import { patientEndpoints } from './patients.ts';
+import { possibleDuplicateEndpoints } from './possible-duplicates.ts';
+import { queryRedriveEndpoints } from './query-redrive.ts';
+import { querySweepEndpoints } from './query-sweep.ts';
+import { settingsEndpoints } from './settings.ts';
+import { webhookEndpoints } from './webhooks.ts';
 
-/** Every operation of the interface. To add one, add a row to its feature's `-endpoints.ts`. */
+/** Every operation of the interface. To add one, add a row to the endpoints of its feature's file. */
 export const endpoints = {
   ...patientEndpoints,
   ...possibleDuplicateEndpoints,

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { URL_LENGTH_MAX } from './bounds.ts';
+import { endpoint } from './endpoint.ts';
+import { byId } from './endpoint-parts.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { metadataSchema } from './network-query.ts';
 import { idSchema, instantSchema } from './primitives.ts';
@@ -96,3 +98,27 @@ export type IdentityVerifiedEvent = z.output<typeof identityVerifiedEventSchema>
 
 /** Request header with the id of the active AAL2 session, for queries with purpose ias (docs/interface.md, Requests). */
 export const AAL2_SESSION_HEADER = 'x-aal2-session';
+
+export const identityEndpoints = {
+  createIdentitySession: endpoint('POST /medical/v1/identity/session', {
+    body: identitySessionRequestSchema,
+    responses: { 200: identitySessionSchema },
+    errors: [404],
+  }),
+  getIdentitySession: endpoint('GET /medical/v1/identity/session/:id', {
+    params: byId,
+    responses: { 200: identitySessionStateSchema },
+    errors: [404],
+  }),
+  createAal2Challenge: endpoint('POST /medical/v1/identity/aal2/challenge', {
+    body: aal2ChallengeRequestSchema,
+    responses: { 200: aal2ChallengeSchema },
+    errors: [404],
+  }),
+  getAal2Challenge: endpoint('GET /medical/v1/identity/aal2/challenge/:id', {
+    scope: 'write',
+    params: byId,
+    responses: { 200: aal2ChallengeStateSchema },
+    errors: [404],
+  }),
+} as const;

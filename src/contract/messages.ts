@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { boundedList, NOT_BLANK, quoted, required } from './bounds.ts';
+import { endpoint } from './endpoint.ts';
+import { byId, pageMetaSchema } from './endpoint-parts.ts';
 import { eventMetaOf } from './event-meta.ts';
-import { isNpi } from './npi.ts';
-import { idSchema, instantSchema } from './primitives.ts';
+import { pageQuery } from './paging.ts';
+import { idSchema, instantSchema, isNpi } from './primitives.ts';
 
 /** docs/interface.md, Message. */
 export const MESSAGE_DIRECTIONS = ['outbound', 'inbound'] as const;
@@ -155,3 +157,33 @@ export const messageEventSchema = z
     }),
   })
   .meta({ id: 'MessageEvent' });
+
+export const messageEndpoints = {
+  listMessages: endpoint('GET /medical/v1/message', {
+    query: pageQuery(
+      {
+        direction: z.enum(MESSAGE_DIRECTIONS).optional(),
+        patientId: idSchema.optional(),
+        destination: z
+          .string()
+          .max(500)
+          .optional()
+          .meta({ description: 'Exact match with the `destination` of the message.' }),
+        status: z.enum(MESSAGE_STATUSES).optional(),
+      },
+      { sort: MESSAGE_SORT },
+    ),
+    responses: { 200: z.object({ messages: z.array(messageSchema), meta: pageMetaSchema }) },
+  }),
+  getMessage: endpoint('GET /medical/v1/message/:id', {
+    params: byId,
+    responses: { 200: messageSchema },
+    errors: [404],
+  }),
+  sendMessage: endpoint('POST /medical/v1/message', {
+    query: z.object({ patientId: idSchema }),
+    body: messageRequestSchema,
+    responses: { 200: messageSchema },
+    errors: [404],
+  }),
+} as const;

@@ -1,5 +1,8 @@
 import { z } from 'zod';
+import { endpoint } from './endpoint.ts';
+import { byId, pageMetaSchema } from './endpoint-parts.ts';
 import { eventMetaOf } from './event-meta.ts';
+import { pageQuery } from './paging.ts';
 import { idSchema, instantSchema } from './primitives.ts';
 
 /** Notifications that an account receives about its patients (docs/interface.md, Notifications). */
@@ -95,3 +98,27 @@ export type NotificationResponse = z.output<typeof notificationSchema>;
 
 /** Columns by which the list of notifications can be sorted. */
 export const NOTIFICATION_SORT = ['notifiedAt', 'id'] as const;
+
+export const notificationEndpoints = {
+  listNotifications: endpoint('GET /medical/v1/notification', {
+    query: pageQuery(
+      {
+        patientId: idSchema.optional(),
+        type: z.enum(NOTIFICATION_TYPES).optional(),
+        status: z.enum(['current', 'withdrawn']).optional(),
+      },
+      { sort: NOTIFICATION_SORT },
+    ),
+    responses: { 200: z.object({ notifications: z.array(notificationSchema), meta: pageMetaSchema }) },
+  }),
+  getNotification: endpoint('GET /medical/v1/notification/:id', {
+    params: byId,
+    responses: { 200: notificationSchema },
+    errors: [404],
+  }),
+  cancelFollowUp: endpoint('POST /medical/v1/notification/:id/follow-up/cancel', {
+    params: byId,
+    responses: { 200: notificationSchema },
+    errors: [404],
+  }),
+} as const;

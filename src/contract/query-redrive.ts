@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { TEXT_LENGTH_MAX } from './bounds.ts';
+import { endpoint } from './endpoint.ts';
+import { byRequestId } from './endpoint-parts.ts';
 import { idSchema, instantSchema, sourceTypeSchema } from './primitives.ts';
 
 const count = z.number().int();
@@ -49,3 +51,21 @@ export const queryRedriveSchema = z
   })
   .meta({ id: 'QueryRedrive' });
 export type QueryRedrive = z.output<typeof queryRedriveSchema>;
+
+/** Redrives: one source of many queries that failed is retried. */
+export const queryRedriveEndpoints = {
+  redriveQueries: endpoint('POST /medical/v1/network/redrive', {
+    body: queryRedriveRequestSchema,
+    responses: { 200: queryRedriveSchema },
+  }),
+  getQueryRedrive: endpoint('GET /medical/v1/network/redrive/:requestId', {
+    params: byRequestId,
+    responses: { 200: queryRedriveSchema },
+    errors: [404],
+  }),
+  cancelQueryRedrive: endpoint('POST /medical/v1/network/redrive/:requestId/cancel', {
+    params: byRequestId,
+    responses: { 200: queryRedriveSchema },
+    errors: [404],
+  }),
+} as const;

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { endpoint } from './endpoint.ts';
+import { byRequestId } from './endpoint-parts.ts';
 import { idSchema } from './primitives.ts';
 
 const count = z.number().int();
@@ -20,3 +22,22 @@ export const querySweepSchema = z
     open: count.meta({ description: 'Queries of this sweep that are still in progress.' }),
   })
   .meta({ id: 'QuerySweep' });
+
+/** Control of the post-import queries of a bulk create; "bulk create status" reports their progress. */
+export const querySweepEndpoints = {
+  pauseQuerySweep: endpoint('POST /medical/v1/patient/bulk/:requestId/sweep/pause', {
+    params: byRequestId,
+    responses: { 200: querySweepSchema },
+    errors: [404],
+  }),
+  resumeQuerySweep: endpoint('POST /medical/v1/patient/bulk/:requestId/sweep/resume', {
+    params: byRequestId,
+    responses: { 200: querySweepSchema },
+    errors: [404],
+  }),
+  cancelQuerySweep: endpoint('POST /medical/v1/patient/bulk/:requestId/sweep/cancel', {
+    params: byRequestId,
+    responses: { 200: querySweepSchema },
+    errors: [404],
+  }),
+} as const;

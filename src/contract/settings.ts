@@ -1,6 +1,13 @@
 import { z } from 'zod';
 import { URL_LENGTH_MAX } from './bounds.ts';
+import { endpoint } from './endpoint.ts';
 import { idSchema, instantSchema } from './primitives.ts';
+import {
+  retryWebhooksBodySchema,
+  rotatedKeySchema,
+  rotateKeyBodySchema,
+  testWebhookBodySchema,
+} from './webhooks.ts';
 
 export const settingsBodySchema = z
   .object({
@@ -27,3 +34,36 @@ export const webhookStatusSchema = z
     deadLettered: z.number().int(),
   })
   .meta({ id: 'WebhookStatus' });
+
+export const settingsEndpoints = {
+  getSettings: endpoint('GET /medical/v1/settings', {
+    scope: 'webhooks-admin',
+    responses: { 200: settingsSchema },
+  }),
+  updateSettings: endpoint('POST /medical/v1/settings', {
+    scope: 'webhooks-admin',
+    body: settingsBodySchema,
+    responses: { 200: settingsSchema },
+  }),
+  getWebhookStatus: endpoint('GET /medical/v1/settings/webhook', {
+    scope: 'webhooks-admin',
+    responses: { 200: webhookStatusSchema },
+  }),
+  retryWebhooks: endpoint('POST /medical/v1/settings/webhook/retry', {
+    scope: 'webhooks-admin',
+    body: retryWebhooksBodySchema,
+    responses: { 200: z.object({ message: z.string(), events: z.number().int() }) },
+    errors: [404],
+  }),
+  testWebhook: endpoint('POST /medical/v1/settings/webhook/test', {
+    scope: 'webhooks-admin',
+    body: testWebhookBodySchema,
+    responses: { 200: z.object({ message: z.string(), eventId: idSchema }) },
+    errors: [404],
+  }),
+  rotateSettingsKey: endpoint('POST /medical/v1/settings/webhook/key', {
+    scope: 'webhooks-admin',
+    body: rotateKeyBodySchema,
+    responses: { 200: rotatedKeySchema },
+  }),
+} as const;

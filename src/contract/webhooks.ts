@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { boundedList, quoted, required, URL_LENGTH_MAX } from './bounds.ts';
+import { endpoint } from './endpoint.ts';
+import { byId } from './endpoint-parts.ts';
 import { webhookEventSchema } from './events.ts';
 import { idSchema, instantSchema } from './primitives.ts';
 import { TEST_EVENT_TYPE } from './webhook-test.ts';
@@ -122,3 +124,41 @@ export const testWebhookBodySchema = z
   })
   .nullish()
   .transform((body) => body ?? {});
+
+export const webhookEndpoints = {
+  listWebhooks: endpoint('GET /medical/v1/webhook', {
+    scope: 'webhooks-admin',
+    responses: { 200: z.object({ webhooks: z.array(webhookSchema) }) },
+  }),
+  createWebhook: endpoint('POST /medical/v1/webhook', {
+    scope: 'webhooks-admin',
+    body: createWebhookBodySchema,
+    responses: { 200: webhookSchema },
+  }),
+  getWebhook: endpoint('GET /medical/v1/webhook/:id', {
+    scope: 'webhooks-admin',
+    params: byId,
+    responses: { 200: webhookSchema },
+    errors: [404],
+  }),
+  updateWebhook: endpoint('PATCH /medical/v1/webhook/:id', {
+    scope: 'webhooks-admin',
+    params: byId,
+    body: updateWebhookBodySchema,
+    responses: { 200: webhookSchema },
+    errors: [404],
+  }),
+  deleteWebhook: endpoint('DELETE /medical/v1/webhook/:id', {
+    scope: 'webhooks-admin',
+    params: byId,
+    responses: { 204: null },
+    errors: [404],
+  }),
+  rotateWebhookKey: endpoint('POST /medical/v1/webhook/:id/key', {
+    scope: 'webhooks-admin',
+    params: byId,
+    body: rotateKeyBodySchema,
+    responses: { 200: rotatedKeySchema },
+    errors: [404],
+  }),
+} as const;

@@ -5,8 +5,12 @@ import { v7 as uuidv7 } from 'uuid';
 import { prepareDraining, SERVES_WHILE_CLOSING } from '../lib/draining.ts';
 import { createMetrics } from '../lib/metrics.ts';
 import { traceRequests } from '../lib/tracing/trace-requests.ts';
-import { addAuthentication } from './access/authentication/authenticate.ts';
-import { addRequestShare, createKnownKeys, shedKnownKeys } from './access/authentication/known-keys.ts';
+import {
+  addAuthentication,
+  addRequestShare,
+  createKnownKeys,
+  shedKnownKeys,
+} from './access/authentication/authenticate.ts';
 import { addScopeCheck } from './access/authentication/scope-check.ts';
 import { addFeatureRoutes, type GatewayDeps } from './features.ts';
 import { measureOperations } from './operations/ops/metrics.ts';

@@ -3,7 +3,7 @@ import { createReconcileActivities } from '../activities/exchange/reconcile.ts';
 import { readConfig } from '../config.ts';
 import { assembleExchange, EXCHANGE_VARIABLES } from '../exchange/assemble.ts';
 import { openMessagePartner } from '../exchange/messaging/messages/partner.ts';
-import { isImporting } from '../exchange/people/bulk-create/recovery-store.ts';
+import { isImporting } from '../exchange/people/bulk-create/request-store.ts';
 import { createAuditChain } from '../exchange/platform/audit/chain.ts';
 import { openAuditHeads } from '../exchange/platform/audit/open-heads.ts';
 import { auditSealing } from '../exchange/platform/audit/sealer.ts';

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { SourceStepInput } from '../../src/contract/network-query-steps.ts';
+import type { SourceStepInput } from '../../src/contract/network-query-workflow.ts';
 import { STARTS_MAX } from '../../src/exchange/platform/recovery/start-guard.ts';
 import {
   createQueryEnvironment,

@@ -6,7 +6,7 @@ import { endpoints } from '../../src/contract/endpoints.ts';
 import type { Scope } from '../../src/contract/scope.ts';
 import { insertApiKey, revokeApiKey } from '../../src/exchange/access/accounts/api-key-store.ts';
 import { generateApiKey, parseApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
-import { EMBED_OPERATIONS } from '../../src/exchange/access/embed-tokens/embed-operations.ts';
+import { EMBED_OPERATIONS } from '../../src/exchange/access/authentication/scope-check.ts';
 import { signEmbedToken } from '../../src/exchange/access/embed-tokens/embed-token.ts';
 import { revokeEmbedToken } from '../../src/exchange/access/embed-tokens/token-store.ts';
 import {

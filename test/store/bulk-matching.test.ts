@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { assignToCohorts } from '../../src/exchange/people/cohorts/assign-to-cohorts.ts';
+import { assignToCohorts } from '../../src/exchange/people/cohorts/change-cohort.ts';
 import { createOrMatchPatient } from '../../src/exchange/people/registration/save-patient.ts';
 import { retryOvertaken } from '../../src/exchange/platform/database/retry.ts';
 import type { BlobStore } from '../../src/shared/blobs/blob-store.ts';

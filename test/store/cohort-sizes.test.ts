@@ -1,7 +1,6 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { sizeSummation } from '../../src/exchange/people/cohorts/cohort-sizes.ts';
-import { findCohort } from '../../src/exchange/people/cohorts/cohort-store.ts';
+import { findCohort, sizeSummation } from '../../src/exchange/people/cohorts/cohort-store.ts';
 import { createTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
 const MEMBERS = 5_000;

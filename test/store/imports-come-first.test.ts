@@ -1,8 +1,7 @@
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { isImporting } from '../../src/exchange/people/bulk-create/recovery-store.ts';
-import { setCompleted, setPaused } from '../../src/exchange/people/bulk-create/request-store.ts';
+import { isImporting, setCompleted, setPaused } from '../../src/exchange/people/bulk-create/request-store.ts';
 import { searchIndexing } from '../../src/exchange/people/patients/search-indexing.ts';
 import { patientComparing } from '../../src/exchange/people/possible-duplicates/comparing.ts';
 import { createRoundCount } from '../../src/exchange/platform/recovery/reconcile-state-store.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { SourceStep } from '../../src/contract/network-query-steps.ts';
+import type { SourceStep } from '../../src/contract/network-query-workflow.ts';
 import type { Store } from '../../src/exchange/platform/database/database.ts';
 import type { SourceConnector } from '../../src/exchange/sources/connectors/connector.ts';
 import type { BlobStore } from '../../src/shared/blobs/blob-store.ts';

@@ -8,7 +8,7 @@ import {
   MERGE_FAILED,
   SOURCE_FAILURE_TYPES,
   type SourceStepInput,
-} from '../../src/contract/network-query-steps.ts';
+} from '../../src/contract/network-query-workflow.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
 import { listDocuments } from '../../src/exchange/delivery/documents/document-store.ts';
 import { abandonedJobCancellation } from '../../src/exchange/queries/network-query/cancel-jobs.ts';

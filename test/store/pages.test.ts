@@ -5,7 +5,7 @@ import { beforeAll, expect, test } from 'vitest';
 import type { SortBy } from '../../src/contract/paging.ts';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
 import { listCohortPatients } from '../../src/exchange/people/cohorts/member-store.ts';
-import { listPatients } from '../../src/exchange/people/patients/patient-list.ts';
+import { listPatients } from '../../src/exchange/people/patients/patient-store.ts';
 import type { AccountTx, Store } from '../../src/exchange/platform/database/database.ts';
 import type { Place } from '../../src/exchange/platform/database/page.ts';
 import { createTestStore } from '../support/postgres.ts';

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
-import { listPatients, PATIENT_ORDER } from '../../src/exchange/people/patients/patient-list.ts';
+import { listPatients, PATIENT_ORDER } from '../../src/exchange/people/patients/patient-store.ts';
 import { searchIndexing } from '../../src/exchange/people/patients/search-indexing.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';

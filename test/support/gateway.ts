@@ -10,7 +10,7 @@ import { generateApiKey, parseApiKey } from '../../src/exchange/access/accounts/
 import { createGateway } from '../../src/exchange/create-gateway.ts';
 import { createDocumentRenditions } from '../../src/exchange/delivery/documents/renditions.ts';
 import type { GatewayDeps } from '../../src/exchange/features.ts';
-import { createUploadReceiver } from '../../src/exchange/people/bulk-create/receive-upload.ts';
+import { createUploadReceiver } from '../../src/exchange/people/bulk-create/service.ts';
 import { insertFacility } from '../../src/exchange/people/facilities/facility-store.ts';
 import type { AccountSettings, Dialect } from '../../src/exchange/platform/account.ts';
 import {

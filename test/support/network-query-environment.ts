@@ -7,7 +7,7 @@ import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { createRecordActivities } from '../../src/activities/exchange/network-query-record.ts';
 import { createSourceActivities } from '../../src/activities/exchange/network-query-source.ts';
-import type { SourceStepInput } from '../../src/contract/network-query-steps.ts';
+import type { SourceStepInput } from '../../src/contract/network-query-workflow.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
 import { setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';

@@ -7,11 +7,12 @@ import {
   RECEIPT_WITHIN_MS,
   type TransmissionStep,
 } from '../../src/contract/messages-workflow.ts';
-import type { SourceStep, SourceStepInput } from '../../src/contract/network-query-steps.ts';
 import {
   HISTORY_EVENTS_MAX,
   NETWORK_QUERY_MESSAGES,
   type NetworkQueryInput,
+  type SourceStep,
+  type SourceStepInput,
 } from '../../src/contract/network-query-workflow.ts';
 import {
   messageTransmissionWorkflowId,

@@ -9,12 +9,14 @@ import type { RecordActivities } from '../../src/activities/exchange/network-que
 import type { SourceActivities } from '../../src/activities/exchange/network-query-source.ts';
 import type { ReconcileActivities } from '../../src/activities/exchange/reconcile.ts';
 import type { WebhookActivities } from '../../src/activities/exchange/webhook-delivery.ts';
-import type { FailedAttempt, SourceStep, SourceStepInput } from '../../src/contract/network-query-steps.ts';
 import {
+  type FailedAttempt,
   HISTORY_EVENTS_MAX,
   NETWORK_QUERY_MESSAGES as MESSAGES,
   type NetworkQueryInput,
   type NetworkQueryProgress,
+  type SourceStep,
+  type SourceStepInput,
 } from '../../src/contract/network-query-workflow.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
 import {

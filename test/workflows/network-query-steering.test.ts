@@ -2,8 +2,10 @@ import { Context } from '@temporalio/activity';
 import { WorkflowFailedError, WorkflowUpdateFailedError } from '@temporalio/client';
 import { CancelledFailure } from '@temporalio/common';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { SOURCE_FAILURE_TYPES as TYPES } from '../../src/contract/network-query-steps.ts';
-import { NETWORK_QUERY_MESSAGES as MESSAGES } from '../../src/contract/network-query-workflow.ts';
+import {
+  NETWORK_QUERY_MESSAGES as MESSAGES,
+  SOURCE_FAILURE_TYPES as TYPES,
+} from '../../src/contract/network-query-workflow.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
 import {
   callBack,

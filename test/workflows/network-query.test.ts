@@ -1,11 +1,11 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
+  NETWORK_QUERY_MESSAGES as MESSAGES,
   OUR_OUTAGE_TYPES,
   type SourceStep,
   SOURCE_FAILURE_TYPES as TYPES,
-} from '../../src/contract/network-query-steps.ts';
-import { NETWORK_QUERY_MESSAGES as MESSAGES } from '../../src/contract/network-query-workflow.ts';
+} from '../../src/contract/network-query-workflow.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
 import { SOURCE_RETRIES } from '../../src/exchange/queries/network-query/rules/retries.ts';
 import {

@@ -3,7 +3,7 @@ import { DefaultLogger } from '@temporalio/worker';
 import { CompiledQuery, sql } from 'kysely';
 import PgBoss from 'pg-boss';
 import { createSourceActivities } from '../../../src/activities/exchange/network-query-source.ts';
-import type { SourceStep } from '../../../src/contract/network-query-steps.ts';
+import type { SourceStep } from '../../../src/contract/network-query-workflow.ts';
 import { SOURCE_TYPES } from '../../../src/contract/primitives.ts';
 import { assembleExchange } from '../../../src/exchange/assemble.ts';
 import type { AccountTx } from '../../../src/exchange/platform/database/database.ts';

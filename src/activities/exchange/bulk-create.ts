@@ -7,7 +7,7 @@ import {
   type RowsHandled,
   type UploadCheck,
   type UploadState,
-} from '../../contract/bulk-create-steps.ts';
+} from '../../contract/bulk-create-workflow.ts';
 import type { BulkEngine } from '../../exchange/people/bulk-create/engine.ts';
 import {
   type BulkRequestView,

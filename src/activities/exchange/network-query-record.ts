@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { FailedAttempt, SourceStepInput } from '../../contract/network-query-steps.ts';
+import type { FailedAttempt, SourceStepInput } from '../../contract/network-query-workflow.ts';
 import { cancelJobsOf, type JobCancellation } from '../../exchange/queries/network-query/cancel-jobs.ts';
 import { failAttempt } from '../../exchange/queries/network-query/endings.ts';
 import { openNextAttempt } from '../../exchange/queries/network-query/step.ts';

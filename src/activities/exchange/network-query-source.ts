@@ -1,5 +1,5 @@
 import { log } from '@temporalio/activity';
-import type { SourceStep, SourceStepInput } from '../../contract/network-query-steps.ts';
+import type { SourceStep, SourceStepInput } from '../../contract/network-query-workflow.ts';
 import { askSource, pollSource } from '../../exchange/queries/network-query/ask.ts';
 import type { CallingSources, WorkOnSource } from '../../exchange/queries/network-query/call-source.ts';
 import { takeStep } from '../../exchange/queries/network-query/step.ts';

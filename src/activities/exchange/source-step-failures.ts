@@ -1,5 +1,9 @@
 import { ApplicationFailure } from '@temporalio/activity';
-import { MERGE_FAILED, OUR_OUTAGE_TYPES, SOURCE_FAILURE_TYPES } from '../../contract/network-query-steps.ts';
+import {
+  MERGE_FAILED,
+  OUR_OUTAGE_TYPES,
+  SOURCE_FAILURE_TYPES,
+} from '../../contract/network-query-workflow.ts';
 import { isConnectionFault } from '../../exchange/platform/database/connection-fault.ts';
 import { OTHER_BUILD_RETRY_MS } from '../../exchange/queries/network-query/rules/retries.ts';
 import {

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
-import { isNpi } from '../../../src/contract/npi.ts';
+import { isNpi } from '../../../src/contract/primitives.ts';
 import { SCOPES, type Scope } from '../../../src/contract/scope.ts';
 import { insertApiKey } from '../../../src/exchange/access/accounts/api-key-store.ts';
 import { generateApiKey, parseApiKey } from '../../../src/exchange/access/accounts/rules/api-key.ts';

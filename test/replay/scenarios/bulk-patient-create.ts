@@ -2,13 +2,11 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { BulkActivities } from '../../../src/activities/exchange/bulk-create.ts';
 import type { BulkCounts } from '../../../src/contract/bulk-create.ts';
 import {
+  BULK_CREATE_MESSAGES,
   BULK_FAILURE_TYPES,
+  type BulkPatientCreateInput,
   type RowsHandled,
   type UploadState,
-} from '../../../src/contract/bulk-create-steps.ts';
-import {
-  BULK_CREATE_MESSAGES,
-  type BulkPatientCreateInput,
 } from '../../../src/contract/bulk-create-workflow.ts';
 import { bulkPatientCreateWorkflowId, WORKFLOW_TYPES } from '../../../src/contract/temporal.ts';
 import { ACCOUNT_ID, inTurn, REQUEST_ID, type Scenario } from './scenario.ts';

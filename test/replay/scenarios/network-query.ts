@@ -1,11 +1,12 @@
 import { ApplicationFailure } from '@temporalio/common';
 import type { RecordActivities } from '../../../src/activities/exchange/network-query-record.ts';
 import type { SourceActivities } from '../../../src/activities/exchange/network-query-source.ts';
-import { SOURCE_FAILURE_TYPES, type SourceStep } from '../../../src/contract/network-query-steps.ts';
 import {
   HISTORY_EVENTS_MAX,
   NETWORK_QUERY_MESSAGES,
   type NetworkQueryInput,
+  SOURCE_FAILURE_TYPES,
+  type SourceStep,
 } from '../../../src/contract/network-query-workflow.ts';
 import { SOURCE_TYPES } from '../../../src/contract/primitives.ts';
 import { networkQueryWorkflowId, WORKFLOW_TYPES } from '../../../src/contract/temporal.ts';

@@ -4,7 +4,7 @@ import { EXTERNAL_SYSTEMS } from '../../../src/contract/patients.ts';
 import {
   normaliseAdditionalIdentifiers,
   uniteAdditionalIdentifiers,
-} from '../../../src/exchange/people/patients/rules/additional-identifiers.ts';
+} from '../../../src/exchange/people/patients/rules/patient-normalisation.ts';
 
 const given = fc.dictionary(
   fc.constantFrom(...EXTERNAL_SYSTEMS),

@@ -1,7 +1,7 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import { expect, test, vi } from 'vitest';
 import { describeFailure } from '../../../src/activities/exchange/source-step-failures.ts';
-import { OUR_OUTAGE_TYPES } from '../../../src/contract/network-query-steps.ts';
+import { OUR_OUTAGE_TYPES } from '../../../src/contract/network-query-workflow.ts';
 import { BlobStoreUnavailableError } from '../../../src/shared/blobs/blob-store.ts';
 
 const MINUTE_MS = 60_000;

@@ -5,12 +5,12 @@ import { SCOPES } from '../../../contract/scope.ts';
 import { BatchedLookUp } from '../../../lib/batched-look-up.ts';
 import type { Store } from '../../platform/database/database.ts';
 import { ExchangeError } from '../../platform/errors.ts';
-import type { Caller } from '../../platform/http/caller.ts';
+import { type Caller, callerOf } from '../../platform/http/caller.ts';
+import { countRequest } from '../../platform/http/plugins/request-share.ts';
 import { findAccount } from '../accounts/account-store.ts';
 import { createKeyCheck, type KeyCheck } from '../accounts/key-check.ts';
 import { parseApiKey } from '../accounts/rules/api-key.ts';
-import { EMBED_AUDIENCE } from '../embed-tokens/embed-token.ts';
-import { createEmbedTokenCheck } from '../embed-tokens/embed-token-check.ts';
+import { createEmbedTokenCheck, EMBED_AUDIENCE } from '../embed-tokens/embed-token.ts';
 import { FHIR_AUDIENCE, verifyAccessToken } from '../fhir-clients/access-token.ts';
 import { findClientAccounts } from '../fhir-clients/client-store.ts';
 
@@ -167,5 +167,43 @@ function unauthorized(request: FastifyRequest): ExchangeError {
         : 'Authentication is required: send your API key in the header x-api-key';
   return new ExchangeError(401, message, {
     headers: { 'www-authenticate': 'ApiKey realm="medical-data-exchange"' },
+  });
+}
+
+/** The callers of API keys that were valid lately, by the hash of the key. */
+type KnownKeys = LRUCache<string, { accountId: string; actor: string }>;
+
+export const createKnownKeys = (): KnownKeys => new LRUCache({ max: 10_000 });
+
+/**
+ * Rejects requests of an account that has no place left before their key is looked up, if it was valid lately: what is refused
+ * then costs no statement. Whether the key still is valid matters only for requests that are served.
+ */
+export function shedKnownKeys(app: FastifyInstance, knownKeys: KnownKeys): void {
+  app.addHook('onRequest', async (request) => {
+    const by = knownKeys.get(keyOf(request) ?? '');
+    const refusal = by && request.server.requestShares.refusal(by.accountId);
+    if (refusal === undefined) return;
+    request.refusalNotes = { by };
+    throw refusal;
+  });
+}
+
+/** The hash of the API key in the usual header. */
+function keyOf({ headers }: FastifyRequest): string | undefined {
+  const apiKey = headers['x-api-key'];
+  return typeof apiKey === 'string' ? parseApiKey(apiKey)?.hash.toString('hex') : undefined;
+}
+
+/**
+ * Rejects requests beyond the account's share with 503, right after authentication and before rate limits, body and
+ * transaction use further resources.
+ */
+export function addRequestShare(app: FastifyInstance, knownKeys: KnownKeys): void {
+  app.addHook('onRequest', async (request, reply) => {
+    const { account, actor } = callerOf(request);
+    const key = keyOf(request);
+    if (key !== undefined) knownKeys.set(key, { accountId: account.id, actor });
+    countRequest(request, reply, account.id);
   });
 }

@@ -5,7 +5,6 @@ import { type Scope, scopeOf } from '../../../contract/scope.ts';
 import { ForbiddenError } from '../../platform/errors.ts';
 import { callerOf } from '../../platform/http/caller.ts';
 import { isFhirUrl } from '../../platform/http/operation-outcome.ts';
-import { EMBED_OPERATIONS } from '../embed-tokens/embed-operations.ts';
 
 /** Rejects a request with 403 if the scopes of the key do not permit the operation, or an embed token may not use it. */
 export function addScopeCheck(app: FastifyInstance): void {
@@ -39,3 +38,13 @@ function scopeFor(request: FastifyRequest): Scope {
   if (scope !== undefined) return scope;
   return request.method === 'GET' || request.method === 'HEAD' ? 'read' : 'write';
 }
+
+/** The operations an embed token permits: those that the page uses; none that lists patients. */
+export const EMBED_OPERATIONS: ReadonlySet<string> = new Set([
+  'getPatient',
+  'getPatientCohorts',
+  'listDocuments',
+  'getDocumentUrl',
+  'getEmbedSummary',
+  'watchEmbedQueries',
+]);

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { createKeyCheck } from '../../access/accounts/key-check.ts';
-import { createEmbedTokenCheck } from '../../access/embed-tokens/embed-token-check.ts';
+import { createEmbedTokenCheck } from '../../access/embed-tokens/embed-token.ts';
 import { findPatient } from '../../people/patients/patient-store.ts';
 import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';

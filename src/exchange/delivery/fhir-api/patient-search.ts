@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import { expressionOf } from '../../people/patients/patient-list.ts';
+import { expressionOf } from '../../people/patients/patient-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { changedWhen } from '../../records/reading/record-search-store.ts';
 import type { DateCondition } from '../../records/rules/search-clauses.ts';

@@ -6,7 +6,7 @@ import type {
   MessageStatus,
   TransportMethod,
 } from '../../../contract/messages.ts';
-import { externalIdOf } from '../../people/patients/patient-facts.ts';
+import { externalIdOf } from '../../people/patients/patient-store.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
 import {
   column,

@@ -1,5 +1,5 @@
 import type { NotificationType } from '../../../contract/notifications.ts';
-import { readExternalId } from '../../people/patients/patient-facts.ts';
+import { readExternalId } from '../../people/patients/patient-store.ts';
 import { type AccountTx, type SystemTx, withinAccount } from '../../platform/database/database.ts';
 import { insertEvent } from '../../platform/outbox/event-store.ts';
 import { refusal } from '../../queries/network-query/prepare.ts';

@@ -2,9 +2,8 @@ import { listAccounts } from '../../access/accounts/account-store.ts';
 import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
 import { withinAccount } from '../../platform/database/database.ts';
 import { RETENTION_KINDS } from '../retention/kinds.ts';
-import type { RetentionKind } from '../retention/retention-kind.ts';
 import { listRules, setRule } from '../retention/rule-store.ts';
-import { removedBefore, removeSlice } from '../retention/sweep.ts';
+import { type RetentionKind, removedBefore, removeSlice } from '../retention/sweep.ts';
 import {
   ADMIN_ACTOR,
   AdminError,

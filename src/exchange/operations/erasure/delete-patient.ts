@@ -4,7 +4,7 @@ import {
   messageTransmissionWorkflowId,
   networkQueryWorkflowId,
 } from '../../../contract/temporal.ts';
-import { lockConsent } from '../../people/cohorts/cohort-locks.ts';
+import { lockConsent } from '../../people/cohorts/cohort-store.ts';
 import { isOnLegalHold } from '../../people/patients/legal-hold-store.ts';
 import { type StoredPatient, toPatient } from '../../people/patients/patient-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
@@ -26,7 +26,7 @@ export async function deletePatient(
   id: string,
   check: (patient: StoredPatient) => void,
 ): Promise<string> {
-  // Taken before the patient, as the lock order of cohort-locks.ts requires.
+  // Taken before the patient, as the lock order of cohort-store.ts requires.
   await lockConsent(tx, 'alone');
   const patient = await lockPatientAlone(tx, id);
   if (patient === undefined) throw new NotFoundError('Patient');

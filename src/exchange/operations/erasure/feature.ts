@@ -1,7 +1,10 @@
 import { createErasures, type Erasures, workflowStopper } from '../../platform/erasure/erasures.ts';
 import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../../platform/feature.ts';
+import { checkETag } from '../../platform/http/etag.ts';
+import { noContent } from '../../platform/http/operation.ts';
+import type { Operations } from '../../platform/http/operations.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { addErasureRoutes } from './routes.ts';
+import { deletePatient } from './delete-patient.ts';
 
 /** The deletion of a patient, with all that any district has collected about the patient. */
 export const erasureFeature = {
@@ -12,3 +15,12 @@ export const erasureFeature = {
   routes: ({ operations }: GatewayScopes, deps: DepsOf<typeof addErasureRoutes>) =>
     addErasureRoutes(operations, deps),
 } satisfies Feature;
+
+function addErasureRoutes(operations: Operations, deps: { erasures: Pick<Erasures, 'start'> }): void {
+  operations.write('deletePatient', async (tx, { params, headers, body }) => {
+    const patientId = await deletePatient(tx, params.id, (known) =>
+      checkETag('The patient', known, headers['if-match'], body.eTag),
+    );
+    return noContent({ patientId, afterCommit: () => deps.erasures.start() });
+  });
+}

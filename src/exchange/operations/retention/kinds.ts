@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { SystemTx } from '../../platform/database/database.ts';
-import type { DueCount, RetentionKind } from './retention-kind.ts';
+import type { DueCount, RetentionKind } from './sweep.ts';
 
 /** @param items a query with the columns `at` and `held` */
 async function countDue(tx: SystemTx, items: RawBuilder<unknown>): Promise<DueCount> {

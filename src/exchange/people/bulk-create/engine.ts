@@ -1,7 +1,7 @@
 import { BlobNotFoundError, type BlobRef, type BlobStore } from '../../../shared/blobs/blob-store.ts';
+import { checkCsv } from '../../../shared/bulk-csv/check-csv.ts';
 import type { CsvLayout } from '../../../shared/bulk-csv/layout.ts';
-import { checkUpload, withHeartbeat } from './check-upload.ts';
-import { type ChunkPart, clearParts, listParts, readBulkWork, setResult } from './chunk-store.ts';
+import { type ChunkPart, clearParts, listParts, readBulkWork, setLayout, setResult } from './chunk-store.ts';
 import type {
   BulkEngineDeps,
   CheckOutcome,
@@ -9,9 +9,9 @@ import type {
   ProcessOutcome,
   StepOptions,
 } from './engine-steps.ts';
+import { deleteTrialKeys } from './patient-store.ts';
 import { processChunks } from './process-chunks.ts';
 import { resultHeader } from './result-csv.ts';
-import { deleteTrialKeys } from './trial-store.ts';
 
 /** Turns the upload of a bulk create into patients. Each step may be killed at any point and repeated, and may run twice at once. */
 export interface BulkEngine {
@@ -101,4 +101,34 @@ async function deleteParts(
     await clearParts(tx, requestId);
     await deleteTrialKeys(tx, requestId);
   });
+}
+
+/** The first pass over the upload; see `BulkEngine.check`. */
+async function checkUpload(
+  { store, blobs, chunkRows }: BulkEngineDeps,
+  accountId: string,
+  requestId: string,
+  options: StepOptions,
+): Promise<CheckOutcome> {
+  const before = await store.asAccount(accountId, (tx) => readBulkWork(tx, requestId));
+  if (before.layout !== undefined) return { kind: 'ok', rows: before.counts.rows };
+  if (before.upload === undefined) throw new Error('The bulk create has no upload to check');
+  const content = await blobs.get(before.upload.ref);
+  const checked = await checkCsv(withHeartbeat(content, options), { chunkRows });
+  if (checked.kind === 'refused') return checked;
+  // False when another execution of this step has stored the same layout, or the request has ended; the next step notices.
+  await store.asAccount(accountId, (tx) => setLayout(tx, requestId, checked));
+  return { kind: 'ok', rows: checked.rows };
+}
+
+/** Passes the bytes on, calls `heartbeat` for each block, and throws the signal's reason once it is aborted. */
+async function* withHeartbeat(
+  content: AsyncIterable<Uint8Array>,
+  { signal, heartbeat }: StepOptions,
+): AsyncGenerator<Uint8Array> {
+  for await (const block of content) {
+    signal?.throwIfAborted();
+    heartbeat?.();
+    yield block;
+  }
 }

@@ -1,8 +1,7 @@
 import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../../platform/feature.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { bulkCreateRecoveries, uploadRetention } from './recovery.ts';
-import { addBulkResultRoute } from './result-routes.ts';
-import { addBulkCreateRoutes } from './routes.ts';
+import { addBulkCreateRoutes, addBulkResultRoute } from './routes.ts';
 import { type BulkCreateService, createBulkCreateService } from './service.ts';
 import { addBulkUploadRoute } from './upload-route.ts';
 

@@ -5,8 +5,7 @@ import type { Logger } from '../../../lib/logger.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import type { Store } from '../../platform/database/database.ts';
 import { createBackground, startOnce } from '../../platform/workflows/start-workflow.ts';
-import { requestRows } from './recovery-store.ts';
-import { markUploadSignalled, readBulkRequest } from './request-store.ts';
+import { markUploadSignalled, readBulkRequest, requestRows } from './request-store.ts';
 
 const SIGNAL_TIMEOUT_MS = 5_000;
 

@@ -1,19 +1,19 @@
-import { BULK_END_REASONS } from '../../../contract/bulk-create-steps.ts';
+import { BULK_END_REASONS } from '../../../contract/bulk-create-workflow.ts';
 import type { Logger } from '../../../lib/logger.ts';
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
 import type { Store } from '../../platform/database/database.ts';
 import { deleting, itemRecovery, type Recovery } from '../../platform/recovery/recovery.ts';
 import { clearParts, listParts } from './chunk-store.ts';
 import type { BulkLauncher } from './launcher.ts';
+import { deleteTrialKeys } from './patient-store.ts';
 import {
   markUploadDeleted,
   requestRows,
   type UnfinishedRequest,
   uploadsToDelete,
   uploadsToSignal,
-} from './recovery-store.ts';
+} from './request-store.ts';
 import { failBulkCreate } from './transitions.ts';
-import { deleteTrialKeys } from './trial-store.ts';
 
 /** The process that committed a change has this long to start or signal the workflow itself. */
 const GRACE_MS = 5_000;

@@ -1,8 +1,7 @@
 import { type Selectable, sql } from 'kysely';
-import type { BulkCounts } from '../../../contract/bulk-create.ts';
-import type { BULK_CREATE_SORT } from '../../../contract/bulk-create-endpoints.ts';
+import type { BULK_CREATE_SORT, BulkCounts } from '../../../contract/bulk-create.ts';
 import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
-import type { AccountTx } from '../../platform/database/database.ts';
+import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
 import {
   column,
   type ListOrder,
@@ -11,6 +10,7 @@ import {
   readPage,
 } from '../../platform/database/page.ts';
 import type { Database } from '../../platform/database/schema.ts';
+import { workflowRows } from '../../platform/workflows/workflow-rows.ts';
 import type { BulkRequestState } from './tables.ts';
 
 /** A bulk create as stored; `serializers.ts` turns it into a response. */
@@ -166,4 +166,85 @@ function toView(row: Row): BulkRequestView {
     counts: { rows, handled, created, updated, failed },
     activeMs: row.active_until_now_ms,
   };
+}
+
+export interface UnfinishedRequest {
+  accountId: string;
+  requestId: string;
+}
+
+interface RecoveryOptions {
+  olderThanMs: number;
+  limit: number;
+}
+
+const UNDER_WAY_MS = 10 * 60_000;
+
+const agoMs = (ms: number) => sql<Date>`now() - ${ms} * interval '1 millisecond'`;
+
+/** Bulk creates, as rows with a workflow. */
+export const requestRows = workflowRows<{ requestId: string }>({
+  table: 'bulk_request',
+  ids: { requestId: 'id' },
+  since: 'created_at',
+  open: sql`status in ('waiting', 'processing')`,
+});
+
+/** Bulk creates whose upload has not been signalled to their workflow within `olderThanMs`. */
+export async function uploadsToSignal(
+  tx: SystemTx,
+  { olderThanMs, limit }: RecoveryOptions,
+): Promise<(UnfinishedRequest & { since: Date })[]> {
+  return tx.db
+    .selectFrom('bulk_request')
+    .select(['account_id as accountId', 'id as requestId'])
+    .select(({ ref }) => ref('uploaded_at').$notNull().as('since'))
+    .where('status', '=', 'processing')
+    .where('upload_announced_at', 'is', null)
+    .where('uploaded_at', '<', agoMs(olderThanMs))
+    .orderBy('uploaded_at')
+    .limit(limit)
+    .execute();
+}
+
+/**
+ * Whether any account's file is being checked or its rows processed. A file that is not done ten minutes after its upload does
+ * not count: it may be stuck.
+ */
+export async function isImporting(tx: SystemTx): Promise<boolean> {
+  const row = await tx.db
+    .selectFrom('bulk_request')
+    .select('id')
+    .where('status', '=', 'processing')
+    .where('paused', '=', false)
+    .where('uploaded_at', '>', agoMs(UNDER_WAY_MS))
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** Uploaded files of requests that ended at least `endedBeforeDays` days ago. */
+export async function uploadsToDelete(
+  tx: SystemTx,
+  { endedBeforeDays, limit }: { endedBeforeDays: number; limit: number },
+): Promise<(UnfinishedRequest & { ref: string; since: Date })[]> {
+  const rows = await tx.db
+    .selectFrom('bulk_request')
+    .select(['account_id as accountId', 'id as requestId', 'upload'])
+    .select(({ ref }) => ref('ended_at').$notNull().as('since'))
+    .where('upload', 'is not', null)
+    .where('upload_deleted_at', 'is', null)
+    .where('ended_at', '<', sql<Date>`now() - ${endedBeforeDays} * interval '1 day'`)
+    .orderBy('ended_at')
+    .limit(limit)
+    .execute();
+  return rows.flatMap(({ upload, ...request }) => (upload === null ? [] : [{ ...request, ref: upload.ref }]));
+}
+
+export async function markUploadDeleted(tx: AccountTx, requestId: string): Promise<void> {
+  await tx.db
+    .updateTable('bulk_request')
+    .set({ upload_deleted_at: sql<Date>`now()` })
+    .where('id', '=', requestId)
+    .execute();
 }

@@ -1,4 +1,6 @@
+import type { FastifyInstance } from 'fastify';
 import { validate as isUuid, v7 as uuidv7 } from 'uuid';
+import type { BulkCreateStatusResponse, BulkPatientCreate } from '../../../contract/bulk-create.ts';
 import type { QuerySweepProgress } from '../../../contract/bulk-create-workflow.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { InvalidRequestError, NotFoundError } from '../../platform/errors.ts';
@@ -7,6 +9,8 @@ import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { ok } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
 import { openPage } from '../../platform/http/paging.ts';
+import { addSignedLinkRoute, auditLink } from '../../platform/http/signed-link-route.ts';
+import type { LinkMaker } from '../../platform/links/signed-link.ts';
 import { facilityExists, listFacilities } from '../facilities/facility-store.ts';
 import {
   BULK_REQUEST_ORDER,
@@ -15,10 +19,8 @@ import {
   listBulkRequests,
   readBulkRequest,
 } from './request-store.ts';
-import { bulkResultUrl } from './result-link.ts';
-import { serializeBulkCreate, serializeStartedBulkCreate } from './serializers.ts';
-import type { BulkCreateService } from './service.ts';
-import { UPLOAD_LIFETIME_MS } from './service.ts';
+import { bulkPace } from './rules/bulk-pace.ts';
+import { type BulkCreateService, UPLOAD_LIFETIME_MS } from './service.ts';
 
 type BulkCreateDeps = Pick<GatewayPlatform, 'links' | 'publicBaseUrl' | 'linkSigningKey'> & {
   bulkCreates: BulkCreateService;
@@ -101,3 +103,77 @@ async function facilityOf(tx: AccountTx, facilityId: string | undefined): Promis
   const message = `is required: the account has ${others.length + 1} facilities`;
   throw new InvalidRequestError([{ path: 'facilityId', message }]);
 }
+
+/** A bulk create as E5 returns it. */
+const serializeStartedBulkCreate = (request: BulkRequestView, uploadUrl: string): BulkPatientCreate => ({
+  ...commonOf(request),
+  status: 'waiting',
+  uploadUrl,
+});
+
+/**
+ * A bulk create as the operations around E5 return it.
+ *
+ * @param result link to the result CSV of a completed request
+ * @param sweep progress of the post-import queries, once they have begun
+ */
+function serializeBulkCreate(
+  request: BulkRequestView,
+  result?: string,
+  sweep?: QuerySweepProgress,
+): BulkCreateStatusResponse {
+  const { status, paused, counts, reason } = request;
+  return {
+    ...commonOf(request),
+    status,
+    ...(paused ? { paused } : {}),
+    counts,
+    ...bulkPace(request),
+    ...(result === undefined ? {} : { result }),
+    ...(reason === undefined ? {} : { reason }),
+    ...(sweep === undefined ? {} : { sweep }),
+  };
+}
+
+const commonOf = ({ requestId, facilityId, dryRun, createdAt }: BulkRequestView) => ({
+  requestId,
+  facilityId,
+  params: { dryRun },
+  createdAt: createdAt.toISOString(),
+});
+
+const OPERATION = 'readBulkResult';
+
+/** Serves the result CSV of a completed bulk create; the signed link is the permission. */
+export function addBulkResultRoute(
+  app: FastifyInstance,
+  deps: Pick<GatewayPlatform, 'store' | 'blobs' | 'linkSigningKey'>,
+): void {
+  addSignedLinkRoute(app, deps, 'bulk-result', OPERATION, async (link, request, reply) => {
+    const { accountId, targetId: requestId } = link;
+    const result = await deps.store.asAccount(accountId, async (tx) => {
+      const bulkCreate = await readBulkRequest(tx, requestId);
+      if (bulkCreate?.status !== 'completed' || bulkCreate.result === undefined)
+        throw new NotFoundError('Result');
+      await auditLink(tx, request, { operation: OPERATION, targetId: requestId });
+      return bulkCreate.result;
+    });
+    return (
+      reply
+        .type('text/csv; charset=utf-8')
+        // The file name is made from the id alone, so no input of a caller gets into the header.
+        .header('content-disposition', `attachment; filename="bulk-patient-create-${requestId}.csv"`)
+        .header('content-length', result.sizeBytes)
+        .send(await deps.blobs.get(result.ref))
+    );
+  });
+}
+
+/** Long enough for the receiver of a webhook. Reading the status of the bulk create returns a new link at any time. */
+const RESULT_LINK_MS = 60 * 60_000;
+
+/** A link to the result CSV of a completed bulk create. */
+export const bulkResultUrl = (
+  links: LinkMaker,
+  { accountId, requestId }: { accountId: string; requestId: string },
+): string => links.url('bulk-result', { accountId, targetId: requestId }, RESULT_LINK_MS);

@@ -1,5 +1,5 @@
 import { BULK_CREATE_EVENT_TYPE, type BulkCreateEvent } from '../../../contract/bulk-create.ts';
-import type { BulkFinish } from '../../../contract/bulk-create-steps.ts';
+import type { BulkFinish } from '../../../contract/bulk-create-workflow.ts';
 import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { insertEvent } from '../../platform/outbox/event-store.ts';

@@ -1,9 +1,8 @@
 import { sql } from 'kysely';
 import type { COHORT_COLORS, CohortSettings } from '../../../contract/cohorts.ts';
-import type { AccountTx } from '../../platform/database/database.ts';
+import type { AccountTx, Store, SystemTx } from '../../platform/database/database.ts';
 import { NameTakenError, violates } from '../../platform/database/violations.ts';
-import { lockCohorts, lockConsent } from './cohort-locks.ts';
-import { COHORT_SIZE } from './cohort-sizes.ts';
+import { type Recovery, removalRecovery } from '../../platform/recovery/recovery.ts';
 
 export interface StoredCohort {
   id: string;
@@ -151,4 +150,72 @@ function selectCohorts(tx: AccountTx) {
     .select(['cohort.id', 'name', 'description', 'purpose_of_use as purposeOfUse', 'settings', 'version'])
     .select(sql<StoredCohort['color']>`color`.as('color'))
     .select(COHORT_SIZE.as('size'));
+}
+
+/** The number of a cohort's patients: as last added up, and the changes since. */
+const COHORT_SIZE = sql<number>`cohort.patients_counted + coalesce(
+  (select sum(change) from cohort_size_change where cohort_size_change.cohort_id = cohort.id), 0)::bigint`;
+
+/** Adds up the changes of cohorts' sizes, so that reading a size reads few of them. */
+export const sizeSummation = ({ store }: { store: Pick<Store, 'asSystem'> }): Recovery =>
+  removalRecovery('changes of cohort sizes', (limit) => store.asSystem((tx) => addUp(tx, limit)));
+
+/** One statement, so that every reader sees a change either as a row or as part of the sum. */
+async function addUp(tx: SystemTx, limit: number): Promise<number> {
+  const { rows } = await sql<{ changes: number }>`
+    with taken as (
+      delete from cohort_size_change where id in (
+        select id from cohort_size_change order by id limit ${limit} for update skip locked
+      ) returning cohort_id, change
+    ), summed as (
+      update cohort set patients_counted = patients_counted + part.change
+      from (select cohort_id, sum(change) as change from taken group by cohort_id) as part
+      where cohort.id = part.cohort_id
+    )
+    select count(*) as changes from taken
+  `.execute(tx.db);
+  return rows[0]?.changes ?? 0;
+}
+
+/*
+ * Lock order (docs/decisions/0023-changes-of-whole-cohorts.md). A change of one patient locks the patient, then the consent
+ * lock (only to leave treatment cohorts), then its cohorts in shared mode. A change of a whole cohort takes the consent lock in
+ * shared mode, then the cohort exclusively; it locks no patient, so there can be no deadlock.
+ *
+ * Advisory locks are used because they are fair. With shared row locks, a transaction that needs the row exclusively could
+ * starve while a bulk create fills the cohort.
+ */
+
+/** First halves of the lock keys; the second half is the account. */
+const CONSENT_LOCK = 0x636f_6e73;
+const COHORT_LOCK = 0x636f_6800;
+/** Number of locks that the cohorts of an account share; the maximum that a transaction holds. */
+const COHORT_LOCKS = 64;
+
+type Mode = 'shared' | 'alone';
+
+/**
+ * Prevents adding patients by their current consent (`shared`) from running concurrently with a patient's treatment
+ * relationship being ended (`alone`).
+ */
+export function lockConsent(tx: AccountTx, mode: Mode): Promise<void> {
+  return take(tx, [CONSENT_LOCK], mode);
+}
+
+/** `shared` to add or remove single patients, `alone` to change a cohort or many of its patients. */
+function lockCohorts(tx: AccountTx, cohortIds: readonly string[], mode: Mode): Promise<void> {
+  return take(tx, cohortIds.map(lockOf), mode);
+}
+
+/** The lock of a cohort, by the last digits of its id, which are random. */
+const lockOf = (cohortId: string): number =>
+  COHORT_LOCK + (Number.parseInt(cohortId.slice(-2), 16) % COHORT_LOCKS);
+
+/** Takes the locks in numeric order, in a statement of its own, so that the next one sees what the last holder committed. */
+async function take(tx: AccountTx, locks: readonly number[], mode: Mode): Promise<void> {
+  const sorted = [...new Set(locks)].sort((left, right) => left - right);
+  const lock = sql.raw(mode === 'shared' ? 'pg_advisory_xact_lock_shared' : 'pg_advisory_xact_lock');
+  await sql`
+    select count(${lock}(lock, hashtext(${tx.accountId}))) from unnest(${sorted}::int[]) as locks (lock)
+  `.execute(tx.db);
 }

@@ -1,6 +1,6 @@
 import type { DepsOf, Feature, GatewayScopes } from '../../platform/feature.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { sizeSummation } from './cohort-sizes.ts';
+import { sizeSummation } from './cohort-store.ts';
 import { addCohortPatientRoutes } from './member-routes.ts';
 import { addCohortRoutes } from './routes.ts';
 

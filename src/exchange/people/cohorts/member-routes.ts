@@ -7,10 +7,8 @@ import type { Operations } from '../../platform/http/operations.ts';
 import { openPage } from '../../platform/http/paging.ts';
 import { findPatient, lockPatient } from '../patients/patient-store.ts';
 import { serializePatient } from '../patients/serializers.ts';
-import { assignToCohorts } from './assign-to-cohorts.ts';
-import { readAgain, requireCohort } from './change-cohort.ts';
-import { lockConsent } from './cohort-locks.ts';
-import { findCohort, listCohorts, type StoredCohort } from './cohort-store.ts';
+import { assignToCohorts, readAgain, requireCohort } from './change-cohort.ts';
+import { findCohort, listCohorts, lockConsent, type StoredCohort } from './cohort-store.ts';
 import {
   addAllPatients,
   addPatients,
@@ -20,7 +18,7 @@ import {
   readConsent,
   removePatients,
 } from './member-store.ts';
-import { serializeCohort } from './serializers.ts';
+import { serializeCohort } from './routes.ts';
 
 /** Routes for the patients of cohorts. */
 export function addCohortPatientRoutes(

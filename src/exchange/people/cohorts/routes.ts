@@ -1,12 +1,12 @@
 import { v7 as uuidv7 } from 'uuid';
+import type { CohortResponse } from '../../../contract/cohorts.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { checkETag, eTagHeader } from '../../platform/http/etag.ts';
+import { checkETag, eTagHeader, eTagOf } from '../../platform/http/etag.ts';
 import { created, noContent, ok, orNotFound } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
 import type { CohortSchedules } from '../monitoring/cohort-schedules.ts';
 import { changeCohort, deleteEmptyCohort, nameTaken } from './change-cohort.ts';
-import { findCohort, insertCohort, listCohorts } from './cohort-store.ts';
-import { serializeCohort } from './serializers.ts';
+import { findCohort, insertCohort, listCohorts, type StoredCohort } from './cohort-store.ts';
 
 /** Routes for cohorts. After each change has committed, the cohort's monitoring schedules are updated. */
 export function addCohortRoutes(
@@ -52,4 +52,9 @@ export function addCohortRoutes(
     );
     return noContent(withSchedules(tx, id));
   });
+}
+
+export function serializeCohort(cohort: StoredCohort): CohortResponse {
+  const { id, name, description, color, purposeOfUse, settings, size } = cohort;
+  return { id, eTag: eTagOf(cohort), name, description, color, purposeOfUse, settings, size };
 }

@@ -8,9 +8,8 @@ import { addSignedLinkRoute, auditLink } from '../../platform/http/signed-link-r
 import { aal2SessionId } from './aal2-session.ts';
 import { handleIdentityCallback } from './callback.ts';
 import { findChallenge, findIdentityOfSession, findProofedIdentity, findSession } from './identity-store.ts';
-import { redirectWith } from './redirect-url.ts';
 import type { VerificationState } from './tables.ts';
-import { createVerifications, type VerificationDeps } from './verifications.ts';
+import { createVerifications, redirectWith, type VerificationDeps } from './verifications.ts';
 
 /** Identity sessions and AAL2 challenges (docs/interface.md, "Individual access (IAS)"). */
 export function addIdentityRoutes(

@@ -1,7 +1,14 @@
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
 import { v7 as uuidv7 } from 'uuid';
 import type { Metadata } from '../../../contract/network-query.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
-import { ExchangeError, NotFoundError, UnavailableError } from '../../platform/errors.ts';
+import {
+  ExchangeError,
+  InvalidRequestError,
+  NotFoundError,
+  UnavailableError,
+} from '../../platform/errors.ts';
 import type { LinkMaker } from '../../platform/links/signed-link.ts';
 import { PartnerFailure } from '../../platform/partners/partner-http.ts';
 import { findPatient } from '../patients/patient-store.ts';
@@ -13,7 +20,6 @@ import {
   insertSession,
 } from './identity-store.ts';
 import type { IdentityPartner } from './partner.ts';
-import { checkRedirect } from './redirect-url.ts';
 
 /** Lifetime of a session. The person has days, because the link may arrive by post or e-mail. */
 const SESSION_MS = 7 * 24 * 3_600_000;
@@ -137,3 +143,34 @@ function partnerOf({ identityPartner }: VerificationDeps): IdentityPartner {
     'Identities cannot be verified: no identity partner is configured; ask the operator of this service',
   );
 }
+
+/**
+ * Why a browser may not be redirected to this URL; undefined when it may. Only https is allowed: no script schemes, and no
+ * custom schemes that another app could claim. User names and fragments are refused, because they can mislead a reader of the
+ * address. `allowLoopback` also allows http to this machine, for the embedded stack.
+ */
+function refusedRedirect(address: string, { allowLoopback }: { allowLoopback: boolean }): string | undefined {
+  if (!URL.canParse(address)) return 'is not a URL';
+  const url = new URL(address);
+  if (url.username !== '' || url.password !== '') return 'must not carry a user name or password';
+  if (url.hash !== '') return 'must not carry a fragment';
+  if (url.protocol === 'https:') return undefined;
+  const isLoopback = url.protocol === 'http:' && isLoopbackHost(url.hostname.replace(/^\[|\]$/g, ''));
+  return isLoopback && allowLoopback ? undefined : 'must be an https address';
+}
+
+/** Throws InvalidRequestError for a URL that `refusedRedirect` refuses. */
+function checkRedirect(address: string, rules: { allowLoopback: boolean }): void {
+  const refused = refusedRedirect(address, rules);
+  if (refused !== undefined) throw new InvalidRequestError([{ path: 'redirectUrl', message: refused }]);
+}
+
+/** The caller's URL with the outcome as query parameters. Its other parameters stay; those of the same name are replaced. */
+export function redirectWith(address: string, params: Readonly<Record<string, string>>): string {
+  const url = new URL(address);
+  for (const [name, value] of Object.entries(params)) url.searchParams.set(name, value);
+  return url.href;
+}
+
+const isLoopbackHost = (host: string): boolean =>
+  host === 'localhost' || (isIP(host) !== 0 && ipaddr.process(host).range() === 'loopback');

@@ -1,5 +1,8 @@
 import { type Selectable, sql } from 'kysely';
-import type { POSSIBLE_DUPLICATE_SORT } from '../../../contract/possible-duplicates.ts';
+import type {
+  POSSIBLE_DUPLICATE_SORT,
+  PossibleDuplicateResponse,
+} from '../../../contract/possible-duplicates.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import {
   column,
@@ -72,3 +75,22 @@ export async function decideDuplicate(
     .execute();
   return findDuplicate(tx, id);
 }
+
+/** The pairs of a patient as the answer to a create names them. */
+export const namedDuplicates = (rows: readonly StoredDuplicate[], patientId: string) =>
+  rows.map(({ id, patient_id, other_patient_id, grade, agrees, contradicts }) => ({
+    ...{ id, grade, agrees, contradicts },
+    patientId: patient_id === patientId ? other_patient_id : patient_id,
+  }));
+
+export const serializeDuplicate = (row: StoredDuplicate): PossibleDuplicateResponse => ({
+  id: row.id,
+  status: row.status,
+  patientIds: [row.patient_id, row.other_patient_id],
+  grade: row.grade,
+  score: row.score,
+  agrees: row.agrees,
+  contradicts: row.contradicts,
+  foundAt: row.found_at.toISOString(),
+  ...(row.decided_at === null ? {} : { decidedAt: row.decided_at.toISOString() }),
+});

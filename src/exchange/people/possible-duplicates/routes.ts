@@ -5,8 +5,13 @@ import type { Operations } from '../../platform/http/operations.ts';
 import { openPage } from '../../platform/http/paging.ts';
 import { findPatient } from '../patients/patient-store.ts';
 import { serializePatient } from '../patients/serializers.ts';
-import { DUPLICATE_ORDER, decideDuplicate, findDuplicate, listDuplicates } from './duplicate-store.ts';
-import { serializeDuplicate } from './serializers.ts';
+import {
+  DUPLICATE_ORDER,
+  decideDuplicate,
+  findDuplicate,
+  listDuplicates,
+  serializeDuplicate,
+} from './duplicate-store.ts';
 
 const MESSAGES = {
   accepted:

@@ -6,14 +6,19 @@ import { checkETag, eTagHeader } from '../../platform/http/etag.ts';
 import { created, ok, orNotFound } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
 import { openPage } from '../../platform/http/paging.ts';
-import { assignToCohorts } from '../cohorts/assign-to-cohorts.ts';
+import { assignToCohorts } from '../cohorts/change-cohort.ts';
 import { listFacilities } from '../facilities/facility-store.ts';
 import { serializeFacility } from '../facilities/serializers.ts';
-import { listPatients, PATIENT_ORDER } from '../patients/patient-list.ts';
-import { findNewestByExternalId, findPatient, type StoredPatient } from '../patients/patient-store.ts';
+import {
+  findNewestByExternalId,
+  findPatient,
+  listPatients,
+  PATIENT_ORDER,
+  type StoredPatient,
+} from '../patients/patient-store.ts';
 import { serializePatient } from '../patients/serializers.ts';
 import { compareNow } from '../possible-duplicates/comparing.ts';
-import { namedDuplicates } from '../possible-duplicates/serializers.ts';
+import { namedDuplicates } from '../possible-duplicates/duplicate-store.ts';
 import {
   changeStatus,
   createOrMatchPatient,

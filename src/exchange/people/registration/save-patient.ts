@@ -15,19 +15,22 @@ import {
   type StoredPatient,
   updatePatient,
 } from '../patients/patient-store.ts';
-import { normaliseAdditionalIdentifiers } from '../patients/rules/additional-identifiers.ts';
 import type { Demographics } from '../patients/rules/demographics.ts';
 import { identityKeys, ownKeys } from '../patients/rules/identity-keys.ts';
 import {
   isSameContent,
   mergedContent,
   newContent,
+  overfullList,
   type PatientContent,
+  sizesOf,
   unitedIds,
 } from '../patients/rules/patient-content.ts';
 import { areContradicting } from '../patients/rules/patient-matching.ts';
-import { normaliseDemographics } from '../patients/rules/patient-normalisation.ts';
-import { overfullList, sizesOf } from '../patients/rules/patient-room.ts';
+import {
+  normaliseAdditionalIdentifiers,
+  normaliseDemographics,
+} from '../patients/rules/patient-normalisation.ts';
 
 export interface SaveContext {
   tx: AccountTx;

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { SourceStepInput } from '../../../contract/network-query-steps.ts';
+import type { SourceStepInput } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
 import type { JobHandle } from '../../sources/connectors/connector.ts';

@@ -1,4 +1,4 @@
-import type { SourceStep } from '../../../contract/network-query-steps.ts';
+import type { SourceStep } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { withinGrace } from '../../../lib/within-grace.ts';
 import type { Store } from '../../platform/database/database.ts';

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { SourceStepInput } from '../../../contract/network-query-steps.ts';
+import type { SourceStepInput } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import type { Demographics } from '../../people/patients/rules/demographics.ts';
 import type { AccountTx } from '../../platform/database/database.ts';

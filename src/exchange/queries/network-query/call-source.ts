@@ -1,4 +1,4 @@
-import type { SourceStep } from '../../../contract/network-query-steps.ts';
+import type { SourceStep } from '../../../contract/network-query-workflow.ts';
 import { ProcessEndedTooOften, type StartGuard } from '../../platform/recovery/start-guard.ts';
 import { SourceFailure } from '../../sources/connectors/connector.ts';
 import { type SourceHealth, watchConnector } from '../../sources/health/source-health.ts';

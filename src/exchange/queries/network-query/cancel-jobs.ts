@@ -1,4 +1,4 @@
-import type { SourceStepInput } from '../../../contract/network-query-steps.ts';
+import type { SourceStepInput } from '../../../contract/network-query-workflow.ts';
 import type { Store } from '../../platform/database/database.ts';
 import { itemRecovery, type Recovery } from '../../platform/recovery/recovery.ts';
 import { type Connectors, connectorFor } from '../../sources/connections/connections.ts';

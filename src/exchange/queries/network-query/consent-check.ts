@@ -1,4 +1,4 @@
-import type { SourceStepInput } from '../../../contract/network-query-steps.ts';
+import type { SourceStepInput } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { deniedSources } from '../../people/consents/consent-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';

@@ -1,4 +1,4 @@
-import type { SourceStepInput } from '../../../contract/network-query-steps.ts';
+import type { SourceStepInput } from '../../../contract/network-query-workflow.ts';
 import { countOf } from '../../../lib/counted.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { countExcluded } from '../../records/reading/record-store.ts';

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { SourceStepInput } from '../../../contract/network-query-steps.ts';
+import type { SourceStepInput } from '../../../contract/network-query-workflow.ts';
 import { countOf } from '../../../lib/counted.ts';
 import { minuteOf } from '../../../lib/utc-time.ts';
 import type { AccountTx } from '../../platform/database/database.ts';

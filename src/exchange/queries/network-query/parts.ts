@@ -2,7 +2,7 @@ import {
   SOURCE_FAILURE_TYPES,
   type SourceStep,
   type SourceStepInput,
-} from '../../../contract/network-query-steps.ts';
+} from '../../../contract/network-query-workflow.ts';
 import type { Store } from '../../platform/database/database.ts';
 import { connectorFor } from '../../sources/connections/connections.ts';
 import { type SourceConnector, SourceFailure } from '../../sources/connectors/connector.ts';

@@ -1,8 +1,7 @@
 import { type Selectable, sql } from 'kysely';
-import type { RequestedSource, SourceError } from '../../../contract/network-query.ts';
-import type { NETWORK_QUERY_SORT } from '../../../contract/network-query-endpoints.ts';
+import type { NETWORK_QUERY_SORT, RequestedSource, SourceError } from '../../../contract/network-query.ts';
 import { SOURCE_TYPES, type SourceType } from '../../../contract/source-types.ts';
-import { externalIdOf } from '../../people/patients/patient-facts.ts';
+import { externalIdOf } from '../../people/patients/patient-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import {
   column,

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { SourceType } from '../../../contract/source-types.ts';
-import { externalIdOf } from '../../people/patients/patient-facts.ts';
+import { externalIdOf } from '../../people/patients/patient-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { workflowRows } from '../../platform/workflows/workflow-rows.ts';
 import { IN_SOURCE_ORDER, type NewQuery } from './query-store.ts';

@@ -1,4 +1,4 @@
-import type { SOURCE_FAILURE_TYPES } from '../../../contract/network-query-steps.ts';
+import type { SOURCE_FAILURE_TYPES } from '../../../contract/network-query-workflow.ts';
 
 /** The query was deleted together with its patient; the step has nothing left to do. */
 export class QueryGone extends Error {

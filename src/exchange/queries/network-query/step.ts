@@ -2,7 +2,7 @@ import {
   SOURCE_FAILURE_TYPES,
   type SourceStep,
   type SourceStepInput,
-} from '../../../contract/network-query-steps.ts';
+} from '../../../contract/network-query-workflow.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { SourceFailure } from '../../sources/connectors/connector.ts';
 import { type AttemptWork, insertNextAttempt, newestAttempt, readAttempt } from './attempt-store.ts';

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { SourceStepInput } from '../../../contract/network-query-steps.ts';
+import type { SourceStepInput } from '../../../contract/network-query-workflow.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { isIn } from '../rules/namespaces.ts';
 import type { Identity, RetireReason } from '../rules/retirement.ts';

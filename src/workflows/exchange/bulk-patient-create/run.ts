@@ -12,9 +12,9 @@ import type { BulkActivities } from '../../../activities/exchange/bulk-create.ts
 import {
   BULK_END_REASONS,
   BULK_FAILURE_TYPES,
+  type BulkPatientCreateInput,
   type BulkStepInput,
-} from '../../../contract/bulk-create-steps.ts';
-import type { BulkPatientCreateInput } from '../../../contract/bulk-create-workflow.ts';
+} from '../../../contract/bulk-create-workflow.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { rejected } from '../../shared/rejected.ts';
 import type { BulkProgress } from './progress.ts';

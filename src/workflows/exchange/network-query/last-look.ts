@@ -1,5 +1,5 @@
 import { ActivityFailure, ApplicationFailure, isCancellation, TimeoutFailure } from '@temporalio/workflow';
-import { OUR_OUTAGE_TYPES } from '../../../contract/network-query-steps.ts';
+import { OUR_OUTAGE_TYPES } from '../../../contract/network-query-workflow.ts';
 
 /**
  * A last look at a source that may have its answer ready is repeated for so long while a part of the exchange is away. A source

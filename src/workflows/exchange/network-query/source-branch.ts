@@ -9,11 +9,12 @@ import {
 } from '@temporalio/workflow';
 import {
   MERGE_FAILED,
+  type NetworkQueryInput,
   SOURCE_FAILURE_TYPES,
   type SourceStep,
   type SourceStepInput,
-} from '../../../contract/network-query-steps.ts';
-import type { NetworkQueryInput, SourceWait } from '../../../contract/network-query-workflow.ts';
+  type SourceWait,
+} from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import {
   callbackPaceMs,

@@ -1,5 +1,5 @@
-import type { bulkCreateEndpoints } from '../../../../src/contract/bulk-create-endpoints.ts';
-import type { querySweepEndpoints } from '../../../../src/contract/query-sweep-endpoints.ts';
+import type { bulkCreateEndpoints } from '../../../../src/contract/bulk-create.ts';
+import type { querySweepEndpoints } from '../../../../src/contract/query-sweep.ts';
 import type { BulkRequestState } from '../../../../src/exchange/people/bulk-create/tables.ts';
 import type { SweepState } from '../../../../src/exchange/queries/sweep/tables.ts';
 import {

@@ -1,4 +1,4 @@
-import type { cohortEndpoints } from '../../../../src/contract/cohorts-endpoints.ts';
+import type { cohortEndpoints } from '../../../../src/contract/cohorts.ts';
 import { badBody, badPages, NO_ID, type OperationCases, type Refused } from '../operation-cases.ts';
 import type { World } from '../world.ts';
 

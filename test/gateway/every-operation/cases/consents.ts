@@ -1,4 +1,4 @@
-import type { consentEndpoints } from '../../../../src/contract/consents-endpoints.ts';
+import type { consentEndpoints } from '../../../../src/contract/consents.ts';
 import { EXAMPLES } from '../../../../src/exchange/platform/http/openapi/examples.ts';
 import { badBody, NO_ID, type OperationCases } from '../operation-cases.ts';
 import type { World } from '../world.ts';

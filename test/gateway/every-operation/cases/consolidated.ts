@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
-import type { consolidatedEndpoints } from '../../../../src/contract/consolidated-query-endpoints.ts';
+import type { consolidatedEndpoints } from '../../../../src/contract/consolidated-query.ts';
 import {
   insertDocuments,
   upsertResources,

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
-import type { documentEndpoints } from '../../../../src/contract/documents-endpoints.ts';
+import type { documentEndpoints } from '../../../../src/contract/documents.ts';
 import { badQuery, NO_ID, type OperationCases } from '../operation-cases.ts';
 import type { World } from '../world.ts';
 

@@ -1,4 +1,4 @@
-import type { embedTokenEndpoints } from '../../../../src/contract/embed-endpoints.ts';
+import type { embedTokenEndpoints } from '../../../../src/contract/embed.ts';
 import { badBody, type OperationCases } from '../operation-cases.ts';
 
 const seconds = (expirationInSeconds: unknown, message: string) =>

@@ -1,4 +1,4 @@
-import type { facilityEndpoints } from '../../../../src/contract/facilities-endpoints.ts';
+import type { facilityEndpoints } from '../../../../src/contract/facilities.ts';
 import { badBody, NO_ID, type OperationCases, type Refused } from '../operation-cases.ts';
 
 const ADDRESS = { addressLine1: '1 Main', city: 'Boston', state: 'MA', zip: '02108' };

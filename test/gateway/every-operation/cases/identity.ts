@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
-import type { identityEndpoints } from '../../../../src/contract/identity-endpoints.ts';
+import type { identityEndpoints } from '../../../../src/contract/identity.ts';
 import { badBody, NO_ID, type OperationCases, type Refused } from '../operation-cases.ts';
 import type { World } from '../world.ts';
 

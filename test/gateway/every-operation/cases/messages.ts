@@ -1,4 +1,4 @@
-import type { messageEndpoints } from '../../../../src/contract/messages-endpoints.ts';
+import type { messageEndpoints } from '../../../../src/contract/messages.ts';
 import { type Build, badBody, badPages, badQuery, NO_ID, type OperationCases } from '../operation-cases.ts';
 import { documentOf } from './documents.ts';
 

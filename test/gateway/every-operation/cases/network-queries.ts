@@ -1,5 +1,5 @@
-import type { networkQueryEndpoints } from '../../../../src/contract/network-query-endpoints.ts';
-import type { queryRedriveEndpoints } from '../../../../src/contract/query-redrive-endpoints.ts';
+import type { networkQueryEndpoints } from '../../../../src/contract/network-query.ts';
+import type { queryRedriveEndpoints } from '../../../../src/contract/query-redrive.ts';
 import { badBody, badPages, badQuery, NO_ID, type OperationCases, type Refused } from '../operation-cases.ts';
 import type { World } from '../world.ts';
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
-import type { notificationEndpoints } from '../../../../src/contract/notifications-endpoints.ts';
+import type { notificationEndpoints } from '../../../../src/contract/notifications.ts';
 import { badPages, badQuery, type OperationCases, type Sent } from '../operation-cases.ts';
 import type { World } from '../world.ts';
 

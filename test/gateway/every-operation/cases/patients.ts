@@ -1,4 +1,4 @@
-import type { patientEndpoints } from '../../../../src/contract/patients-endpoints.ts';
+import type { patientEndpoints } from '../../../../src/contract/patients.ts';
 import { placeLegalHold } from '../../../../src/exchange/people/patients/legal-hold-store.ts';
 import {
   type Build,

@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
-import type { possibleDuplicateEndpoints } from '../../../../src/contract/possible-duplicates-endpoints.ts';
+import type { possibleDuplicateEndpoints } from '../../../../src/contract/possible-duplicates.ts';
 import { badPages, badQuery, type OperationCases } from '../operation-cases.ts';
 import type { World } from '../world.ts';
 

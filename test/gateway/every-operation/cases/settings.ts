@@ -1,4 +1,4 @@
-import type { settingsEndpoints } from '../../../../src/contract/settings-endpoints.ts';
+import type { settingsEndpoints } from '../../../../src/contract/settings.ts';
 import { type Build, badBody, NO_ID, type OperationCases, type Refused } from '../operation-cases.ts';
 
 const URL_OF_SETTINGS = 'https://hooks.example.org/medical';

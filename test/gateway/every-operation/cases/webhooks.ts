@@ -1,4 +1,4 @@
-import type { webhookEndpoints } from '../../../../src/contract/webhooks-endpoints.ts';
+import type { webhookEndpoints } from '../../../../src/contract/webhooks.ts';
 import { type Build, badBody, type OperationCases, type Refused } from '../operation-cases.ts';
 import { badAddresses, KEY_RULES } from './settings.ts';
 

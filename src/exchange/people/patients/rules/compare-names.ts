@@ -1,4 +1,4 @@
-import { areNicknames } from './nicknames.ts';
+import { areNicknames } from './name-words.ts';
 import type { PersonName } from './person-names.ts';
 import { editsApart, isOneEditApart, isSlipped } from './typing-errors.ts';
 

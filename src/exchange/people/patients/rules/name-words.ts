@@ -1,3 +1,5 @@
+import table from './nicknames.json' with { type: 'json' };
+
 const LETTERS: Record<string, string> = {
   ß: 'ss',
   æ: 'ae',
@@ -24,3 +26,44 @@ export const words = (text: string | undefined): string[] =>
   plainLetters(text ?? '')
     .split(/[^\p{L}\p{N}]+/u)
     .filter((word) => word !== '');
+
+/** For each name, the lines of the table that contain it. */
+const LINES = new Map<string, number[]>();
+for (const [line, names] of table.names.entries())
+  for (const name of names.split(' ')) LINES.set(name, [...(LINES.get(name) ?? []), line]);
+
+/** Whether one name is a nickname of the other, or both are of the same name. @param left, right comparable words */
+export function areNicknames(left: string, right: string): boolean {
+  const lines = LINES.get(left) ?? [];
+  return LINES.get(right)?.some((line) => lines.includes(line)) ?? false;
+}
+
+/** Bounds the length of a search; names have a few words. */
+const VARIANTS_MAX = 12;
+
+/**
+ * The beginnings under which a server may have indexed a name that our matching rule regards as equal: with either
+ * apostrophe, without punctuation, joined, without accents, and each of its words ("Garcia-Lopez" may be stored as "Lopez").
+ * Case is left out: FHIR's string search ignores it.
+ */
+export function nameVariants(name: string): string[] {
+  const spelled = name.trim();
+  const plain = words(spelled);
+  const variants = [
+    spelled,
+    spelled.replace(/[’`´ʼ]/g, "'"),
+    spelled.replace(/['`´ʼ]/g, '’'),
+    plain.join(' '),
+    plain.join(''),
+    ...plain,
+  ];
+  const seen = new Set<string>();
+  return variants
+    .filter((variant) => {
+      const key = variant.toLowerCase();
+      if (key === '' || seen.has(key)) return false;
+      seen.add(key);
+      return true;
+    })
+    .slice(0, VARIANTS_MAX);
+}

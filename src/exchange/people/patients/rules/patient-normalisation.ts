@@ -1,6 +1,5 @@
 import type { PatientDemographics } from '../../../../contract/patients.ts';
 import type { Address, Contact, Demographics, PersonalIdentifier } from './demographics.ts';
-import { isSame } from './same-value.ts';
 
 /** Converts a request to the stored form: normalised spaces and Unicode, no duplicates. */
 export function normaliseDemographics(input: PatientDemographics): Demographics {
@@ -136,3 +135,45 @@ function areDifferent<T>(items: readonly T[], quickKey: (item: T) => string): bo
     return true;
   });
 }
+
+/** Whether two values are equal as JSON, ignoring the order of members and members that are undefined. */
+export function isSame(left: unknown, right: unknown): boolean {
+  if (left === right) return true;
+  if (Array.isArray(left) && Array.isArray(right))
+    return left.length === right.length && left.every((item, index) => isSame(item, right[index]));
+  if (!isMembers(left) || !isMembers(right)) return false;
+  for (const name in left) if (!isSame(left[name], right[name])) return false;
+  for (const name in right) if (right[name] !== undefined && left[name] === undefined) return false;
+  return true;
+}
+
+const isMembers = (value: unknown): value is Record<string, unknown> =>
+  value !== null && typeof value === 'object' && !Array.isArray(value);
+
+/** The ids of a patient at other systems, by system. Stored without duplicates, and without systems that have no id. */
+export type AdditionalIdentifiers = Record<string, string[]>;
+
+/** Converts a request to the stored form. */
+export function normaliseAdditionalIdentifiers(
+  given: PatientDemographics['additionalIdentifiers'] = {},
+): AdditionalIdentifiers {
+  return uniteAdditionalIdentifiers({}, given);
+}
+
+/** The union for each system: known ids first. Ids are case-sensitive, because a system may distinguish them by case. */
+export function uniteAdditionalIdentifiers(
+  known: AdditionalIdentifiers,
+  given: PatientDemographics['additionalIdentifiers'],
+): AdditionalIdentifiers {
+  if (given === undefined) return known;
+  const united = { ...known };
+  for (const [system, ids = []] of Object.entries(given)) {
+    const all = new Set([...(known[system] ?? []), ...ids.map(normaliseText)]);
+    if (all.size > 0) united[system] = [...all];
+  }
+  return united;
+}
+
+/** The number of ids at the system that has most of them. */
+export const mostIdsAtOneSystem = (identifiers: AdditionalIdentifiers): number =>
+  Math.max(0, ...Object.values(identifiers).map((ids) => ids.length));

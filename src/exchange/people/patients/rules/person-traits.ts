@@ -1,7 +1,6 @@
 import type { Patient } from 'fhir/r4.js';
 import type { Demographics, Gender } from './demographics.ts';
-import { plainLetters, words } from './name-words.ts';
-import { areNicknames } from './nicknames.ts';
+import { areNicknames, plainLetters, words } from './name-words.ts';
 import { namesOf, type PersonName, personName } from './person-names.ts';
 import {
   isUsableBirthDate,

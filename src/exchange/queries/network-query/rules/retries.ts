@@ -1,5 +1,4 @@
-import { SOURCE_FAILURE_TYPES } from '../../../../contract/network-query-steps.ts';
-import type { SourceSteering } from '../../../../contract/network-query-workflow.ts';
+import { SOURCE_FAILURE_TYPES, type SourceSteering } from '../../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../../contract/source-types.ts';
 
 /*

@@ -1,5 +1,5 @@
 import type { Demographics } from '../../../people/patients/rules/demographics.ts';
-import { nameVariants } from '../../../people/patients/rules/name-variants.ts';
+import { nameVariants } from '../../../people/patients/rules/name-words.ts';
 
 /** One form of `Patient/_search`; the values of a parameter are alternatives. */
 export type PersonSearch = Readonly<Record<string, readonly string[]>>;
