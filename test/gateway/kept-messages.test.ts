@@ -92,6 +92,63 @@ describe('a message that is answered AA is kept', () => {
     expect(await stored(number)).toHaveLength(1);
   });
 
+  test.each([
+    [
+      'result',
+      'Observation',
+      (person: Person, day: string) => [
+        MSH('ORU^R01', nextNumber()),
+        pidOf(person),
+        `OBR|1||F-77^ACME|2345-7^Glucose^LN|||202611${day}0800+0000||||||||||||||||||LAB|F`,
+        'OBX|1|NM|2345-7^Glucose^LN||88|mg/dL||||F',
+      ],
+    ],
+    [
+      'order',
+      'ServiceRequest',
+      (person: Person, day: string) => [
+        MSH('OML^O21', nextNumber()),
+        pidOf(person),
+        `ORC|NW|P-77||||||202611${day}0800|202611${day}0800`,
+        'OBR|1|P-77||2345-7^Glucose^LN',
+      ],
+    ],
+    [
+      'stay',
+      'Encounter',
+      (person: Person, day: string) => [
+        MSH('ADT^A01', nextNumber()),
+        `EVN||202611${day}0800`,
+        pidOf(person),
+        `PV1|1|I|W1||||||||||||||||V-77|||||||||||||||||||||||||202611${day}0800`,
+      ],
+    ],
+  ])(
+    'although a counter of its sender began anew: a %s of each person, each changed by itself',
+    async (_, type, message) => {
+      const [first, second] = [newPerson(), newPerson()];
+      const ids = [await environment.addPatient(first), await environment.addPatient(second)];
+      const counts = () => Promise.all(ids.map(async (id) => (await environment.resources(type, id)).length));
+      const send = (person: Person, day: string) => environment.send(message(person, day).join('\r'));
+      await send(first, '03');
+      await send(second, '09');
+      expect(await counts()).toEqual([1, 1]);
+      await send(first, '03');
+      await send(second, '10');
+      expect(await counts()).toEqual([1, 1]);
+    },
+  );
+
+  test('and moves to the right person when only the person was wrong', async () => {
+    const [wrong, right] = [newPerson(), newPerson()];
+    const ids = [await environment.addPatient(wrong), await environment.addPatient(right)];
+    await environment.send(
+      glucose(wrong, 88),
+      glucose(right, 88).replace(`F-${right.lastName}`, `F-${wrong.lastName}`),
+    );
+    expect(await Promise.all(ids.map(glucoseOf))).toEqual([[], [['final', 88]]]);
+  });
+
   test('as a Bundle whose id was used before for something else', async () => {
     const person = newPerson();
     const patientId = await environment.addPatient(person);

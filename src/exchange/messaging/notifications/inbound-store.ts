@@ -108,6 +108,15 @@ export async function lockSubject(
   return id;
 }
 
+export async function hasSubject(
+  tx: SystemTx,
+  { sender, kind, sourceKey }: Pick<StoredSubject, 'sender' | 'kind' | 'sourceKey'>,
+): Promise<boolean> {
+  const { rows } = await sql`select from inbound_subject
+    where sender = ${sender} and kind = ${kind} and source_key = ${sourceKey}`.execute(tx.db);
+  return rows.length > 0;
+}
+
 /** Those of the subjects about which a message came in the last 90 days, in the same order. */
 export async function recentOf(tx: SystemTx, ids: readonly string[]): Promise<string[]> {
   const rows = await tx.db

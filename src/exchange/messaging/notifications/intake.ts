@@ -8,21 +8,27 @@ import { continueFollowUps } from './follow-up/continue-follow-ups.ts';
 import type { FollowUps } from './follow-up/follow-ups.ts';
 import type { InboundContent, InboundMessage } from './inbound.ts';
 import {
+  hasSubject,
   insertInboundEvent,
   insertInboundMessage,
   isKnownMessage,
   lockSender,
   lockSubject,
+  readSubject,
   recentOf,
   setOutcome,
 } from './inbound-store.ts';
 import { describesEnough } from './match.ts';
 import { insertMerge, subjectsLeadingTo } from './merge-store.ts';
-import type { PersonOfMessage } from './person-of-subject.ts';
+import {
+  isNumberReused as isSubjectNumberReused,
+  type PersonOfMessage,
+  timeOfEvent,
+} from './person-of-subject.ts';
 import { type InboundFormat, personOfStoredMessage } from './read-message.ts';
 import { type Recordings, startRecordings } from './recording/recordings.ts';
 import type { NotificationSender } from './senders.ts';
-import { senderKey } from './subject-key.ts';
+import { reusedNumberKey, senderKey } from './subject-key.ts';
 import type { InboundOutcome } from './tables.ts';
 
 export interface IntakeDeps {
@@ -175,19 +181,36 @@ export function createIntake(deps: IntakeDeps): Intake {
     const subjects = items
       .map((each) => ({ ...each, sourceKey: keyed(sender, content.kind, each.sourceId) }))
       .sort((a, b) => Buffer.compare(a.sourceKey, b.sourceKey));
+    const recordKey = sourcePatientId === undefined ? undefined : keyed(sender, 'record', sourcePatientId);
     const ids: string[] = [];
     for (const { sourceKey, content: ofSubject } of subjects) {
-      const subjectId = await lockSubject(tx, { sender, kind: content.kind, sourceKey });
+      const numbered = { sender, kind: content.kind, sourceKey };
+      const subjectId = await subjectOf(tx, numbered, recordKey, timeOfEvent(ofSubject));
       if (ids.includes(subjectId)) continue;
       // The sender's id is not stored in the row: it may be a record number.
       const { sourceId: _, ...rest } = ofSubject as { sourceId?: string };
       await insertInboundEvent(tx, {
-        ...{ subjectId, messageId, content: rest, describesPerson: describesEnough(person) },
-        recordKey: sourcePatientId === undefined ? undefined : keyed(sender, 'record', sourcePatientId),
+        ...{ subjectId, messageId, recordKey, content: rest, describesPerson: describesEnough(person) },
       });
       ids.push(subjectId);
     }
     return ids;
+  }
+
+  /** Locks the subject of a number; if the number stands for somebody else's, the one that it is used again for. */
+  async function subjectOf(
+    tx: SystemTx,
+    numbered: Parameters<typeof lockSubject>[1],
+    recordKey: Buffer | undefined,
+    at: string | undefined,
+  ): Promise<string> {
+    const id = await lockSubject(tx, numbered);
+    if (recordKey === undefined) return id;
+    const again = { ...numbered, sourceKey: reusedNumberKey(deps.idHmacKey, numbered, recordKey) };
+    const isSeparate =
+      (await hasSubject(tx, again)) ||
+      (at !== undefined && (await isSubjectNumberReused(tx, await readSubject(tx, id), { recordKey, at })));
+    return isSeparate ? lockSubject(tx, again) : id;
   }
 }
 

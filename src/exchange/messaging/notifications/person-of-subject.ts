@@ -42,6 +42,29 @@ export async function eventsOfRecord(tx: SystemTx, subject: StoredSubject): Prom
   return own;
 }
 
+/**
+ * Whether a subject is somebody else's than the person of `recordKey`, and took place at another time than `at`: the sender uses
+ * its number again. A report that was moved to the right person keeps the time of its specimen.
+ */
+export async function isNumberReused(
+  tx: SystemTx,
+  { sender, events }: Pick<StoredSubject, 'sender' | 'events'>,
+  { recordKey, at }: { recordKey: Buffer; at: string },
+): Promise<boolean> {
+  const times = events.flatMap(({ content }) => timeOfEvent(content) ?? []);
+  if (times.length === 0 || times.includes(at)) return false;
+  const theirs = inOrder(events).findLast((event) => event.recordKey !== null)?.recordKey ?? null;
+  if (theirs === null) return false;
+  const { record } = await currentRecord(tx, sender, theirs);
+  return record !== (await currentRecord(tx, sender, recordKey)).record;
+}
+
+/** When the stay began, the specimen was collected, the medication handed over. */
+export function timeOfEvent(content: object): string | undefined {
+  const { admittedAt, at } = content as { admittedAt?: string; at?: string };
+  return admittedAt ?? at;
+}
+
 /** The record (hex) that this record is part of today, and the message that merged it there. */
 async function currentRecord(
   tx: SystemTx,

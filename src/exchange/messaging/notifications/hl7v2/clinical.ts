@@ -44,8 +44,20 @@ export function readClinical(message: Hl7Message, type: string, zone: string): I
     ...envelope,
     trigger: message.header.value(9, 2) ?? '',
     recordedAt: required(envelope.sentAt, 'MSH-7', 'the time of the message'),
-    content: { kind: 'clinical', items: items.map(({ sourceId }) => ({ sourceId, isTrue: true })) },
+    content: {
+      kind: 'clinical',
+      items: items.map(({ sourceId, resource }) => ({ sourceId, at: timeOf(resource), isTrue: true })),
+    },
   };
+}
+
+/** When it happened or was ordered, as the message says. */
+function timeOf(resource: FhirResource): string | undefined {
+  const { start, occurrenceDateTime, authoredOn, date } = resource as unknown as Record<
+    string,
+    string | undefined
+  >;
+  return start ?? occurrenceDateTime ?? authoredOn ?? date;
 }
 
 /** What the message reports, as FHIR resources. */

@@ -10,7 +10,7 @@ import { encounterResource } from '../notification-bundle.ts';
 import { eventsOfRecord } from '../person-of-subject.ts';
 import type { EncounterState } from '../rules/encounter-state.ts';
 import { presentResources, type ReportedVersion } from '../rules/present-resources.ts';
-import { senderKey } from '../subject-key.ts';
+import { reusedNumberKey, senderKey } from '../subject-key.ts';
 import { subjectState } from '../subject-state.ts';
 import { readMessageContents, type StoredMessageContent } from './recording-store.ts';
 
@@ -35,14 +35,20 @@ export async function presentSubject(
     const ids = events.map(({ messageId }) => messageId);
     return { subject: stored, contents: await readMessageContents(tx, ids) };
   });
+  const isOf = (sourceKey: Buffer): boolean =>
+    [
+      sourceKey,
+      ...subject.events.flatMap(({ recordKey }) =>
+        recordKey === null ? [] : [reusedNumberKey(idHmacKey, { ...subject, sourceKey }, recordKey)],
+      ),
+    ].some((key) => key.equals(subject.sourceKey));
   const versions: ReportedVersion[] = [];
   for (const content of contents) {
     // An encounter of HL7 v2 messages is described by its state.
     if (subject.kind === 'encounter' && content.format === 'hl7v2') continue;
     const reported = reportedIn(content, subject, await blobs.read(content.blobRef)).filter(
       ({ kind, sourceId }) =>
-        kind === subject.kind &&
-        senderKey(idHmacKey, subject.sender, kind, sourceId).equals(subject.sourceKey),
+        kind === subject.kind && isOf(senderKey(idHmacKey, subject.sender, kind, sourceId)),
     );
     const resources = reported.flatMap((each) => each.resources);
     // The message changed only the person.
