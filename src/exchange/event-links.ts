@@ -5,7 +5,7 @@ import { NETWORK_QUERY_EVENT_TYPES } from '../contract/events.ts';
 import { NOTIFICATION_TYPES } from '../contract/notifications.ts';
 import { withConsolidatedResult } from './delivery/consolidated-query/event-link.ts';
 import { withDocumentUrls } from './delivery/documents/document-link.ts';
-import { notificationUrl } from './messaging/notifications/notification-link.ts';
+import { notificationUrl } from './messaging/notifications/serializers.ts';
 import { bulkResultUrl } from './people/bulk-create/routes.ts';
 import { consolidatedDataUrl, type LinkMaker } from './platform/links/signed-link.ts';
 import type { OpenEvent } from './platform/outbox/claim-store.ts';

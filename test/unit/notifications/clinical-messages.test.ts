@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { messagesIn } from '../../../src/exchange/messaging/notifications/hl7v2/batch.ts';
 import { parseHl7 } from '../../../src/exchange/messaging/notifications/hl7v2/message.ts';
 import { readHl7, reportedInHl7 } from '../../../src/exchange/messaging/notifications/hl7v2/read-hl7.ts';
+import { messagesIn } from '../../../src/exchange/messaging/notifications/hl7v2/respond.ts';
 import { fhirJson } from '../../../src/lib/written-decimals.ts';
 
 const message = (type: string, ...segments: string[]) =>

@@ -1,8 +1,8 @@
 import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
+import { survivingRecord } from '../../../src/exchange/messaging/notifications/merge-store.ts';
 import type { EncounterEvent } from '../../../src/exchange/messaging/notifications/rules/encounter-event.ts';
 import { encounterState } from '../../../src/exchange/messaging/notifications/rules/encounter-state.ts';
-import { survivingRecord } from '../../../src/exchange/messaging/notifications/rules/source-merges.ts';
 
 let number = 0;
 const at = (minute: number) => new Date(Date.UTC(2026, 4, 1, 8, minute)).toISOString();

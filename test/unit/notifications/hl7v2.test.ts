@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { acknowledge } from '../../../src/exchange/messaging/notifications/hl7v2/ack.ts';
 import { parseHl7 } from '../../../src/exchange/messaging/notifications/hl7v2/message.ts';
 import { readHl7 } from '../../../src/exchange/messaging/notifications/hl7v2/read-hl7.ts';
+import { acknowledge } from '../../../src/exchange/messaging/notifications/hl7v2/respond.ts';
 import { parseHl7Time } from '../../../src/exchange/messaging/notifications/hl7v2/time.ts';
 import { UnreadableMessageError } from '../../../src/exchange/messaging/notifications/inbound.ts';
 

@@ -2,8 +2,8 @@ import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../../platform
 import type { Platform } from '../../platform/platform.ts';
 import { createStartGuard } from '../../platform/recovery/start-guard.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
+import { attachmentsToRead } from './attachments.ts';
 import { createMessageLauncher, type MessageLauncher } from './launcher.ts';
-import { attachmentsToRead } from './read-attachments.ts';
 import { addMessageCallbackRoute, addMessageRoutes } from './routes.ts';
 
 /** Messages between providers: E12, sending, and the transport partner's callbacks. */

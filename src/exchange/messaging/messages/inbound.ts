@@ -21,6 +21,7 @@ import {
 } from '../../records/deliveries/delivery-store.ts';
 import { insertSourcePatientIds } from '../../records/deliveries/source-patient-store.ts';
 import { type ReceivedAttachment, readAttachments } from './attachments.ts';
+import { announceMessage } from './launcher.ts';
 import {
   accountOfMessage,
   accountsAt,
@@ -28,7 +29,6 @@ import {
   isKnownMessage,
   type StoredMessage,
 } from './message-store.ts';
-import { announceMessage } from './transitions.ts';
 
 const name = z.string().trim().min(1).max(200);
 /** A space separates names, as in the names of a patient (E4). */

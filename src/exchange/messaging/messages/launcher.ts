@@ -1,4 +1,5 @@
 import type { Client } from '@temporalio/client';
+import type { MessageEventType } from '../../../contract/messages.ts';
 import {
   MESSAGE_END_REASONS,
   MESSAGE_TRANSMISSION_MESSAGES,
@@ -7,10 +8,11 @@ import {
 } from '../../../contract/messages-workflow.ts';
 import { messageTransmissionWorkflowId, PRIORITY, WORKFLOW_TYPES } from '../../../contract/temporal.ts';
 import type { Logger } from '../../../lib/logger.ts';
-import type { Store } from '../../platform/database/database.ts';
+import type { AccountTx, Store } from '../../platform/database/database.ts';
+import { insertEvent } from '../../platform/outbox/event-store.ts';
 import { createWorkLauncher, type WorkLauncher } from '../../platform/workflows/launcher.ts';
-import { transmissionRows } from './message-store.ts';
-import { endTransmission } from './transitions.ts';
+import { endMessage, type StoredMessage, transmissionRows } from './message-store.ts';
+import { serializeMessage } from './serializers.ts';
 
 /** Starts and signals the workflows that transmit messages. */
 export type MessageLauncher = Pick<WorkLauncher, 'launch' | 'recovery' | 'drain'> & {
@@ -60,3 +62,36 @@ const WORKFLOW_DETAILS = [
   '2. When the partner has accepted the message, **checkTransmission** asks for its delivery after each receipt (signal `receipt`) and on a timer, for at most three days.',
   '3. The outcome and the webhook `message.status` are one transaction. After the last retry **failTransmission** writes it.',
 ].join('\n');
+
+/** Ends a message and writes its webhook event, in one transaction. Undefined when the message had already ended. */
+export async function endTransmission(
+  tx: AccountTx,
+  messageId: string,
+  end: { status: 'completed' } | { status: 'failed'; reason: string },
+): Promise<StoredMessage | undefined> {
+  const message = await endMessage(tx, messageId, end);
+  if (message !== undefined) await announceMessage(tx, 'message.status', message);
+  return message;
+}
+
+/** Writes the webhook event of a message; a repeated call writes none. */
+export async function announceMessage(
+  tx: AccountTx,
+  type: MessageEventType,
+  message: StoredMessage,
+): Promise<void> {
+  await insertEvent(tx, {
+    type,
+    factKey: `${type}/${message.id}`,
+    patientId: message.patientId ?? undefined,
+    requestId: message.id,
+    occurredAt: message.updatedAt,
+    body: {
+      meta: { requestId: message.id, when: message.updatedAt.toISOString(), type },
+      payload: {
+        ...serializeMessage(message),
+        ...(type === 'message.status' ? { completedAt: message.updatedAt.toISOString() } : {}),
+      },
+    },
+  });
+}

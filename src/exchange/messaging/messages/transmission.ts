@@ -7,9 +7,9 @@ import { BlobNotFoundError, type BlobStore } from '../../../shared/blobs/blob-st
 import type { Store } from '../../platform/database/database.ts';
 import { PartnerFailure } from '../../platform/partners/partner-http.ts';
 import type { SourceHealth } from '../../sources/health/source-health.ts';
+import { endTransmission } from './launcher.ts';
 import { documentsOfPatient, findMessage, type StoredMessage } from './message-store.ts';
 import type { DeliveryState, MessagePartner, SentAttachment } from './partner.ts';
-import { endTransmission } from './transitions.ts';
 
 /** The steps of transmitting a message. Each reads the state from the message's row first, so each may run twice. */
 export interface Transmission {

@@ -1,11 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { OperationOutcome } from 'fhir/r4.js';
 import { ExchangeError, InvalidRequestError } from '../../platform/errors.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
-import { accepted, FHIR_JSON, refused } from './fhir/answer.ts';
 import { readFhirBundle } from './fhir/bundle.ts';
 import type { FollowUps } from './follow-up/follow-ups.ts';
-import { batchOf } from './hl7v2/batch.ts';
-import { type ParsedMessage, parseAll, respondToHl7 } from './hl7v2/respond.ts';
+import { batchOf, type ParsedMessage, parseAll, respondToHl7 } from './hl7v2/respond.ts';
 import { UnreadableMessageError } from './inbound.ts';
 import { createIntake } from './intake.ts';
 import type { Recordings } from './recording/recordings.ts';
@@ -106,3 +105,24 @@ function bodyOf(request: FastifyRequest, types: readonly string[]): Buffer {
     throw new ExchangeError(415, `The Content-Type must be one of ${types.join(', ')}`);
   return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
 }
+
+const FHIR_JSON = 'application/fhir+json; charset=utf-8';
+
+/** The response to an accepted message. It does not reveal whether a patient matched. */
+const accepted = (): OperationOutcome => ({
+  resourceType: 'OperationOutcome',
+  issue: [{ severity: 'information', code: 'informational', diagnostics: 'Accepted' }],
+});
+
+/** The response to a refused message: what is wrong, and where. */
+const refused = ({ kind, message, place }: UnreadableMessageError): OperationOutcome => ({
+  resourceType: 'OperationOutcome',
+  issue: [
+    {
+      severity: 'error',
+      code: kind === 'unsupported' ? 'not-supported' : 'invalid',
+      diagnostics: message,
+      ...(place === undefined ? {} : { expression: [place] }),
+    },
+  ],
+});

@@ -4,8 +4,7 @@ import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
 import type { Store, SystemTx } from '../../platform/database/database.ts';
 import { retryOvertaken } from '../../platform/database/retry.ts';
 import { type Applied, applySubject } from './apply.ts';
-import { continueFollowUps } from './follow-up/continue-follow-ups.ts';
-import type { FollowUps } from './follow-up/follow-ups.ts';
+import { continueFollowUps, type FollowUps } from './follow-up/follow-ups.ts';
 import type { InboundContent, InboundMessage } from './inbound.ts';
 import {
   hasSubject,

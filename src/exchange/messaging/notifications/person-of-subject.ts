@@ -1,8 +1,7 @@
 import type { Patient } from 'fhir/r4.js';
 import type { SystemTx } from '../../platform/database/database.ts';
 import type { StoredInboundEvent, StoredSubject } from './inbound-store.ts';
-import { mergesFrom } from './merge-store.ts';
-import { survivingRecord } from './rules/source-merges.ts';
+import { mergesFrom, survivingRecord } from './merge-store.ts';
 import { inOrder } from './subject-state.ts';
 
 /** Reads the person that the message with this id describes. */

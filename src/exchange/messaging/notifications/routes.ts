@@ -14,7 +14,6 @@ import { endFollowUps } from './follow-up/follow-up-store.ts';
 import type { FollowUps } from './follow-up/follow-ups.ts';
 import { readSubject } from './inbound-store.ts';
 import { notificationBundle } from './notification-bundle.ts';
-import { notificationUrl } from './notification-link.ts';
 import {
   findNotification,
   listNotifications,
@@ -22,7 +21,7 @@ import {
   type StoredNotification,
 } from './notification-store.ts';
 import { presentSubject } from './recording/present-subject.ts';
-import { serializeNotification } from './serializers.ts';
+import { notificationUrl, serializeNotification } from './serializers.ts';
 import { subjectState } from './subject-state.ts';
 
 /** Notifications and their follow-ups (docs/interface.md, "Notifications"). */

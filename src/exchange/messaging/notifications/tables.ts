@@ -37,7 +37,7 @@ interface InboundSubjectTable {
   source_key: Buffer;
   record_key: Buffer | null;
   state: NullableJsonColumn<Record<string, unknown>>;
-  /** See match-keys.ts. Null: not computed yet. */
+  /** See match.ts. Null: not computed yet. */
   match_keys: Buffer[] | null;
   updated_at: Instant;
 }

@@ -1,8 +1,7 @@
 import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../../platform/feature.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { createDestinationPing, type DestinationPing } from './ping.ts';
-import { addWebhookRoutes } from './routes.ts';
-import { addSettingsRoutes } from './settings-routes.ts';
+import { addSettingsRoutes, addWebhookRoutes } from './routes.ts';
 
 /** Webhook destinations: settings, further destinations, and resending. Events and their delivery are in `platform/outbox`. */
 export const webhooksFeature = {

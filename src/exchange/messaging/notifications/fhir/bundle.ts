@@ -6,8 +6,7 @@ import {
   type InboundMessage,
   UnreadableMessageError,
 } from '../inbound.ts';
-import type { EncounterEvent, Transfer } from '../rules/encounter-event.ts';
-import { statusRank } from '../rules/status-rank.ts';
+import { type EncounterEvent, statusRank, type Transfer } from '../rules/encounter-event.ts';
 import { BundleContents, jsonOf, nameOf, toInstant } from './contents.ts';
 import { bundleSchema, type Read, type ReadBundle, type ReadResource, type ReadType } from './schemas.ts';
 

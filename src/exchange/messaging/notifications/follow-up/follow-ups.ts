@@ -8,6 +8,7 @@ import { dischargeFollowUpWorkflowId, PRIORITY, WORKFLOW_TYPES } from '../../../
 import type { Logger } from '../../../../lib/logger.ts';
 import type { Store } from '../../../platform/database/database.ts';
 import { createWorkLauncher, type WorkLauncher } from '../../../platform/workflows/launcher.ts';
+import type { Applied } from '../apply.ts';
 import { endFollowUps, followUpRows, readFollowUpStart } from './follow-up-store.ts';
 
 /** Starts and wakes the workflows that query the hie source again after a discharge. */
@@ -62,3 +63,14 @@ const WORKFLOW_DETAILS = [
   '',
   'It ends early when the sender withdraws the discharge, the patient opts out or is deleted, a later discharge is followed up, or with the update `cancel`.',
 ].join('\n');
+
+/** After the commit: starts the workflows of follow-ups that a subject opened, and wakes those of the ones it ended. */
+export function continueFollowUps(
+  followUps: Pick<FollowUps, 'launch' | 'wake'>,
+  applied: readonly Applied[],
+): void {
+  for (const { accountId, opened, ended } of applied.flatMap(({ updates }) => updates)) {
+    for (const notificationId of opened) followUps.launch(accountId, notificationId);
+    for (const notificationId of ended) followUps.wake(accountId, notificationId);
+  }
+}

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import type { Attachment, CodeableConcept, Coding, Reference } from 'fhir/r4.js';
 import { UnreadableMessageError } from '../inbound.ts';
 import type { ComponentReader, Hl7Segment } from './message.ts';
 
@@ -38,4 +40,123 @@ export function required<T>(value: T | undefined, place: string, what: string): 
   if (value === undefined)
     throw new UnreadableMessageError('invalid', `${place} is required: ${what}`, place);
   return value;
+}
+
+/** HL7 table 0396 (coding systems) as URLs. */
+const SYSTEMS: Readonly<Record<string, string>> = {
+  LN: 'http://loinc.org',
+  LOINC: 'http://loinc.org',
+  SCT: 'http://snomed.info/sct',
+  RXNORM: 'http://www.nlm.nih.gov/research/umls/rxnorm',
+  RXN: 'http://www.nlm.nih.gov/research/umls/rxnorm',
+  NDC: 'http://hl7.org/fhir/sid/ndc',
+  CVX: 'http://hl7.org/fhir/sid/cvx',
+  I10: 'http://hl7.org/fhir/sid/icd-10-cm',
+  I10C: 'http://hl7.org/fhir/sid/icd-10-cm',
+  UCUM: 'http://unitsofmeasure.org',
+};
+
+/** A system for codes of the sender's own, so that equal codes of two senders never mean the same. */
+const ownSystem = (sender: string, name: string | undefined): string =>
+  `urn:medical-exchange:sender:${sender}:codes:${name ?? 'L'}`;
+
+/** A coded element (CE, CWE): the code, an alternate code and the text. Undefined when it is empty. */
+export function conceptOf(read: ComponentReader | undefined, sender: string): CodeableConcept | undefined {
+  if (read === undefined) return undefined;
+  const coding = [1, 4].flatMap((at): Coding[] => {
+    const [code, display, name] = [read(at), read(at + 1), read(at + 2)];
+    if (code === undefined) return [];
+    const system = SYSTEMS[name?.toUpperCase() ?? ''] ?? ownSystem(sender, name);
+    return [{ system, code, ...(display === undefined ? {} : { display }) }];
+  });
+  const text = read(9) ?? read(2) ?? read(5);
+  if (coding.length === 0 && text === undefined) return undefined;
+  return { ...(coding.length > 0 ? { coding } : {}), ...(text === undefined ? {} : { text }) };
+}
+
+const NPI = 'http://hl7.org/fhir/sid/us-npi';
+
+/** The persons (XCN) that a field names, by number and name; they are not resources of their own. */
+export const practitionersIn = (segment: Hl7Segment | undefined, field: number): Reference[] =>
+  (segment?.repetitions(field) ?? []).flatMap((read) =>
+    practitioner((part) => read(part), { authority: read(9), type: read(13) }),
+  );
+
+/**
+ * The person of OBR-32 to OBR-35 (NDL): number and name are subcomponents of the first component. Many senders use the
+ * components of XCN instead.
+ */
+export const namedIn = (segment: Hl7Segment, field: number): Reference[] =>
+  segment.repetitions(field).flatMap((read) => {
+    const isXcn = read(1, 2) === undefined && read(2) !== undefined && !/^\d{8}/.test(read(2) ?? '');
+    return isXcn
+      ? practitioner((part) => read(part), { authority: read(9), type: read(13) })
+      : practitioner((part) => read(1, part), { authority: read(1, 9), type: undefined });
+  });
+
+function practitioner(
+  part: (at: number) => ReturnType<ComponentReader>,
+  { authority, type }: { authority?: string; type?: string },
+): Reference[] {
+  const number = part(1);
+  // Prefix, given names, family name, suffix, degree.
+  const name = [6, 3, 4, 2, 5, 7].flatMap((at) => part(at) ?? []).join(' ');
+  if (number === undefined && name === '') return [];
+  const isNpi = [authority, type].some((text) => /^(?:NPI|.*2\.16\.840\.1\.113883\.4\.6)$/i.test(text ?? ''));
+  return [
+    {
+      type: 'Practitioner',
+      ...(number === undefined
+        ? {}
+        : {
+            identifier: {
+              ...(isNpi ? { system: NPI } : {}),
+              value: number,
+              ...(isNpi || authority === undefined ? {} : { assigner: { display: authority } }),
+            },
+          }),
+      display: name === '' ? `${number}` : name,
+    },
+  ];
+}
+
+/** HL7 tables 0191 and 0291 (types and subtypes of files) as media types. */
+const TYPES: Readonly<Record<string, string>> = {
+  pdf: 'application/pdf',
+  rtf: 'application/rtf',
+  html: 'text/html',
+  xml: 'application/xml',
+  'x-hl7-cda-level-one': 'application/xml',
+  jpeg: 'image/jpeg',
+  jpg: 'image/jpeg',
+  png: 'image/png',
+  gif: 'image/gif',
+  tiff: 'image/tiff',
+  plain: 'text/plain',
+  text: 'text/plain',
+};
+
+/** A file within an OBX segment (OBX-2 ED), with its data in base64; undefined when there is none. */
+export function fileOf(obx: Hl7Segment): Attachment | undefined {
+  if (obx.value(2) !== 'ED') return undefined;
+  const [read] = obx.repetitions(5);
+  const content = read?.(5);
+  if (read === undefined || content === undefined) return undefined;
+  const bytes = decoded(content, read(4));
+  const [type, subtype] = [read(2)?.toLowerCase() ?? '', read(3)?.toLowerCase() ?? ''];
+  const named = `${type}/${subtype}`;
+  return {
+    contentType:
+      TYPES[subtype] ?? TYPES[type] ?? (/^\w+\/[\w.+-]+$/.test(named) ? named : 'application/octet-stream'),
+    data: bytes.toString('base64'),
+    size: bytes.length,
+    hash: createHash('sha1').update(bytes).digest('base64'),
+    ...(obx.value(3, 2) === undefined ? {} : { title: obx.value(3, 2) }),
+  };
+}
+
+/** HL7 table 0299: `A` is text, `Hex` and `Base64` are what they say. */
+function decoded(content: string, encoding: string | undefined): Buffer {
+  if (encoding === 'A') return Buffer.from(content);
+  return Buffer.from(content.replaceAll(/\s/g, ''), encoding === 'Hex' ? 'hex' : 'base64');
 }

@@ -1,10 +1,7 @@
 import type { Attachment, FhirResource } from 'fhir/r4.js';
 import { decimalOf } from '../../../../lib/written-decimals.ts';
-import { conceptOf } from './concept.ts';
-import { orderNumber, required } from './fields.ts';
-import { fileOf } from './file.ts';
+import { conceptOf, fileOf, orderNumber, practitionersIn, required } from './fields.ts';
 import type { Hl7Segment } from './message.ts';
-import { practitionersIn } from './practitioner.ts';
 import { fhirTime, parseHl7Time } from './time.ts';
 import type { ObservationReading } from './value.ts';
 

@@ -4,14 +4,13 @@ import {
   type ReportedSubject,
   UnreadableMessageError,
 } from '../inbound.ts';
-import { statusRank } from '../rules/status-rank.ts';
-import { conceptOf } from './concept.ts';
+import { statusRank } from '../rules/encounter-event.ts';
 import { envelopeOf } from './envelope.ts';
-import { orderNumber, required } from './fields.ts';
+import { conceptOf, orderNumber, required } from './fields.ts';
 import type { Hl7Message } from './message.ts';
+import { hasResults, isMistaken, observationStatus, reportStatus } from './report-codes.ts';
 import { type ReportGroup, reportGroups } from './report-groups.ts';
 import { reportResources } from './report-resources.ts';
-import { hasResults, isMistaken, observationStatus, reportStatus } from './result-status.ts';
 import { parseHl7Time, type TimeReading } from './time.ts';
 
 /**

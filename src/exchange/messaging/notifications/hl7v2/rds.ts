@@ -1,9 +1,8 @@
 import type { MedicationDispense } from 'fhir/r4.js';
 import { decimalOf } from '../../../../lib/written-decimals.ts';
 import { type InboundMessage, type ReportedSubject, UnreadableMessageError } from '../inbound.ts';
-import { conceptOf } from './concept.ts';
 import { envelopeOf } from './envelope.ts';
-import { orderNumber, required } from './fields.ts';
+import { conceptOf, orderNumber, required } from './fields.ts';
 import type { Hl7Message, Hl7Segment } from './message.ts';
 import { fhirTime, parseHl7Time } from './time.ts';
 

@@ -10,14 +10,17 @@ import type {
 import { decimalOf } from '../../../../lib/written-decimals.ts';
 import { categoryOf } from '../../../records/summary/observation-kind.ts';
 import type { ReportedResource } from '../rules/present-resources.ts';
-import { conceptOf } from './concept.ts';
-import { required } from './fields.ts';
-import { fileOf } from './file.ts';
+import { conceptOf, fileOf, namedIn, practitionersIn, required } from './fields.ts';
 import type { Hl7Segment } from './message.ts';
-import { namedIn, practitionersIn } from './practitioner.ts';
+import {
+  isMistaken,
+  isNoResult,
+  observationStatus,
+  reportCategory,
+  reportStatus,
+  resultCategory,
+} from './report-codes.ts';
 import type { ObservationGroup, ReportGroup } from './report-groups.ts';
-import { isMistaken, isNoResult, observationStatus, reportStatus } from './result-status.ts';
-import { reportCategory, resultCategory } from './section.ts';
 import { fhirTime } from './time.ts';
 import { type ObservationReading, observationValue, unitNote } from './value.ts';
 

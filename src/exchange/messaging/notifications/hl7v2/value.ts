@@ -1,6 +1,6 @@
 import type { Observation, Quantity } from 'fhir/r4.js';
 import { decimalOf } from '../../../../lib/written-decimals.ts';
-import { conceptOf } from './concept.ts';
+import { conceptOf } from './fields.ts';
 import type { ComponentReader, Hl7Segment } from './message.ts';
 import { fhirTime, type TimeReading } from './time.ts';
 

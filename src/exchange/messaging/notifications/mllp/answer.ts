@@ -1,8 +1,6 @@
 import type { Logger } from '../../../../lib/logger.ts';
-import { acknowledge } from '../hl7v2/ack.ts';
-import { batchOf } from '../hl7v2/batch.ts';
 import type { Hl7Message } from '../hl7v2/message.ts';
-import { type ParsedMessage, parseAll, respondToHl7 } from '../hl7v2/respond.ts';
+import { acknowledge, batchOf, type ParsedMessage, parseAll, respondToHl7 } from '../hl7v2/respond.ts';
 import { UnreadableMessageError } from '../inbound.ts';
 import type { Intake } from '../intake.ts';
 import type { NotificationSender } from '../senders.ts';

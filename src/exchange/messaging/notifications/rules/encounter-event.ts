@@ -1,5 +1,3 @@
-import { FINAL_RANK } from './status-rank.ts';
-
 /** What one message reports about an encounter, without the person. Times are ISO 8601 in UTC with milliseconds. */
 export interface EncounterEvent {
   trigger:
@@ -76,3 +74,25 @@ export type OrderedEvent = Pick<EncounterEvent, 'recordedAt' | 'sentAt' | 'trigg
   /** The rank of a fill or result; see `statusRank`. */
   rank?: number;
 };
+
+/** Ranks of results, medication fills and documents by the status of their resource; all other statuses rank as `final`. */
+const RANKS: Readonly<Record<string, number>> = {
+  registered: 1,
+  preliminary: 1,
+  partial: 1,
+  unknown: 1,
+  'in-progress': 1,
+  preparation: 1,
+  appended: 3,
+  amended: 3,
+  corrected: 3,
+  'entered-in-error': 3,
+};
+
+const FINAL_RANK = 2;
+
+/**
+ * Which of two versions of a result that were sent at the same time is the newer one: a correction or withdrawal over a final
+ * result, and that over a preliminary one. Versions of equal rank count in their order of arrival.
+ */
+export const statusRank = (status: unknown): number => RANKS[String(status)] ?? FINAL_RANK;

@@ -1,5 +1,5 @@
 import type { DiagnosticReport, FhirResource } from 'fhir/r4.js';
-import { statusRank } from './status-rank.ts';
+import { statusRank } from './encounter-event.ts';
 
 /** A resource that a message reports. References among a message's resources are `Type/id`; the person is `Patient/person`. */
 export interface ReportedResource {
