@@ -2,8 +2,10 @@ import { createExportRunner } from '../../src/exchange/delivery/bulk-export/run-
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
-import type { ConsolidatedPlace } from '../../src/exchange/records/reading/consolidated-place.ts';
-import { readConsolidated } from '../../src/exchange/records/reading/read-consolidated.ts';
+import {
+  type ConsolidatedPlace,
+  readConsolidated,
+} from '../../src/exchange/records/reading/read-consolidated.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import { parseKeyRing } from '../../src/lib/key-ring.ts';
 import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';

@@ -11,9 +11,12 @@ import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-ke
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
 import { convertCcda } from '../../src/exchange/records/conversion/ccda/convert.ts';
-import { insertDocuments, upsertResources } from '../../src/exchange/records/deliveries/delivery-store.ts';
-import { insertSourcePatientIds } from '../../src/exchange/records/deliveries/source-patient-store.ts';
-import { consolidatedBundle } from '../../src/exchange/records/reading/consolidated-bundle.ts';
+import {
+  insertDocuments,
+  insertSourcePatientIds,
+  upsertResources,
+} from '../../src/exchange/records/deliveries/delivery-store.ts';
+import { consolidatedBundle } from '../../src/exchange/records/reading/read-consolidated.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import { parseKeyRing } from '../../src/lib/key-ring.ts';
 import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';

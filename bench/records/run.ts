@@ -3,9 +3,9 @@ import type { ConsolidatedResource } from '../../src/exchange/records/reading/re
 import { clinicalTime } from '../../src/exchange/records/rules/dates.ts';
 import type { Json } from '../../src/exchange/records/rules/json.ts';
 import type { SummaryPart } from '../../src/exchange/records/summary/parts.ts';
-import type { RecordReader } from '../../src/exchange/records/summary/record-reader.ts';
 import { renderHtml } from '../../src/exchange/records/summary/render-html.ts';
 import { renderPdf } from '../../src/exchange/records/summary/render-pdf.ts';
+import type { RecordReader } from '../../src/exchange/records/summary/section.ts';
 import { summarise } from '../../src/exchange/records/summary/summarise.ts';
 import { loadSamplePatients, type SamplePatient } from '../../tools/simulator/samples.ts';
 import { deliveriesOfSample } from '../merge/deliveries.ts';

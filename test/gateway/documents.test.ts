@@ -10,8 +10,11 @@ import { linkedBody } from '../../src/exchange/event-links.ts';
 import { createLinkMaker, signLink } from '../../src/exchange/platform/links/signed-link.ts';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
-import { insertDocuments, upsertResources } from '../../src/exchange/records/deliveries/delivery-store.ts';
-import { insertSourcePatientIds } from '../../src/exchange/records/deliveries/source-patient-store.ts';
+import {
+  insertDocuments,
+  insertSourcePatientIds,
+  upsertResources,
+} from '../../src/exchange/records/deliveries/delivery-store.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import { loadCcda, loadSamplePatients } from '../../tools/simulator/samples.ts';
 import { fhirIssues } from '../support/fhir-issues.ts';

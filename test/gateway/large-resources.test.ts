@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readPatient } from '../../src/exchange/delivery/bulk-export/read-patient.ts';
 import { resourceFilter } from '../../src/exchange/delivery/bulk-export/rules/resource-filter.ts';
-import type { ConsolidatedPlace } from '../../src/exchange/records/reading/consolidated-place.ts';
-import { readConsolidated } from '../../src/exchange/records/reading/read-consolidated.ts';
+import {
+  type ConsolidatedPlace,
+  readConsolidated,
+} from '../../src/exchange/records/reading/read-consolidated.ts';
 import { delivery, personOf, samples } from '../support/deliveries.ts';
 import { createFhirDoor, type FhirDoor, idsIn, resourcesIn } from '../support/fhir-door.ts';
 import { TEST_BASE_URL } from '../support/gateway.ts';

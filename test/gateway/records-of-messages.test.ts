@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { completenessLines } from '../../src/exchange/records/reading/completeness.ts';
-import { readRecordCompleteness } from '../../src/exchange/records/reading/completeness-store.ts';
+import {
+  completenessLines,
+  readRecordCompleteness,
+} from '../../src/exchange/records/reading/completeness.ts';
 import { fillMessage, resultMessage } from '../../tools/simulator/notifications/hl7v2.ts';
 import { samples } from '../support/deliveries.ts';
 import { newPerson } from '../support/gateway.ts';

@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { insertPatient } from '../../src/exchange/people/patients/patient-store.ts';
 import { newContent } from '../../src/exchange/people/patients/rules/patient-content.ts';
-import { readRecordCompleteness } from '../../src/exchange/records/reading/completeness-store.ts';
+import { readRecordCompleteness } from '../../src/exchange/records/reading/completeness.ts';
 import { createFhirConnector } from '../../src/exchange/sources/connectors/fhir-connector.ts';
 import { personOf } from '../support/deliveries.ts';
 import {

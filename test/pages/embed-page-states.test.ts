@@ -1,7 +1,7 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { openRecordReader } from '../../src/exchange/records/summary/record-reader.ts';
 import { renderHtml } from '../../src/exchange/records/summary/render-html.ts';
+import { openRecordReader } from '../../src/exchange/records/summary/section.ts';
 import { summarise } from '../../src/exchange/records/summary/summarise.ts';
 import { accessibilityFaults } from '../support/axe.ts';
 import { describeInChromium, launchChromium } from '../support/chromium.ts';

@@ -3,8 +3,7 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SOURCE_TYPES } from '../../src/contract/source-types.ts';
 import { partDeadlineMs, SOURCE_RETRIES } from '../../src/exchange/queries/network-query/rules/retries.ts';
-import { completenessMeta } from '../../src/exchange/records/reading/completeness.ts';
-import { readRecordCompleteness } from '../../src/exchange/records/reading/completeness-store.ts';
+import { completenessMeta, readRecordCompleteness } from '../../src/exchange/records/reading/completeness.ts';
 import type { SourceConnections } from '../../src/exchange/sources/connections/connections.ts';
 import {
   type MissingResources,

@@ -18,7 +18,7 @@ import {
   failOpenAttempts,
 } from '../../src/exchange/queries/network-query/endings.ts';
 import { upsertResources } from '../../src/exchange/records/deliveries/delivery-store.ts';
-import { readRecordCompleteness } from '../../src/exchange/records/reading/completeness-store.ts';
+import { readRecordCompleteness } from '../../src/exchange/records/reading/completeness.ts';
 import type { RecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import {
   type SourceConnector,

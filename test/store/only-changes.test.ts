@@ -1,8 +1,10 @@
 import { fc, test as property } from '@fast-check/vitest';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { SourceType } from '../../src/contract/primitives.ts';
-import { completenessLines } from '../../src/exchange/records/reading/completeness.ts';
-import { readRecordCompleteness } from '../../src/exchange/records/reading/completeness-store.ts';
+import {
+  completenessLines,
+  readRecordCompleteness,
+} from '../../src/exchange/records/reading/completeness.ts';
 import { createFhirConnector } from '../../src/exchange/sources/connectors/fhir-connector.ts';
 import type { SourceConfig } from '../../src/exchange/sources/connectors/source-config.ts';
 import {

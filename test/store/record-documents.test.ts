@@ -2,8 +2,11 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
-import { completenessLines, completenessMeta } from '../../src/exchange/records/reading/completeness.ts';
-import { readRecordCompleteness } from '../../src/exchange/records/reading/completeness-store.ts';
+import {
+  completenessLines,
+  completenessMeta,
+  readRecordCompleteness,
+} from '../../src/exchange/records/reading/completeness.ts';
 import {
   type ConsolidatedFilter,
   readConsolidated,

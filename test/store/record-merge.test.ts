@@ -6,8 +6,10 @@ import type { AccountTx } from '../../src/exchange/platform/database/database.ts
 import { MERGE_RULES } from '../../src/exchange/records/merge/merge-batch.ts';
 import { pendingDeliveries } from '../../src/exchange/records/merge/merge-store.ts';
 import { resourceOrigins } from '../../src/exchange/records/merge/resource-origins.ts';
-import { consolidatedBundle } from '../../src/exchange/records/reading/consolidated-bundle.ts';
-import { countConsolidated } from '../../src/exchange/records/reading/read-consolidated.ts';
+import {
+  consolidatedBundle,
+  countConsolidated,
+} from '../../src/exchange/records/reading/read-consolidated.ts';
 import { withOurAddresses } from '../../src/exchange/records/rules/attachment-addresses.ts';
 import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from '../support/deliveries.ts';
 import { fhirIssues } from '../support/fhir-issues.ts';

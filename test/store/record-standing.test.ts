@@ -8,12 +8,13 @@ import { insertQuery } from '../../src/exchange/queries/network-query/query-stor
 import { addToTimeline } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { insertConversion } from '../../src/exchange/records/conversion/conversion-store.ts';
 import { insertDocuments } from '../../src/exchange/records/deliveries/delivery-store.ts';
-import { completenessLines, incompleteness } from '../../src/exchange/records/reading/completeness.ts';
 import {
+  completenessLines,
+  incompleteness,
   readRecordCompleteness,
   type SourceCompleteness,
-} from '../../src/exchange/records/reading/completeness-store.ts';
-import { consolidatedBundle } from '../../src/exchange/records/reading/consolidated-bundle.ts';
+} from '../../src/exchange/records/reading/completeness.ts';
+import { consolidatedBundle } from '../../src/exchange/records/reading/read-consolidated.ts';
 import { personOf, samples } from '../support/deliveries.ts';
 import { fhirIssues } from '../support/fhir-issues.ts';
 import { createRecordEnvironment, type RecordEnvironment } from '../support/record-environment.ts';

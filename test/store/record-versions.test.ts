@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { resourceOrigins } from '../../src/exchange/records/merge/resource-origins.ts';
-import { provenanceOf } from '../../src/exchange/records/rules/provenance.ts';
-import { withStatedOn } from '../../src/exchange/records/rules/stated-on.ts';
-import { entryOf } from '../../src/exchange/records/summary/entry.ts';
+import { provenanceOf, withStatedOn } from '../../src/exchange/records/rules/provenance.ts';
+import { entryOf } from '../../src/exchange/records/summary/section.ts';
 import { delivery } from '../support/deliveries.ts';
 import type { Delivered } from '../support/merge-deliveries.ts';
 import { createRecordEnvironment, type RecordEnvironment } from '../support/record-environment.ts';

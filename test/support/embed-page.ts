@@ -3,8 +3,11 @@ import type { AddressInfo } from 'node:net';
 import { v7 as uuidv7 } from 'uuid';
 import type { SourceType } from '../../src/contract/primitives.ts';
 import { settleQuery } from '../../src/exchange/queries/network-query/query-store.ts';
-import { insertDocuments, upsertResources } from '../../src/exchange/records/deliveries/delivery-store.ts';
-import { insertSourcePatientIds } from '../../src/exchange/records/deliveries/source-patient-store.ts';
+import {
+  insertDocuments,
+  insertSourcePatientIds,
+  upsertResources,
+} from '../../src/exchange/records/deliveries/delivery-store.ts';
 import { revisionOf } from '../../src/exchange/records/rules/delivery-facts.ts';
 import { loadCcda, loadSamplePatients } from '../../tools/simulator/samples.ts';
 import { deliveriesOf, patientIdsOf, samples } from './deliveries.ts';

@@ -5,12 +5,11 @@ import {
   deliveryFacts,
   revisionOf,
 } from '../../src/exchange/records/rules/delivery-facts.ts';
-import { foldGroup } from '../../src/exchange/records/rules/fold.ts';
+import { foldGroup, type Member } from '../../src/exchange/records/rules/fold.ts';
 import { foldPatient, type Person } from '../../src/exchange/records/rules/fold-patient.ts';
 import { type Group, groupByKeys } from '../../src/exchange/records/rules/grouping.ts';
 import type { Json } from '../../src/exchange/records/rules/json.ts';
-import type { Member } from '../../src/exchange/records/rules/member.ts';
-import type { Resolve } from '../../src/exchange/records/rules/rewrite-references.ts';
+import type { Resolve } from '../../src/exchange/records/rules/references.ts';
 
 /** A delivery with the file name of the document that contained it. */
 export interface Delivered extends Delivery {

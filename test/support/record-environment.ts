@@ -9,11 +9,14 @@ import { insertPatient } from '../../src/exchange/people/patients/patient-store.
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
-import { insertDocuments, upsertResources } from '../../src/exchange/records/deliveries/delivery-store.ts';
-import { insertSourcePatientIds } from '../../src/exchange/records/deliveries/source-patient-store.ts';
-import type { ConsolidatedPlace } from '../../src/exchange/records/reading/consolidated-place.ts';
+import {
+  insertDocuments,
+  insertSourcePatientIds,
+  upsertResources,
+} from '../../src/exchange/records/deliveries/delivery-store.ts';
 import {
   type ConsolidatedFilter,
+  type ConsolidatedPlace,
   type ConsolidatedResource,
   readConsolidated,
 } from '../../src/exchange/records/reading/read-consolidated.ts';

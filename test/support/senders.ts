@@ -10,8 +10,11 @@ import {
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
-import { insertDocuments, upsertResources } from '../../src/exchange/records/deliveries/delivery-store.ts';
-import { insertSourcePatientIds } from '../../src/exchange/records/deliveries/source-patient-store.ts';
+import {
+  insertDocuments,
+  insertSourcePatientIds,
+  upsertResources,
+} from '../../src/exchange/records/deliveries/delivery-store.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import { createTestGateway, newPerson, type TestAccount } from './gateway.ts';
 import { TEST_ID_HMAC_KEY } from './test-keys.ts';

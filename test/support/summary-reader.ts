@@ -1,4 +1,4 @@
-import type { RecordCompleteness } from '../../src/exchange/records/reading/completeness-store.ts';
+import type { RecordCompleteness } from '../../src/exchange/records/reading/completeness.ts';
 import type {
   ConsolidatedFilter,
   ConsolidatedResource,
@@ -6,7 +6,7 @@ import type {
 import { clinicalTime } from '../../src/exchange/records/rules/dates.ts';
 import type { Json } from '../../src/exchange/records/rules/json.ts';
 import type { SummaryPart } from '../../src/exchange/records/summary/parts.ts';
-import type { RecordReader } from '../../src/exchange/records/summary/record-reader.ts';
+import type { RecordReader } from '../../src/exchange/records/summary/section.ts';
 import { summarise } from '../../src/exchange/records/summary/summarise.ts';
 import { deliveriesOf, patientIdsOf, personOf, samples } from './deliveries.ts';
 import { mergeDeliveries } from './merge-deliveries.ts';

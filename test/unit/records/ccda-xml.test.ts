@@ -4,10 +4,11 @@ import { isUcum } from '../../../src/exchange/records/conversion/ccda/datatypes.
 import {
   attribute,
   type CdaElement,
+  narrativeParts,
   readElements,
   select,
+  words,
 } from '../../../src/exchange/records/conversion/ccda/element.ts';
-import { narrativeParts, words } from '../../../src/exchange/records/conversion/ccda/narrative.ts';
 
 const name = fc.constantFrom('a', 'b', 'id', 'entry', 'constructor', '__proto__');
 const text = fc.string({ maxLength: 6 }).map((words) => words.replaceAll(/[^ -~]/g, ' '));

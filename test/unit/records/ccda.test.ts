@@ -2,7 +2,7 @@ import { fc, test } from '@fast-check/vitest';
 import { describe, expect } from 'vitest';
 import { createCcdaConverter } from '../../../src/exchange/records/conversion/ccda/ccda-converter.ts';
 import { convertCcda } from '../../../src/exchange/records/conversion/ccda/convert.ts';
-import { openXml, startsAsXml } from '../../../src/exchange/records/conversion/ccda/xml-gate.ts';
+import { openXml, startsAsXml } from '../../../src/exchange/records/conversion/ccda/element.ts';
 import { loadCcda } from '../../../tools/simulator/samples.ts';
 import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from '../../support/deliveries.ts';
 import { fhirIssues } from '../../support/fhir-issues.ts';

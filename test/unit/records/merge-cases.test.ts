@@ -1,9 +1,9 @@
 import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import { isJson, type Json, objectsOf } from '../../../src/exchange/records/rules/json.ts';
-import { withStatedOn } from '../../../src/exchange/records/rules/stated-on.ts';
+import { withStatedOn } from '../../../src/exchange/records/rules/provenance.ts';
 import { directions } from '../../../src/exchange/records/summary/directions.ts';
-import { valueIn } from '../../../src/exchange/records/summary/observation-value.ts';
+import { valueIn } from '../../../src/exchange/records/summary/observation.ts';
 import { delivery, patientIdsOf, personOf, samples } from '../../support/deliveries.ts';
 import { type Delivered, mergeDeliveries } from '../../support/merge-deliveries.ts';
 

@@ -1,14 +1,15 @@
 import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
-import { rangeOf } from '../../../src/exchange/records/rules/date-ranges.ts';
+import { rangeOf } from '../../../src/exchange/records/rules/dates.ts';
 import {
   alternativeOf,
   DATE_PREFIXES,
   matchesAll,
   matchesDate,
+  NOT_INDEXED,
   parseDateCondition,
-} from '../../../src/exchange/records/rules/search-clauses.ts';
-import { NOT_INDEXED, searchEntries } from '../../../src/exchange/records/rules/search-index.ts';
+  searchEntries,
+} from '../../../src/exchange/records/rules/search.ts';
 
 const instant = fc.date({ min: new Date('1900-01-01'), max: new Date('2100-01-01'), noInvalidDate: true });
 const partial = fc

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { convertCcda } from '../../../src/exchange/records/conversion/ccda/convert.ts';
-import { statedOn } from '../../../src/exchange/records/rules/stated-on.ts';
+import { statedOn } from '../../../src/exchange/records/rules/provenance.ts';
 import { loadCcda } from '../../../tools/simulator/samples.ts';
 import { samples } from '../../support/deliveries.ts';
 

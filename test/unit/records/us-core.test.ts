@@ -3,11 +3,14 @@ import { expect, test } from 'vitest';
 import { isJson, type Json } from '../../../src/exchange/records/rules/json.ts';
 import { provenanceOf } from '../../../src/exchange/records/rules/provenance.ts';
 import { referencesIn } from '../../../src/exchange/records/rules/references.ts';
-import { BOUNDS } from '../../../src/exchange/records/rules/us-core/bounds.ts';
-import { ConformanceCount } from '../../../src/exchange/records/rules/us-core/conformance-report.ts';
 import words from '../../../src/exchange/records/rules/us-core/defect-words.json' with { type: 'json' };
-import { ALL_PROFILES } from '../../../src/exchange/records/rules/us-core/profiles.ts';
-import { examined, inUsCore } from '../../../src/exchange/records/rules/us-core/us-core.ts';
+import {
+  ALL_PROFILES,
+  BOUNDS,
+  ConformanceCount,
+  examined,
+  inUsCore,
+} from '../../../src/exchange/records/rules/us-core/us-core.ts';
 import { deliveriesOf, patientIdsOf, personOf, samples } from '../../support/deliveries.ts';
 import { mergeDeliveries } from '../../support/merge-deliveries.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isIn, messageNamespaceOf, namespaceOf } from '../../../src/exchange/records/rules/namespaces.ts';
+import { isIn, messageNamespaceOf, namespaceOf } from '../../../src/exchange/records/rules/ids.ts';
 
 const ID = '01a202bc-68b1-7424-95c5-4a6f6174e414';
 

@@ -4,7 +4,7 @@ import { insertAuditEntriesIn } from '../../platform/audit/audit-store.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
 import type { Database } from '../../platform/database/schema.ts';
 import { workflowRows } from '../../platform/workflows/workflow-rows.ts';
-import type { ConsolidatedPlace } from '../../records/reading/consolidated-place.ts';
+import type { ConsolidatedPlace } from '../../records/reading/read-consolidated.ts';
 import type { ExportRequest, FileKind } from './rules/export-request.ts';
 import type { ExportPart } from './rules/files.ts';
 

@@ -3,7 +3,7 @@ import { readAhead } from '../../../lib/read-ahead.ts';
 import { fhirJson } from '../../../lib/written-decimals.ts';
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
 import type { Store } from '../../platform/database/database.ts';
-import type { ConsolidatedPlace } from '../../records/reading/consolidated-place.ts';
+import type { ConsolidatedPlace } from '../../records/reading/read-consolidated.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
 import {
   commitSlice,

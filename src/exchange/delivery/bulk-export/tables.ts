@@ -1,7 +1,7 @@
 import type { Generated } from 'kysely';
 import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
 import type { Instant, JsonColumn, NullableJsonColumn } from '../../platform/database/columns.ts';
-import type { ConsolidatedPlace } from '../../records/reading/consolidated-place.ts';
+import type { ConsolidatedPlace } from '../../records/reading/read-consolidated.ts';
 import type { FileKind, TypeFilters } from './rules/export-request.ts';
 
 export interface BulkExportTables {

@@ -1,12 +1,12 @@
 import type { ConsolidatedEnd } from '../../../contract/consolidated-query-workflow.ts';
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
 import type { Store } from '../../platform/database/database.ts';
-import { consolidatedBundle } from '../../records/reading/consolidated-bundle.ts';
+import { consolidatedBundle } from '../../records/reading/read-consolidated.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
 import { fittedTables } from '../../records/summary/fitted-tables.ts';
-import { openRecordReader } from '../../records/summary/record-reader.ts';
 import { renderHtml } from '../../records/summary/render-html.ts';
 import { renderPdf } from '../../records/summary/render-pdf.ts';
+import { openRecordReader } from '../../records/summary/section.ts';
 import { summarise } from '../../records/summary/summarise.ts';
 import { readConsolidatedQuery, type StoredConsolidatedQuery } from './query-store.ts';
 import { RESULT_FORMATS } from './result-link.ts';

@@ -13,8 +13,11 @@ import { countStart, type StartLimit } from '../../platform/limits/start-limit.t
 import { resourceOrigins } from '../../records/merge/resource-origins.ts';
 import { joinDelivery, splitDelivery } from '../../records/merge/splits.ts';
 import { countConformance } from '../../records/reading/conformance.ts';
-import { consolidatedBundle } from '../../records/reading/consolidated-bundle.ts';
-import { type ConsolidatedFilter, countConsolidated } from '../../records/reading/read-consolidated.ts';
+import {
+  type ConsolidatedFilter,
+  consolidatedBundle,
+  countConsolidated,
+} from '../../records/reading/read-consolidated.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
 import type { ConsolidatedLauncher } from './launcher.ts';
 import {

@@ -1,6 +1,6 @@
 import sanitizeHtml from 'sanitize-html';
 import { escapeHtml } from '../../../lib/escape-html.ts';
-import { HTML_STYLE } from '../../records/summary/html-style.ts';
+import { HTML_STYLE } from '../../records/summary/render-html.ts';
 import {
   type Block,
   type DocumentCell,

@@ -2,8 +2,7 @@ import { sql } from 'kysely';
 import type { DocumentFormat } from '../../../contract/documents.ts';
 import type { RecordSource } from '../../../contract/primitives.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
-import { listedDocuments } from '../../records/deliveries/listed-documents.ts';
-import { isTakenBack } from '../../records/deliveries/taken-back.ts';
+import { isTakenBack, listedDocuments } from '../../records/deliveries/delivery-store.ts';
 
 /** A stored file: an attachment from a source or a message, or a source's response that contained resources. */
 export interface StoredDocument {

@@ -1,6 +1,11 @@
 import type { DocumentFormat } from '../../../contract/documents.ts';
-import { type CdaElement, childOf, readElements } from '../../records/conversion/ccda/element.ts';
-import { isClinicalDocument, openXml } from '../../records/conversion/ccda/xml-gate.ts';
+import {
+  type CdaElement,
+  childOf,
+  isClinicalDocument,
+  openXml,
+  readElements,
+} from '../../records/conversion/ccda/element.ts';
 import { ccdaHtml } from './ccda-html.ts';
 import { ccdaPdf } from './ccda-pdf.ts';
 import { readCcda } from './read-ccda.ts';

@@ -14,7 +14,7 @@ import { Places } from '../../platform/limits/places.ts';
 import { QUERY_ORDER } from '../../queries/network-query/query-store.ts';
 import type { NetworkQueryService } from '../../queries/network-query/service.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
-import { openRecordReader } from '../../records/summary/record-reader.ts';
+import { openRecordReader } from '../../records/summary/section.ts';
 import { summarise } from '../../records/summary/summarise.ts';
 import { type PatientQueries, queryProgress } from './query-progress.ts';
 

@@ -1,7 +1,7 @@
 import { FHIR_PATH } from '../../platform/http/fhir-path.ts';
 import type { Json } from '../../records/rules/json.ts';
 import { SERVED_TYPES } from '../../records/rules/resource-types.ts';
-import { searchParametersOf } from '../../records/rules/search-parameters.ts';
+import { searchParametersOf } from '../../records/rules/search.ts';
 import { profilesOfType } from '../../records/rules/us-core/us-core.ts';
 import { includesOf } from './rules/included-references.ts';
 

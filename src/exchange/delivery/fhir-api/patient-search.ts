@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import { expressionOf } from '../../people/patients/patient-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { changedWhen } from '../../records/reading/record-search-store.ts';
-import type { DateCondition } from '../../records/rules/search-clauses.ts';
+import type { DateCondition } from '../../records/rules/search.ts';
 import type { PatientCriteria } from './rules/patient-criteria.ts';
 
 const GENDERS: Readonly<Record<string, string>> = { male: 'M', female: 'F', other: 'O', unknown: 'U' };

@@ -4,10 +4,12 @@ import { fhirJson } from '../../../lib/written-decimals.ts';
 import type { Store } from '../../platform/database/database.ts';
 import { ExchangeError, NotFoundError } from '../../platform/errors.ts';
 import { callerOf } from '../../platform/http/caller.ts';
-import { completenessMeta } from '../../records/reading/completeness.ts';
-import { readRecordCompleteness } from '../../records/reading/completeness-store.ts';
-import type { ConsolidatedPlace } from '../../records/reading/consolidated-place.ts';
-import { type ConsolidatedFilter, readConsolidated } from '../../records/reading/read-consolidated.ts';
+import { completenessMeta, readRecordCompleteness } from '../../records/reading/completeness.ts';
+import {
+  type ConsolidatedFilter,
+  type ConsolidatedPlace,
+  readConsolidated,
+} from '../../records/reading/read-consolidated.ts';
 import { findResources } from '../../records/reading/record-search-store.ts';
 import { withAddressesAt } from '../../records/rules/attachment-addresses.ts';
 import type { Json } from '../../records/rules/json.ts';

@@ -3,10 +3,9 @@ import { findConsentsById, listConsents, type StoredConsent } from '../../people
 import { serializeConsent } from '../../people/consents/serializers.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import type { FoundPlace } from '../../records/reading/record-search-store.ts';
-import { rangeOf } from '../../records/rules/date-ranges.ts';
+import { rangeOf } from '../../records/rules/dates.ts';
 import { canonical, type Json } from '../../records/rules/json.ts';
-import { matchesAll, matchesDate } from '../../records/rules/search-clauses.ts';
-import { searchEntries } from '../../records/rules/search-index.ts';
+import { matchesAll, matchesDate, searchEntries } from '../../records/rules/search.ts';
 import type { SearchRequest } from './rules/search-request.ts';
 import { searchRecord } from './search-record.ts';
 import type { ServedResource } from './served-resources.ts';

@@ -2,8 +2,7 @@ import type { AccountTx } from '../../platform/database/database.ts';
 import { type FoundPlace, findResources, searchLeading } from '../../records/reading/record-search-store.ts';
 import { isJson, type Json, objectsOf, textOf } from '../../records/rules/json.ts';
 import { parseLocalReference, referencesIn } from '../../records/rules/references.ts';
-import { matchesAll } from '../../records/rules/search-clauses.ts';
-import { searchEntries } from '../../records/rules/search-index.ts';
+import { matchesAll, searchEntries } from '../../records/rules/search.ts';
 import type { SearchRequest } from './rules/search-request.ts';
 import { readSomeServed, type ServedResource } from './served-resources.ts';
 

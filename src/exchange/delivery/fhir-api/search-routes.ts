@@ -4,8 +4,11 @@ import { findPatient } from '../../people/patients/patient-store.ts';
 import type { Store } from '../../platform/database/database.ts';
 import { ExchangeError, InvalidRequestError, NotFoundError } from '../../platform/errors.ts';
 import { callerOf } from '../../platform/http/caller.ts';
-import { completenessMeta, incompleteness } from '../../records/reading/completeness.ts';
-import { readRecordCompleteness } from '../../records/reading/completeness-store.ts';
+import {
+  completenessMeta,
+  incompleteness,
+  readRecordCompleteness,
+} from '../../records/reading/completeness.ts';
 import { countConsolidated } from '../../records/reading/read-consolidated.ts';
 import type { FoundPlace } from '../../records/reading/record-search-store.ts';
 import { SERVED_TYPES } from '../../records/rules/resource-types.ts';

@@ -16,10 +16,10 @@ import { identityKeys } from '../../people/patients/rules/identity-keys.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
 import {
   insertDocuments,
+  insertSourcePatientIds,
   type NewDocument,
   upsertResources,
 } from '../../records/deliveries/delivery-store.ts';
-import { insertSourcePatientIds } from '../../records/deliveries/source-patient-store.ts';
 import { type ReceivedAttachment, readAttachments } from './attachments.ts';
 import { announceMessage } from './launcher.ts';
 import {

@@ -17,7 +17,7 @@ import {
 } from '../../platform/database/page.ts';
 import type { Database } from '../../platform/database/schema.ts';
 import { workflowRows } from '../../platform/workflows/workflow-rows.ts';
-import { isTakenBack } from '../../records/deliveries/taken-back.ts';
+import { isTakenBack } from '../../records/deliveries/delivery-store.ts';
 
 const EXTERNAL_ID = externalIdOf('message.patient_id');
 

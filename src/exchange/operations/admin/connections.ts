@@ -5,7 +5,7 @@ import type { SourceType } from '../../../contract/primitives.ts';
 import type { KeyRing } from '../../../lib/key-ring.ts';
 import { findPatient } from '../../people/patients/patient-store.ts';
 import { type SystemTx, withinAccount } from '../../platform/database/database.ts';
-import { namespaceOf } from '../../records/rules/namespaces.ts';
+import { namespaceOf } from '../../records/rules/ids.ts';
 import {
   type CredentialOptions,
   credentialsOf,

@@ -8,13 +8,11 @@ import { isPlainText } from '../../records/conversion/convert-documents.ts';
 import {
   type CollectedResource,
   insertDocuments,
+  insertSourcePatientIds,
   type NewDocument,
+  readSourcePatientIds,
   upsertResources,
 } from '../../records/deliveries/delivery-store.ts';
-import {
-  insertSourcePatientIds,
-  readSourcePatientIds,
-} from '../../records/deliveries/source-patient-store.ts';
 import { lockRecord } from '../../records/merge/merge-store.ts';
 import { recordPageResources, retire } from '../../records/merge/retirement-store.ts';
 import { revisionOf } from '../../records/rules/delivery-facts.ts';

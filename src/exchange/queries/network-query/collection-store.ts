@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { minuteOf } from '../../../lib/utc-time.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { isIn } from '../../records/rules/namespaces.ts';
+import { isIn } from '../../records/rules/ids.ts';
 import { SUPPORTING_TYPES } from '../../sources/connectors/collect/supporting.ts';
 import type { ChangesQuestion } from '../../sources/connectors/connector.ts';
 import { type PartStep, updateProgress } from './attempt-store.ts';

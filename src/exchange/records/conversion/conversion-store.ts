@@ -1,9 +1,7 @@
 import { sql } from 'kysely';
 import type { RecordSource } from '../../../contract/primitives.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { broughtBy } from '../deliveries/listed-documents.ts';
-import { replacedDocuments } from '../deliveries/replaced-documents.ts';
-import { isEnteredInError, isTakenBack } from '../deliveries/taken-back.ts';
+import { broughtBy, isEnteredInError, isTakenBack, replacedDocuments } from '../deliveries/delivery-store.ts';
 import type { ConversionOutcome } from '../tables.ts';
 import { CONVERSION_RULES } from './ccda/ccda-converter.ts';
 

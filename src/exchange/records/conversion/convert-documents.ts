@@ -6,9 +6,12 @@ import { findPatient } from '../../people/patients/patient-store.ts';
 import { agreesWithPerson } from '../../people/patients/rules/patient-matching.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
 import { isRefusedData } from '../../platform/database/violations.ts';
-import { type CollectedResource, upsertResources } from '../deliveries/delivery-store.ts';
-import { deleteReplaced } from '../deliveries/replaced-documents.ts';
-import { readSourcePatientIds } from '../deliveries/source-patient-store.ts';
+import {
+  type CollectedResource,
+  deleteReplaced,
+  readSourcePatientIds,
+  upsertResources,
+} from '../deliveries/delivery-store.ts';
 import { lockRecord } from '../merge/merge-store.ts';
 import type { Json } from '../rules/json.ts';
 import { CCDA_BYTES_MAX, type CcdaConverter } from './ccda/ccda-converter.ts';

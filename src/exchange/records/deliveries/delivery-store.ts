@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { RecordSource } from '../../../contract/primitives.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { byteaArray, textArray } from '../../platform/database/pg-arrays.ts';
@@ -96,3 +96,131 @@ export async function upsertResources(
  */
 const toJsonb = (json: string): string =>
   json.includes('\\u') ? json.replaceAll(/(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})/g, '$1') : json;
+
+/** What delivered a document: files that were delivered together share it. */
+export const broughtBy = (document: string) => {
+  const d = sql.raw(document);
+  return sql<string>`coalesce(${d}.query_id::text, ${d}.message_id::text, ${d}.subject_id::text || '/' || ${d}.delivery)`;
+};
+
+/**
+ * A patient's documents as a person can get them, as rows of `document`: of each document the files delivered by the
+ * newest query or message, equal files once. Neither stored responses of sources nor what its source has withdrawn is among them.
+ *
+ * @param of a condition on the documents' identity at the source (`and d.…`)
+ */
+export const listedDocuments = (patientId: string, of: RawBuilder<unknown> = sql``) => sql`(
+  select * from (
+    select d.*,
+      ${broughtBy('d')} as brought_by,
+      first_value(${broughtBy('d')}) over (
+        partition by d.source, coalesce(d.source_document_id, encode(d.sha256, 'hex'))
+        order by d.created_at desc, d.id desc) as brought_last_by,
+      row_number() over (
+        partition by d.source, coalesce(d.source_document_id, ''), d.query_id, d.sha256
+        order by d.created_at desc, d.id desc) as nth
+    from document d
+    where d.patient_id = ${patientId} and d.kind = 'attachment' and not ${isTakenBack('d')} ${of}
+  ) as delivered
+  where brought_by = brought_last_by and nth = 1)`;
+
+const REPLACES = '$.relatesTo[*] ? (@.code == "replaces").target.reference';
+
+/**
+ * SQL: the documents (`source`, `source_id`) of a patient that their source has replaced. Only if both say so: the document is
+ * `superseded`, and another one names it as replaced, directly or through others, is itself not superseded or entered in
+ * error, and what was made of it is in the record.
+ */
+export const replacedDocuments = (patientId: string) => sql<{ source: string; source_id: string }>`
+  with recursive reference as (
+    select source, source_id, content, coalesce(content->>'status', '') as status from patient_resource
+    where patient_id = ${patientId} and resource_type = 'DocumentReference'
+  ), link as (
+    select old.source, old.source_id, newer.source_id as newer_id
+    from reference as newer cross join lateral jsonb_path_query(newer.content, ${REPLACES}::jsonpath) as target
+      join reference as old on old.source = newer.source and old.status = 'superseded'
+        and regexp_replace(target #>> '{}', '/_history/.*$', '') = 'DocumentReference/' || old.source_id
+    where newer.content ? 'relatesTo'
+  ), replaced as (
+    select source, source_id, newer_id from link
+    union
+    select replaced.source, replaced.source_id, link.newer_id
+    from replaced join link on link.source = replaced.source and link.source_id = replaced.newer_id
+  )
+  select distinct replaced.source, replaced.source_id
+  from replaced join reference as newer on newer.source = replaced.source and newer.source_id = replaced.newer_id
+  where newer.status not in ('superseded', 'entered-in-error')
+    and coalesce(newer.content->>'docStatus', '') <> 'entered-in-error'
+    and exists (select from patient_resource as made
+      where made.patient_id = ${patientId} and made.source = newer.source and made.converted_from = newer.source_id)`;
+
+/**
+ * Deletes the resources and outcomes of documents that their source has replaced, so that the record does not state what the
+ * source has corrected. The documents stay listed. If a replacement is withdrawn later, they are converted again.
+ */
+export async function deleteReplaced(tx: AccountTx, patientId: string): Promise<void> {
+  await sql`
+    with replaced as (${replacedDocuments(patientId)}),
+    conversion as (
+      delete from document_conversion c using document d, replaced
+      where d.id = c.document_id and d.patient_id = ${patientId} and d.source = replaced.source
+        and d.source_document_id = replaced.source_id)
+    delete from patient_resource r using replaced
+    where r.patient_id = ${patientId} and r.source = replaced.source and r.converted_from = replaced.source_id`.execute(
+    tx.db,
+  );
+}
+
+/** The person's Patient ids at each source. */
+export async function readSourcePatientIds(
+  tx: AccountTx,
+  patientId: string,
+): Promise<Map<string, Set<string>>> {
+  const rows = await tx.db
+    .selectFrom('patient_at_source')
+    .select(['source', 'source_patient_id as id'])
+    .where('patient_id', '=', patientId)
+    .execute();
+  const ids = new Map<string, Set<string>>();
+  for (const { source, id } of rows) ids.set(source, (ids.get(source) ?? new Set()).add(id));
+  return ids;
+}
+
+export async function insertSourcePatientIds(
+  tx: AccountTx,
+  patientId: string,
+  source: RecordSource,
+  ids: readonly string[],
+): Promise<void> {
+  if (ids.length === 0) return;
+  await tx.db
+    .insertInto('patient_at_source')
+    .values(
+      ids.map((id) => ({
+        account_id: tx.accountId,
+        patient_id: patientId,
+        source,
+        source_patient_id: id,
+      })),
+    )
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+/** Whether a DocumentReference row is marked as entered in error. */
+export const isEnteredInError = (reference: string) => sql<boolean>`
+  coalesce('entered-in-error' in (${sql.raw(reference)}.content->>'status', ${sql.raw(reference)}.content->>'docStatus'), false)`;
+
+/**
+ * Whether the source has withdrawn a document: its DocumentReference is retired or marked as entered in error, or it came with
+ * a notification that was about another person.
+ */
+export const isTakenBack = (document: string) => {
+  const d = sql.raw(document);
+  const reference = sql`r where r.patient_id = ${d}.patient_id and r.source = ${d}.source
+    and r.resource_type = 'DocumentReference' and r.source_id = ${d}.source_document_id`;
+  return sql<boolean>`(exists (select from patient_resource ${reference} and ${isEnteredInError('r')})
+    or exists (select from retired_resource ${reference}) and not exists (select from patient_resource ${reference})
+    or exists (select from recorded_subject s
+      where s.patient_id = ${d}.patient_id and s.subject_id = ${d}.subject_id and not s.is_about))`;
+};

@@ -3,8 +3,7 @@ import type { AccountTx } from '../../platform/database/database.ts';
 import { ConflictError, InvalidRequestError, NotFoundError } from '../../platform/errors.ts';
 import { mergeBatch } from './merge-batch.ts';
 import { type DeliveryPlace, lockRecord } from './merge-store.ts';
-import { readResourceOrigins } from './origin-store.ts';
-import { resourceOrigins } from './resource-origins.ts';
+import { readResourceOrigins, resourceOrigins } from './resource-origins.ts';
 
 /**
  * Takes a delivery out of a consolidated resource, for good: it is a resource of its own from now on.

@@ -1,7 +1,11 @@
-import type { RecordSource } from '../../../contract/primitives.ts';
+import { sql } from 'kysely';
+import { CANCEL_REASONS } from '../../../contract/network-query-workflow.ts';
+import { type RecordSource, SOURCE_TYPES, type SourceType } from '../../../contract/primitives.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
+import { broughtBy, listedDocuments } from '../deliveries/delivery-store.ts';
+import { OF_MESSAGE } from '../rules/ids.ts';
 import type { Json } from '../rules/json.ts';
 import { momentText, sourceName } from '../rules/words.ts';
-import type { RecordCompleteness, SourceCompleteness } from './completeness-store.ts';
 
 const list = (names: readonly string[]): string =>
   names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
@@ -147,4 +151,202 @@ function sourceExtension(standing: SourceCompleteness): Json {
       ...omissions.map((omission) => text('omission', omission)),
     ],
   };
+}
+
+/** State of the newest request to a source. `waiting`: the last attempt failed and another one is due. `cancelled`: on request. */
+export type SourceState = 'never-asked' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled';
+
+/** How far one source has been queried for a patient, and how much of the record came from it. */
+export interface SourceCompleteness {
+  source: RecordSource;
+  /** Undefined for messages: they arrive without being requested. */
+  state?: SourceState;
+  lastAttempted?: Date;
+  lastCompleted?: Date;
+  /** Why the last attempt failed. */
+  reason?: string;
+  resources: number;
+  /** The part of the resources that was read from documents (C-CDA). */
+  fromDocuments: number;
+  documents: number;
+  /** The part of the resources that arrived by message, unrequested. */
+  messages?: { resources: number; last: Date };
+  /** Set when the last completed attempt asked for changes only: since when, and when everything was last asked for. */
+  changes?: { since: Date; fullAt: Date };
+  /** What its last completed attempt could not deliver; sentences of the query's timeline. */
+  omissions: string[];
+}
+
+/** A stored document whose content is missing from the record, in full or in part. */
+export interface UnreadDocument {
+  source: RecordSource;
+  fileName: string;
+  reason: string;
+}
+
+/** All that decides whether a patient's record is complete. */
+export interface RecordCompleteness {
+  readAt: Date;
+  /** Every source that can be queried, then messages if there are any. */
+  sources: SourceCompleteness[];
+  unread: UnreadDocument[];
+}
+
+export async function readRecordCompleteness(tx: AccountTx, patientId: string): Promise<RecordCompleteness> {
+  const [asked, refused, kept] = [
+    await readAsked(tx, patientId),
+    await readRefused(tx, patientId),
+    await countKept(tx, patientId),
+  ];
+  const countsOf = (source: RecordSource) => {
+    const { resources = 0, fromDocuments = 0, documents = 0, messages } = kept.get(source) ?? {};
+    return { resources, fromDocuments, documents, ...(messages === undefined ? {} : { messages }) };
+  };
+  const sources = SOURCE_TYPES.map((source): SourceCompleteness => {
+    const { omissions, ...last }: Asked = asked.get(source) ?? { state: 'never-asked', omissions: [] };
+    const refusal = refused.get(source);
+    const isNewer = refusal !== undefined && (last.lastAttempted ?? new Date(0)) < refusal.lastAttempted;
+    const isAtWork = last.state === 'running' || last.state === 'waiting';
+    return {
+      source,
+      ...countsOf(source),
+      ...last,
+      ...(isNewer && !isAtWork ? { state: 'failed' as const, ...refusal } : {}),
+      omissions,
+    };
+  });
+  const message = kept.has('message')
+    ? [{ source: 'message' as const, ...countsOf('message'), omissions: [] }]
+    : [];
+  return { readAt: new Date(), sources: [...sources, ...message], unread: await readUnread(tx, patientId) };
+}
+
+type Asked = Pick<
+  SourceCompleteness,
+  'state' | 'lastAttempted' | 'lastCompleted' | 'reason' | 'changes' | 'omissions'
+>;
+
+/** Several queries may ask one source at the same time; the source is `running` while any of them runs. */
+async function readAsked(tx: AccountTx, patientId: string): Promise<Map<SourceType, Asked>> {
+  const { rows } = await sql<{
+    source: SourceType;
+    state: SourceState;
+    reason: string | null;
+    lastAttempted: Date;
+    lastCompleted: Date | null;
+    changes: { since: string; fullAt: string } | null;
+    omissions: string[] | null;
+  }>`
+    with attempts as (
+      select a.* from network_query_attempt a join network_query q on q.id = a.query_id
+      where q.patient_id = ${patientId}
+    ), complete as (
+      select distinct on (source) source, query_id, attempt, completed_at, collection from attempts
+      where status = 'completed' order by source, completed_at desc, attempt desc
+    )
+    select l.source, l.reason, l.last_attempted as "lastAttempted", c.completed_at as "lastCompleted",
+      case when l.runs then 'running' when l.waits then 'waiting' else l.status end as state,
+      -- Of several connections, the one that was asked for everything the longest ago.
+      (select jsonb_build_object('since', o.asked->'since', 'fullAt', o.asked->'fullAt') from (
+        select c.collection as asked union all
+        select p.collection from network_query_part p where p.query_id = c.query_id and p.source = c.source
+          and p.attempt = c.attempt and p.status = 'completed') o
+        where o.asked->>'since' is not null order by o.asked->>'fullAt' limit 1) as changes,
+      (select array_agg(t.message order by t.id) from network_query_timeline t
+        where t.query_id = c.query_id and t.source = c.source and t.attempt = c.attempt and t.kind = 'incomplete'
+          and t.is_gap) as omissions
+    from (
+      select source, bool_or(status = 'running') as runs, bool_or(will_retry) as waits,
+        max(started_at) as last_attempted,
+        (array_agg(status order by started_at desc, attempt desc))[1] as status,
+        (array_agg(reason order by started_at desc, attempt desc))[1] as reason
+      from attempts group by source
+    ) l left join complete c on c.source = l.source`.execute(tx.db);
+  return new Map(
+    rows.map(({ source, reason, lastCompleted, changes, omissions, ...row }) => [
+      source,
+      {
+        ...row,
+        ...(row.state === 'failed' && CANCEL_REASONS.includes(reason ?? '') ? { state: 'cancelled' } : {}),
+        reason: row.state === 'completed' ? undefined : (reason ?? undefined),
+        lastCompleted: lastCompleted ?? undefined,
+        ...(changes === null
+          ? {}
+          : { changes: { since: new Date(changes.since), fullAt: new Date(changes.fullAt) } }),
+        omissions: omissions ?? [],
+      },
+    ]),
+  );
+}
+
+/** For each source that could not be started: the newest refusal. */
+async function readRefused(
+  tx: AccountTx,
+  patientId: string,
+): Promise<Map<SourceType, { lastAttempted: Date; reason: string }>> {
+  const { rows } = await sql<{ source: SourceType; reason: string; lastAttempted: Date }>`
+    select distinct on (e.source) e.source, e.message as reason, q.started_at as "lastAttempted"
+    from network_query q
+    cross join lateral jsonb_to_recordset(q.start_errors) as e(source text, message text)
+    where q.patient_id = ${patientId}
+    order by e.source, q.started_at desc`.execute(tx.db);
+  return new Map(rows.map(({ source, ...refusal }) => [source, refusal]));
+}
+
+async function countKept(
+  tx: AccountTx,
+  patientId: string,
+): Promise<
+  Map<RecordSource, Pick<SourceCompleteness, 'resources' | 'fromDocuments' | 'documents' | 'messages'>>
+> {
+  const { rows } = await sql<{
+    source: RecordSource;
+    resources: number;
+    fromDocuments: number;
+    documents: number;
+    byMessage: number;
+    lastMessage: Date | null;
+  }>`
+    select source, sum(resources)::int as resources, sum(documents)::int as documents,
+      sum("fromDocuments")::int as "fromDocuments", sum("byMessage")::int as "byMessage", max("lastMessage") as "lastMessage" from (
+      select source, count(*) as resources, 0 as documents,
+        count(*) filter (where is_converted and not reported) as "fromDocuments",
+        count(*) filter (where reported) as "byMessage", max(collected_at) filter (where reported) as "lastMessage"
+      from (select source, collected_at, converted_from is not null as is_converted,
+          coalesce(converted_from, source_id) ~ ${OF_MESSAGE} as reported
+        from patient_resource where patient_id = ${patientId}) as kept group by source
+      union all
+      select source, 0, count(*), 0, 0, null from ${listedDocuments(patientId)} as listed group by source
+    ) as counts group by source`.execute(tx.db);
+  return new Map(
+    rows.map(({ source, resources, fromDocuments, documents, byMessage, lastMessage }) => [
+      source,
+      {
+        resources,
+        fromDocuments,
+        documents,
+        ...(lastMessage === null ? {} : { messages: { resources: byMessage, last: lastMessage } }),
+      },
+    ]),
+  );
+}
+
+/** Documents whose newest version was not converted in full. A version with the same bytes as an earlier one shares its outcome. */
+async function readUnread(tx: AccountTx, patientId: string): Promise<UnreadDocument[]> {
+  const { rows } = await sql<UnreadDocument>`
+    select distinct on (d.source, d.source_document_id, d.sha256) d.source, d.file_name as "fileName",
+      coalesce(c.reason, 'its content could not be read') as reason
+    from (
+      select *, ${broughtBy('document')} as brought_by,
+        first_value(${broughtBy('document')}) over (
+          partition by source, source_document_id order by created_at desc, id desc) as brought_last_by
+      from document where patient_id = ${patientId} and kind = 'attachment' and source_document_id is not null
+    ) d
+    join document same on same.patient_id = d.patient_id and same.source = d.source
+      and same.source_document_id = d.source_document_id and same.sha256 = d.sha256
+    join document_conversion c on c.document_id = same.id
+    where d.brought_by = d.brought_last_by
+      and (c.outcome in ('skipped', 'failed') or c.outcome = 'converted' and c.reason <> 'as before')
+    order by d.source, d.source_document_id, d.sha256, d.created_at desc`.execute(tx.db);
+  return rows;
 }

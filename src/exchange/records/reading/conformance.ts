@@ -1,8 +1,7 @@
 import type { Store } from '../../platform/database/database.ts';
 import type { Json } from '../rules/json.ts';
-import { ConformanceCount } from '../rules/us-core/conformance-report.ts';
-import type { ConsolidatedPlace } from './consolidated-place.ts';
-import { type ConsolidatedFilter, readConsolidated } from './read-consolidated.ts';
+import { ConformanceCount } from '../rules/us-core/us-core.ts';
+import { type ConsolidatedFilter, type ConsolidatedPlace, readConsolidated } from './read-consolidated.ts';
 
 const RESOURCES_PER_PAGE = 200;
 

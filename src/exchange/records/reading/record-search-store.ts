@@ -1,7 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { AccountTx } from '../../platform/database/database.ts';
-import type { Alternative, Clause, DateCondition } from '../rules/search-clauses.ts';
-import { NOT_INDEXED } from '../rules/search-index.ts';
+import { type Alternative, type Clause, type DateCondition, NOT_INDEXED } from '../rules/search.ts';
 
 export interface RecordSearch {
   resourceType: string;

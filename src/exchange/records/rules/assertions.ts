@@ -2,8 +2,8 @@ import words from './assertion-words.json' with { type: 'json' };
 import { meaningOf, meaningsBySystem, meaningsOf, valueIn, valueMeaning } from './codes.ts';
 import { comparable } from './comparable.ts';
 import { canBeOneMoment, comparedMoment, day, moment, momentOf } from './dates.ts';
-import { FILLED } from './filled-elements.ts';
 import { classOf, isEnteredInError, mainElement } from './fingerprints.ts';
+import { FILLED } from './fold.ts';
 import { hashOf } from './ids.ts';
 import { canonicalJson, comparableText, isJson, type Json, objectsOf, textOf } from './json.ts';
 import { digitsOf, isWithinPrecision, type Measure, measureOf } from './measures.ts';
@@ -11,7 +11,7 @@ import { MEDICATION_TYPES } from './resource-types.ts';
 
 /**
  * What a delivery states that must not be lost when it is united with others, by name. A name that starts with `+` may be
- * missing from the leading delivery, because folding adds it (`filled-elements.ts`). For an element with parts, `*element`
+ * missing from the leading delivery, because folding adds it (`filled-elements.json`). For an element with parts, `*element`
  * is the whole element and `+element/part` a part that must be preserved; the parts are only added together. A name that
  * starts with `=` holds a hash of the whole resource; one that starts with `@` says which version it is, and never contradicts.
  */

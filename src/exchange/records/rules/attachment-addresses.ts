@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { canonical, isJson, type Json, textOf } from './json.ts';
-import { unknown } from './us-core/profile.ts';
+import { unknown } from './us-core/named-rules.ts';
 
 /** A stored file that was delivered for a DocumentReference. */
 export interface HeldDocument {

@@ -2,11 +2,11 @@ import { type Assertions, assertionsIn } from './assertions.ts';
 import { clinicalTime, type Days, moment } from './dates.ts';
 import { derivedUuid } from './ids.ts';
 import { isJson, type Json, objectsOf, textOf } from './json.ts';
+import { statedOn } from './provenance.ts';
 import { parseLocalReference, subjectIds } from './references.ts';
 import { CLINICAL_TYPES, MEDICATION_TYPES, MINIMUM, SUPPORTING_TYPES } from './resource-types.ts';
 import { ownKey, samenessKeys } from './sameness.ts';
-import { searchEntries } from './search-index.ts';
-import { statedOn } from './stated-on.ts';
+import { searchEntries } from './search.ts';
 
 /** A resource as delivered by one source. */
 export interface Delivery {
@@ -53,7 +53,7 @@ export interface DeliveryFacts {
   medicationId?: string;
   sortDate: string;
   days?: Days;
-  /** What it can be found by (`search-index.ts`); empty when excluded. */
+  /** What it can be found by (`search.ts`); empty when excluded. */
   search: string[];
 }
 

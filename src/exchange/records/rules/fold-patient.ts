@@ -1,9 +1,8 @@
 import type { Demographics, Gender, PersonalIdentifier } from '../../people/patients/rules/demographics.ts';
 import { meaningOf } from './codes.ts';
-import { labelsOf } from './fold.ts';
+import { labelsOf, type Member } from './fold.ts';
 import { canonical, canonicalJson, comparableText, type Json, objectsOf, textOf } from './json.ts';
-import type { Member } from './member.ts';
-import { type Resolve, rewriteReferences } from './rewrite-references.ts';
+import { type Resolve, rewriteReferences } from './references.ts';
 import { conceptText } from './words.ts';
 
 /** The person as described by the caller. */

@@ -1,16 +1,28 @@
 import { codeSystem, meaningOf, valueIn } from './codes.ts';
-import { FILLED } from './filled-elements.ts';
+import filled from './filled-elements.json' with { type: 'json' };
 import { mainElement } from './fingerprints.ts';
 import { canonical, canonicalJson, isJson, type Json, objectsOf, textOf } from './json.ts';
 import { digitsOf, measureOf, unitText } from './measures.ts';
-import type { Member } from './member.ts';
-import { type Resolve, rewriteReferences } from './rewrite-references.ts';
+import { type Resolve, rewriteReferences } from './references.ts';
 import table from './ucum.json' with { type: 'json' };
 import { fromBaseUnits, inBaseUnits, unitOf } from './ucum.ts';
 
+/** Elements taken from other deliveries of a group if the leading one lacks them. Never status, values or times. */
+export const FILLED: Readonly<Record<string, readonly string[]>> = filled;
+
+/** A delivery of a group, with all that folding needs. */
+export interface Member {
+  source: string;
+  /** File name of the document that contained it. */
+  fileName: string;
+  /** Whether it was converted from a C-CDA document. */
+  isConverted?: boolean;
+  content: Json;
+}
+
 /**
  * Folds the deliveries of one thing, the leading one first, into one resource. The leading delivery's content stands; the
- * others add identifiers, security labels, and elements that it lacks (`filled-elements.ts`). Keys are in canonical order.
+ * others add identifiers, security labels, and elements that it lacks (`filled-elements.json`). Keys are in canonical order.
  *
  * @param patientId our id of the person; references to the person's Patients at a source become references to it
  */

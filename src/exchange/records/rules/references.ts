@@ -44,3 +44,71 @@ function addPatientIds(ids: string[], subjects: unknown): void {
     else if (target === undefined && (type === 'Patient' || text.includes('Patient/'))) ids.push(text);
   }
 }
+
+/** Returns the consolidated id of a source's `type/id`; undefined when it was not delivered or is excluded. */
+export type Resolve = (source: string, target: { type: string; id: string }) => string | undefined;
+
+/** A copy whose references point to consolidated resources, or are logical references. */
+export function rewriteReferences<T>(
+  member: { source: string },
+  value: T,
+  patientId: string,
+  resolve: Resolve,
+): T {
+  const copy = (item: unknown): unknown => {
+    if (Array.isArray(item)) return item.map(copy);
+    if (!isJson(item)) return item;
+    const copied: Record<string, unknown> = {};
+    for (const [name, part] of Object.entries(item)) {
+      if (name !== '__proto__') copied[name] = copy(part);
+    }
+    return typeof item.reference === 'string'
+      ? referenceOf(copied, item.reference, member.source, patientId, resolve)
+      : copied;
+  };
+  return copy(value) as T;
+}
+
+function referenceOf(
+  copied: Record<string, unknown>,
+  reference: string,
+  source: string,
+  patientId: string,
+  resolve: Resolve,
+): Record<string, unknown> {
+  if (reference.startsWith('#')) return copied;
+  const target = parseLocalReference(reference);
+  if (target?.type === 'Patient') {
+    const id = resolve(source, target);
+    if (id !== undefined) return { ...copied, reference: `Patient/${patientId}` };
+    // Another person's id, name and identifiers must not appear in this record.
+    return { type: 'Patient', display: 'Another person' };
+  }
+  const id = target === undefined ? undefined : resolve(source, target);
+  if (target !== undefined && id !== undefined) return { ...copied, reference: `${target.type}/${id}` };
+  const { reference: _reference, ...rest } = copied;
+  return {
+    ...rest,
+    ...(rest.type === undefined ? typeNamed(reference) : {}),
+    ...(rest.identifier === undefined ? { identifier: logicalTarget(source, reference) } : {}),
+  };
+}
+
+const typeNamed = (reference: string): { type?: string } => {
+  const type = /^(?:.*\/)?([A-Z][A-Za-z]+)[/?]/.exec(reference)?.[1];
+  return type === undefined ? {} : { type };
+};
+
+/** Identifies a resource that was not delivered: by the identifier in a conditional reference, or its id at the source. */
+function logicalTarget(source: string, reference: string): { system: string; value: string } {
+  const searched = /^[A-Z][A-Za-z]+\?identifier=([^|&]+)\|([^&]+)$/.exec(reference);
+  if (searched?.[1] !== undefined && searched[2] !== undefined) {
+    return { system: searched[1], value: searched[2] };
+  }
+  return /^(?:https?|urn):/.test(reference)
+    ? { system: 'urn:ietf:rfc:3986', value: reference }
+    : { system: sourceSystem(source), value: reference };
+}
+
+/** The identifier system of a source's own ids: `urn:medical-exchange:source:hie`. */
+export const sourceSystem = (source: string): string => `urn:medical-exchange:source:${source}`;

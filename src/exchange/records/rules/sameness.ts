@@ -1,16 +1,22 @@
-import { valueIn } from './codes.ts';
+import { meaningOf, meaningsOf, valueIn } from './codes.ts';
 import { comparable, withoutMetadata } from './comparable.ts';
+import { day, firstMoment, moment } from './dates.ts';
 import {
+  absenceDay,
   alternatives,
+  classOf,
   contentOf,
+  dayOf,
   fingerprintOf,
+  humanName,
   isEnteredInError,
+  medicationOf,
   negation,
   type Related,
+  valueKind,
 } from './fingerprints.ts';
-import { AGREEING_WITH_IDENTIFIER, STATED } from './identifier-agreement.ts';
 import { hashOf } from './ids.ts';
-import { canonicalJson, type Json, objectsOf, textOf } from './json.ts';
+import { canonicalJson, comparableText, isJson, type Json, objectsOf, textOf } from './json.ts';
 import { bucketsOf, measureOf } from './measures.ts';
 
 /** Identifier systems whose values several things share, such as tax numbers of a company's sites. */
@@ -24,7 +30,7 @@ const NO_VALUE = /^(?:0+|none|null|unknown|n\/?a|unk|-+)$/i;
 
 /**
  * The keys of a resource: resources that share a key are candidates for being the same thing. Prefixes: `c:` content, `i:`
- * business identifier, `o:` only the source's own id, `s:` another version of the same statement (`supersession.ts`). The first
+ * business identifier, `o:` only the source's own id, `s:` another version of the same statement (`grouping.ts`). The first
  * key in text order gives the consolidated resource its id; content sorts before identifiers, so that another source with the same
  * content does not change the id.
  *
@@ -130,3 +136,158 @@ function bucketsIn(resource: Json): string[][] {
 }
 
 const keyOf = (kind: 'c' | 'i' | 'o' | 's', parts: readonly unknown[]): string => `${kind}:${hashOf(parts)}`;
+
+type AgreeingParts = (resource: Json, related: Related) => readonly unknown[];
+
+/** A key for a concept: its meaning, or its full content if it has none, so that two unknown concepts stay distinct. */
+const conceptKey = (value: unknown): string =>
+  meaningOf(value) ?? (value === undefined ? '' : canonicalJson(value));
+
+const at = (resource: Json, ...elements: string[]): string => firstMoment(resource, elements) ?? '';
+
+const period = (value: unknown): unknown[] =>
+  isJson(value) ? [moment(value.start) ?? '', moment(value.end) ?? ''] : ['', ''];
+
+/** A key for references: display or identifier, since an id is meaningful only at its source. */
+const partyKey = (value: unknown): string =>
+  objectsOf(value)
+    .map(({ display, identifier, reference }) =>
+      canonicalJson(comparableText(display) ?? identifier ?? reference ?? ''),
+    )
+    .sort()
+    .join();
+
+const drug = (resource: Json, related: Related): string =>
+  medicationOf(resource, related) ??
+  canonicalJson([resource.medicationCodeableConcept, resource.medicationReference]);
+
+const taken: AgreeingParts = (resource, related) => [drug(resource, related), dayOf(resource) ?? ''];
+const coded: AgreeingParts = (resource) => [conceptKey(resource.code), dayOf(resource) ?? ''];
+
+const billed: AgreeingParts = ({
+  type,
+  use,
+  status,
+  outcome,
+  created,
+  billablePeriod,
+  total,
+  item,
+  payment,
+}) => [
+  conceptKey(type),
+  use,
+  status,
+  outcome,
+  moment(created),
+  period(billablePeriod),
+  total,
+  objectsOf(item).map(({ productOrService, servicedDate, servicedPeriod, quantity, net }) => [
+    conceptKey(productOrService),
+    moment(servicedDate),
+    period(servicedPeriod),
+    quantity,
+    net,
+  ]),
+  isJson(payment) ? [payment.amount, payment.date] : '',
+];
+
+/**
+ * What must agree, besides a shared business identifier, for two resources to be the same thing, by type: orders, claims
+ * and insurance cards give one number to several things. An element missing from both agrees. For types not listed here
+ * the whole content must agree.
+ */
+const AGREEING_WITH_IDENTIFIER: Readonly<Record<string, AgreeingParts>> = {
+  AllergyIntolerance: (resource) => [
+    conceptKey(resource.code),
+    resource.code === undefined
+      ? meaningsOf(objectsOf(resource.reaction).map(({ substance }) => substance))
+      : '',
+    ...absenceDay(resource),
+  ],
+  Claim: billed,
+  Condition: (resource) => [
+    conceptKey(resource.code),
+    day(firstMoment(resource, ['onsetDateTime', 'onsetPeriod', 'recordedDate'])) ?? '',
+  ],
+  Coverage: ({
+    type,
+    status,
+    period: valid,
+    payor,
+    subscriberId,
+    dependent,
+    relationship,
+    order,
+    ...rest
+  }) => [
+    conceptKey(type),
+    status,
+    period(valid),
+    partyKey(payor),
+    [subscriberId, dependent, conceptKey(relationship), order],
+    objectsOf(rest.class).map(({ type: kind, value }) => [conceptKey(kind), value]),
+  ],
+  Device: ({ type, serialNumber, lotNumber, status }) => [conceptKey(type), serialNumber, lotNumber, status],
+  DiagnosticReport: coded,
+  DocumentReference: ({ type, date, content }) => [
+    conceptKey(type),
+    moment(date),
+    objectsOf(content).map(({ attachment }) => {
+      const { hash, data, title, contentType } = isJson(attachment) ? attachment : {};
+      return [hash ?? data ?? [title, isJson(attachment) ? attachment.url : ''], contentType];
+    }),
+  ],
+  Encounter: (resource) => [classOf(resource) ?? '', meaningsOf(resource.type), dayOf(resource) ?? ''],
+  ExplanationOfBenefit: billed,
+  ImagingStudy: ({ started, series, modality }) => [
+    moment(started),
+    objectsOf(series).map(({ uid }) => uid),
+    canonicalJson(modality ?? ''),
+  ],
+  Immunization: ({ vaccineCode, occurrenceDateTime, occurrenceString }) => [
+    conceptKey(vaccineCode),
+    day(occurrenceDateTime) ?? comparableText(occurrenceString),
+  ],
+  Location: ({ name }) => [comparableText(name)],
+  MedicationAdministration: taken,
+  MedicationDispense: taken,
+  MedicationRequest: taken,
+  MedicationStatement: taken,
+  Observation: (resource) => [
+    conceptKey(resource.code),
+    dayOf(resource) ?? '',
+    valueKind(resource),
+    objectsOf(resource.component)
+      .map((part) => `${conceptKey(part.code)}=${valueKind(part)}`)
+      .sort(),
+  ],
+  Organization: ({ name }) => [comparableText(name)],
+  Practitioner: (resource) => [humanName(resource) ?? canonicalJson(resource.name ?? '')],
+  Procedure: coded,
+  RelatedPerson: (resource) => [
+    humanName(resource) ?? canonicalJson(resource.name ?? ''),
+    meaningsOf(resource.relationship),
+  ],
+  ServiceRequest: coded,
+  Specimen: (resource) => [
+    conceptKey(resource.type),
+    at(resource, 'collection.collectedDateTime', 'collection.collectedPeriod', 'receivedTime'),
+  ],
+};
+
+/**
+ * What an identifier identifies while the statement under it changes, by type: of what is kept in lists only the thing itself, of what
+ * happened also the time, because some sources number kinds of results. Undefined where a part is missing.
+ */
+const STATED: Readonly<Record<string, AgreeingParts>> = {
+  AllergyIntolerance: ({ code }) => [meaningOf(code)],
+  Condition: ({ code }) => [meaningOf(code)],
+  DiagnosticReport: (resource) => [meaningOf(resource.code), dayOf(resource)],
+  Encounter: (resource) => [dayOf(resource)],
+  Immunization: ({ vaccineCode, occurrenceDateTime }) => [meaningOf(vaccineCode), day(occurrenceDateTime)],
+  MedicationRequest: (resource, related) => [medicationOf(resource, related)],
+  MedicationStatement: (resource, related) => [medicationOf(resource, related)],
+  Observation: (resource) => [meaningOf(resource.code), dayOf(resource), meaningOf(resource.bodySite) ?? ''],
+  Procedure: (resource) => [meaningOf(resource.code), dayOf(resource)],
+};

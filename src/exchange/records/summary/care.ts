@@ -11,8 +11,7 @@ import {
   statusText,
   unique,
 } from '../rules/words.ts';
-import { categoryOf, isEmpty } from './observation-kind.ts';
-import { flagOf, observationName, valueIn } from './observation-value.ts';
+import { categoryOf, flagOf, isEmpty, observationName, valueIn } from './observation.ts';
 import { reasonsOf, resourceTable, type SectionRule } from './section.ts';
 
 export const procedures: SectionRule = {

@@ -9,7 +9,7 @@ import {
   quantityText,
   unique,
 } from '../rules/words.ts';
-import { rangeText, ratioText } from './observation-value.ts';
+import { rangeText, ratioText } from './observation.ts';
 
 /**
  * How codes are said. `routes`: the NCI Thesaurus (the FDA's list) and v3 RouteOfAdministration, which sources send without a name;

@@ -10,7 +10,6 @@ import {
   unique,
 } from '../rules/words.ts';
 import { directions, doseText, routeText } from './directions.ts';
-import type { SummaryEntry } from './entry.ts';
 import {
   type Denial,
   idOf,
@@ -18,6 +17,7 @@ import {
   reasonsOf,
   resourceTable,
   type SectionRule,
+  type SummaryEntry,
   type TableRule,
 } from './section.ts';
 

@@ -1,8 +1,14 @@
 import PDFDocument from 'pdfkit';
 import type { SummaryHead } from './parts.ts';
-import { type Face, faceBytes } from './pdf-fonts/faces.ts';
-import { areLettersRight, type Run, runsOf } from './pdf-fonts/runs.ts';
-import { LineBreaker, showable } from './pdf-text.ts';
+import {
+  areLettersRight,
+  type Face,
+  faceBytes,
+  LineBreaker,
+  type Run,
+  runsOf,
+  showable,
+} from './pdf-text.ts';
 
 /** US letter, in points. */
 const PAGE = { width: 612, height: 792, left: 40, right: 572, top: 66, bottom: 748 } as const;

@@ -1,5 +1,14 @@
-import type { OverviewBlock, OverviewItem, SummaryNote } from './parts.ts';
-import { ACCENT, ALERT, type Element, type PdfPages, SOFT, type TextStyle } from './pdf-document.ts';
+import type { Chart, Drawing, OverviewBlock, OverviewItem, Shape, SummaryNote } from './parts.ts';
+import {
+  ACCENT,
+  ALERT,
+  BAND,
+  type Element,
+  type PdfPages,
+  RULE,
+  SOFT,
+  type TextStyle,
+} from './pdf-document.ts';
 
 const GUTTER = 18;
 const LINE = 10;
@@ -126,4 +135,93 @@ function itemBox({ text, detail, tone }: OverviewItem, pages: PdfPages, width: n
           : pages.lines(detail, width, PLAIN).map((line) => ({ text: line, style: PLAIN }))),
       ];
   return { tag: 'P', lines, above: 1 };
+}
+
+const COLUMNS = 3;
+const CHART_GUTTER = 14;
+const CHART_LINE = 9;
+const CHART_TITLE: TextStyle = { font: 'Helvetica-Bold', size: 8 };
+const DETAIL: TextStyle = { size: 7, color: SOFT };
+const LABEL = 6.5;
+
+/** Draws charts side by side; a row of them stays on one page. */
+export function drawCharts(pages: PdfPages, section: Element, charts: readonly Chart[]): void {
+  const width = (pages.width - (COLUMNS - 1) * CHART_GUTTER) / COLUMNS;
+  for (let from = 0; from < charts.length; from += COLUMNS) {
+    const row = charts.slice(from, from + COLUMNS).map((chart, index) => ({
+      chart,
+      left: pages.left + index * (width + CHART_GUTTER),
+      title: pages.lines(chart.title, width, CHART_TITLE),
+      detail: pages.lines(chart.detail, width, DETAIL),
+      height: (chart.drawing.height * width) / chart.drawing.width,
+    }));
+    const textLines = Math.max(...row.map(({ title, detail }) => title.length + detail.length));
+    const height = textLines * CHART_LINE + Math.max(...row.map((each) => each.height)) + 12;
+    if (pages.room < height) pages.newPage();
+    const top = pages.y;
+    for (const { chart, left, title, detail, height: drawn } of row) {
+      const lines = [
+        ...title.map((text) => [text, CHART_TITLE] as const),
+        ...detail.map((text) => [text, DETAIL] as const),
+      ];
+      pages.tagged('P', section, () => {
+        for (const [index, [text, style]] of lines.entries())
+          pages.line(text, left, top + index * CHART_LINE, style);
+      });
+      const at = { x: left, y: top + textLines * CHART_LINE + 2, scale: drawn / chart.drawing.height };
+      pages.tagged('Figure', section, () => drawChart(pages, chart.drawing, at), {
+        alt: `${chart.title}. ${chart.description}`,
+      });
+    }
+    pages.y = top + height;
+  }
+}
+interface At {
+  x: number;
+  y: number;
+  scale: number;
+}
+
+function drawChart(pages: PdfPages, { shapes }: Drawing, at: At): void {
+  for (const shape of shapes) drawShape(pages, shape, at);
+}
+
+function drawShape(pages: PdfPages, shape: Shape, { x, y, scale }: At): void {
+  const place = ([left, top]: readonly [number, number]) => [x + left * scale, y + top * scale] as const;
+  switch (shape.kind) {
+    case 'band': {
+      const [left, top] = place([shape.x, shape.y]);
+      pages.box(left, top, shape.width * scale, shape.height * scale, BAND);
+      break;
+    }
+    case 'grid':
+      pages.polyline(shape.points.map(place), RULE);
+      break;
+    case 'line':
+      pages.polyline(shape.points.map(place), ACCENT);
+      break;
+    case 'second':
+      pages.polyline(shape.points.map(place), SOFT, true);
+      break;
+    case 'dot':
+    case 'ring':
+    case 'diamond':
+      pages.mark(
+        shape.kind,
+        ...place(shape.at),
+        shape.kind === 'diamond' ? ALERT : shape.kind === 'dot' ? ACCENT : SOFT,
+      );
+      break;
+    case 'label': {
+      const [left, baseline] = place(shape.at);
+      const style = { size: LABEL, color: SOFT };
+      pages.line(
+        shape.text,
+        left,
+        baseline - LABEL * 0.75,
+        shape.align === 'end' ? { ...style, rightEdge: left } : style,
+      );
+      break;
+    }
+  }
 }

@@ -1,7 +1,6 @@
 import type { Column, SummaryBodyPart, SummaryHead, SummaryPart } from './parts.ts';
-import { drawCharts } from './pdf-charts.ts';
 import { ACCENT, ALERT, type Element, PdfPages, SOFT, type TextStyle } from './pdf-document.ts';
-import { drawOverview } from './pdf-overview.ts';
+import { drawCharts, drawOverview } from './pdf-overview.ts';
 import { PdfTable } from './pdf-table.ts';
 
 /**

@@ -1,7 +1,18 @@
+import type { Store } from '../../platform/database/database.ts';
+import { type RecordCompleteness, readRecordCompleteness } from '../reading/completeness.ts';
+import {
+  type ConsolidatedFilter,
+  type ConsolidatedPlace,
+  type ConsolidatedResource,
+  countConsolidated,
+  type Origin,
+  readConsolidated,
+} from '../reading/read-consolidated.ts';
 import type { AbsenceStatement, AbsenceTopic } from '../rules/absence.ts';
 import { isJson, type Json, objectsOf } from '../rules/json.ts';
-import { conceptText, referenceText, unique } from '../rules/words.ts';
-import type { SummaryEntry } from './entry.ts';
+import { conceptText, dayText, referenceText, sourceName, statusText, unique } from '../rules/words.ts';
+import { directions } from './directions.ts';
+import { valueIn } from './observation.ts';
 import { type Column, row, type SummaryCell, type SummaryRow } from './parts.ts';
 
 /** Data of other resources that rows need. */
@@ -73,3 +84,88 @@ export const resourceTable = ({
   row: ({ content, origin }, lookup) =>
     shows(content) ? row(...Object.values(cells).map((cell) => cell(content, lookup)), origin) : undefined,
 });
+
+/** A consolidated resource as the sections use it. */
+export interface SummaryEntry {
+  content: Json;
+  /** The sources that delivered it, and what it said before: `HIE, Laboratory; before: 95 mg/dL (Laboratory)`. */
+  origin: string;
+}
+
+export const entryOf = ({ content, origins }: ConsolidatedResource): SummaryEntry => {
+  const standing = origins.filter(({ superseded }) => superseded === undefined);
+  const [former, ...older] = origins.filter(({ superseded }) => superseded !== undefined);
+  const named = new Map<string, string>();
+  for (const origin of [...standing].sort(byNewestDocument)) {
+    const { source, isConverted } = origin;
+    const key = `${source} ${isConverted}`;
+    if (!named.has(key)) named.set(key, originText(origin));
+  }
+  const now = unique(standing.map(({ source, isConverted }) => named.get(`${source} ${isConverted}`))).join(
+    ', ',
+  );
+  const before = former && `before: ${statedText(former)} (${originText(former)})`;
+  return {
+    content: content as unknown as Json,
+    origin: unique([now, before, older.length === 0 ? undefined : `${older.length} more before`]).join('; '),
+  };
+};
+
+const byNewestDocument = (left: Origin, right: Origin): number =>
+  (left.statedOn ?? '') < (right.statedOn ?? '') ? 1 : -1;
+
+/** `HIE (document of 3 Mar 2024)` */
+function originText({ source, isConverted, statedOn }: Origin): string {
+  const day = dayText(statedOn);
+  return `${sourceName(source)}${isConverted ? ` (document${day === undefined ? '' : ` of ${day}`})` : ''}`;
+}
+
+/** What changes in the versions of one statement: a value, a status, directions. */
+function statedText({ superseded = {} }: Origin): string {
+  const values = [superseded, ...objectsOf(superseded.component)].flatMap((part) => valueIn(part) ?? []);
+  const { clinicalStatus, status, dosageInstruction, dosage } = superseded;
+  return unique([
+    values.length === 0
+      ? (conceptText(clinicalStatus) ?? statusText(status))?.toLowerCase()
+      : values.map(({ value, unit }) => `${value} ${unit}`.trim()).join(', '),
+    directions(dosageInstruction ?? dosage),
+  ]).join(', ');
+}
+
+/** Access to a record for the summary, which reads it once for each table, page by page. */
+export interface RecordReader {
+  /** How complete it is. */
+  standing: RecordCompleteness;
+  /** Number of resources per type that match the filter. */
+  counts: Readonly<Record<string, number>>;
+  /** Resources of these types that match the filter, by type, newest first. */
+  read(types: readonly string[]): AsyncIterable<ConsolidatedResource>;
+}
+
+const RESOURCES_PER_PAGE = 200;
+
+/**
+ * Opens a patient's consolidated record for reading page by page. Call `RecordKeeper.merge` before.
+ *
+ * @throws NotFoundError when the patient does not exist
+ */
+export async function openRecordReader(
+  store: Pick<Store, 'asAccount'>,
+  { accountId, patientId, filter }: { accountId: string; patientId: string; filter: ConsolidatedFilter },
+): Promise<RecordReader> {
+  return {
+    // Read first, so that data which arrives while we read is reported as still missing.
+    standing: await store.asAccount(accountId, (tx) => readRecordCompleteness(tx, patientId)),
+    counts: await store.asAccount(accountId, (tx) => countConsolidated(tx, patientId, filter)),
+    async *read(types) {
+      let after: ConsolidatedPlace | undefined;
+      do {
+        const page = await store.asAccount(accountId, (tx) =>
+          readConsolidated(tx, patientId, { ...filter, types }, after, RESOURCES_PER_PAGE),
+        );
+        yield* page.resources;
+        after = page.next;
+      } while (after !== undefined);
+    },
+  };
+}

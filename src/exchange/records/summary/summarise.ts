@@ -1,24 +1,35 @@
-import { incompleteness } from '../reading/completeness.ts';
-import type { RecordCompleteness } from '../reading/completeness-store.ts';
+import { incompleteness, type RecordCompleteness } from '../reading/completeness.ts';
 import type { ConsolidatedFilter, ConsolidatedResource } from '../reading/read-consolidated.ts';
-import { absencesIn } from '../rules/absence.ts';
+import { type AbsenceStatement, absencesIn } from '../rules/absence.ts';
 import { type Json, objectsOf, textOf } from '../rules/json.ts';
-import { conceptText, dayText, momentText, NO_NAME, nameText, statusText, unique } from '../rules/words.ts';
-import { absenceNotes } from './absence-notes.ts';
+import {
+  conceptText,
+  dayText,
+  firstDay,
+  momentText,
+  NO_NAME,
+  nameText,
+  statusText,
+  unique,
+} from '../rules/words.ts';
 import { encounters, otherObservations, procedures, reports } from './care.ts';
 import { chartsOf } from './charts/chart.ts';
 import { Trends } from './charts/trend.ts';
-import { entryOf, type SummaryEntry } from './entry.ts';
+import { results, vitalSigns } from './measurements.ts';
 import { immunizations, medications } from './medications.ts';
 import { background, carePlans, documents } from './other-sections.ts';
 import { overviewOf } from './overview/overview.ts';
 import { NOTHING, type SummaryHead, type SummaryNote, type SummaryPart, type SummaryRow } from './parts.ts';
-import { allergies, problems } from './problems.ts';
-import type { RecordReader } from './record-reader.ts';
-import { results } from './results.ts';
-import { idOf, type Lookup, type SectionRule, type TableRule } from './section.ts';
-import { socialFindings } from './social-findings.ts';
-import { vitalSigns } from './vital-signs.ts';
+import { allergies, problems, socialFindings } from './problems.ts';
+import {
+  entryOf,
+  idOf,
+  type Lookup,
+  type RecordReader,
+  type SectionRule,
+  type SummaryEntry,
+  type TableRule,
+} from './section.ts';
 
 const SECTIONS: readonly SectionRule[] = [
   problems,
@@ -254,4 +265,54 @@ function ageText(birthDate: string | undefined, died: unknown, madeAt: Date): st
   const full = madeAt.getUTCDate() < date ? months - 1 : months;
   if (full < 0) return undefined;
   return full < 24 ? `${full} month${full === 1 ? '' : 's'}` : `${Math.floor(full / 12)} years`;
+}
+
+/** Types that can state the absence of other types' resources. */
+export const STATING_TYPES = ['Composition', 'List'];
+
+/**
+ * Notes for the statements of absence that sources made about a section's topic, each with its source and day. A statement
+ * that the record contradicts is marked: both are shown, and the reader must find out which is right.
+ */
+async function absenceNotes(
+  { tables, statements }: SectionRule,
+  reader: RecordReader,
+  isWanted: (type: string) => boolean,
+): Promise<SummaryNote[]> {
+  if (statements === undefined) return [];
+  const { topic, denies } = statements;
+  const own = tables.flatMap(({ types }) => types);
+  const types = [...new Set([...own, ...STATING_TYPES])].filter(
+    (type) => isWanted(type) && (reader.counts[type] ?? 0) > 0,
+  );
+  if (types.length === 0) return [];
+  const found = new Map<string, AbsenceStatement>();
+  for await (const resource of reader.read(types)) {
+    const entry = entryOf(resource);
+    for (const statement of absencesIn(entry.content))
+      if (statement.topic === topic) found.set(noteOf(statement, entry), statement);
+  }
+  if (found.size === 0) return [];
+  const contradicted = new Set<AbsenceStatement>();
+  const claims = [...found.values()].filter(({ isUnknown }) => !isUnknown);
+  if (claims.length > 0)
+    for await (const resource of reader.read(own.filter((type) => types.includes(type)))) {
+      const entry = entryOf(resource);
+      if (absencesIn(entry.content).length > 0) continue;
+      for (const claim of claims) if (denies(entry, claim)) contradicted.add(claim);
+    }
+  return [...found].map(([text, statement]) =>
+    contradicted.has(statement)
+      ? { text: `${text} This contradicts the ${topic} listed above.`, tone: 'alert' }
+      : { text, tone: 'stated' },
+  );
+}
+
+function noteOf({ text, quote }: AbsenceStatement, { content, origin }: SummaryEntry): string {
+  const day =
+    firstDay(content, 'recordedDate', 'dateAsserted', 'date', 'onsetDateTime', 'effectiveDateTime') ??
+    firstDay(content, 'effectivePeriod', 'onsetPeriod', 'authoredOn', 'performedDateTime') ??
+    dayText(content.occurrenceDateTime);
+  const words = quote === undefined ? '' : ` The source wrote: “${quote.replace(/\.$/, '')}.”`;
+  return `${text} (stated by ${origin}, ${day ?? 'undated'}).${words}`;
 }

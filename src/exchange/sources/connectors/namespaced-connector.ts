@@ -1,5 +1,5 @@
 import type { FhirResource } from 'fhir/r4.js';
-import { isIn } from '../../records/rules/namespaces.ts';
+import { isIn } from '../../records/rules/ids.ts';
 import type { ChangesQuestion, SourceConnector, SourcePage } from './connector.ts';
 import { isRecord } from './http/failures.ts';
 

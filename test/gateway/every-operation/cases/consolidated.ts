@@ -3,9 +3,9 @@ import { v7 as uuidv7 } from 'uuid';
 import type { consolidatedEndpoints } from '../../../../src/contract/consolidated-query.ts';
 import {
   insertDocuments,
+  insertSourcePatientIds,
   upsertResources,
 } from '../../../../src/exchange/records/deliveries/delivery-store.ts';
-import { insertSourcePatientIds } from '../../../../src/exchange/records/deliveries/source-patient-store.ts';
 import { mergeBatch } from '../../../../src/exchange/records/merge/merge-batch.ts';
 import { resourceOf } from '../../../../src/exchange/records/merge/splits.ts';
 import { type Build, badBody, badQuery, type OperationCases, type Refused } from '../operation-cases.ts';

@@ -1,7 +1,7 @@
 import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
-import { drawTrend, ticks } from '../../../../src/exchange/records/summary/charts/draw-trend.ts';
-import type { Chart } from '../../../../src/exchange/records/summary/charts/drawing.ts';
+import { drawTrend, ticks } from '../../../../src/exchange/records/summary/charts/chart.ts';
+import type { Chart } from '../../../../src/exchange/records/summary/parts.ts';
 import { renderHtml } from '../../../../src/exchange/records/summary/render-html.ts';
 import { renderPdf } from '../../../../src/exchange/records/summary/render-pdf.ts';
 import { gather, PATIENT, partsOf, readerOf } from '../../../support/summary-reader.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { drugName } from '../../../../src/exchange/records/rules/drug-name.ts';
+import { drugName } from '../../../../src/exchange/records/summary/overview/medications-block.ts';
 import type { OverviewBlock } from '../../../../src/exchange/records/summary/parts.ts';
-import type { RecordReader } from '../../../../src/exchange/records/summary/record-reader.ts';
 import { renderHtml } from '../../../../src/exchange/records/summary/render-html.ts';
 import { renderPdf } from '../../../../src/exchange/records/summary/render-pdf.ts';
+import type { RecordReader } from '../../../../src/exchange/records/summary/section.ts';
 import { samples } from '../../../support/deliveries.ts';
 import { gather, PATIENT, partsOf, readerOf, sampleReader } from '../../../support/summary-reader.ts';
 

@@ -1,8 +1,7 @@
 import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import { NOT_JOINED, NOT_WHOLE, PdfPages } from '../../../../src/exchange/records/summary/pdf-document.ts';
-import { areLettersRight, runsOf } from '../../../../src/exchange/records/summary/pdf-fonts/runs.ts';
-import { showable } from '../../../../src/exchange/records/summary/pdf-text.ts';
+import { areLettersRight, runsOf, showable } from '../../../../src/exchange/records/summary/pdf-text.ts';
 import { renderPdf } from '../../../../src/exchange/records/summary/render-pdf.ts';
 import { gather, PATIENT, partsOf, readerOf } from '../../../support/summary-reader.ts';
 

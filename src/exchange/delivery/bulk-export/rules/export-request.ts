@@ -1,4 +1,4 @@
-import { rangeOf } from '../../../records/rules/date-ranges.ts';
+import { rangeOf } from '../../../records/rules/dates.ts';
 import { isJson, objectsOf, textOf } from '../../../records/rules/json.ts';
 import {
   parseSearch,

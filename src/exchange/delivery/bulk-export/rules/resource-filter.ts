@@ -1,7 +1,6 @@
-import { rangeOf } from '../../../records/rules/date-ranges.ts';
+import { rangeOf } from '../../../records/rules/dates.ts';
 import type { Json } from '../../../records/rules/json.ts';
-import { matchesAll, matchesDate } from '../../../records/rules/search-clauses.ts';
-import { searchEntries } from '../../../records/rules/search-index.ts';
+import { matchesAll, matchesDate, searchEntries } from '../../../records/rules/search.ts';
 import { parseSearch } from '../../fhir-api/rules/search-request.ts';
 import { pairsOfQuery, type TypeFilters } from './export-request.ts';
 

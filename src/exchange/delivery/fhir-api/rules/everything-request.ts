@@ -1,4 +1,4 @@
-import { rangeOf } from '../../../records/rules/date-ranges.ts';
+import { rangeOf } from '../../../records/rules/dates.ts';
 import { CLINICAL_TYPES, SUPPORTING_TYPES } from '../../../records/rules/resource-types.ts';
 import { boundFaults, COUNT_MAX, type SearchFault, type SearchPair, valuesOf } from './search-request.ts';
 

@@ -1,4 +1,4 @@
-import { type DateCondition, parseDateCondition } from '../../../records/rules/search-clauses.ts';
+import { type DateCondition, parseDateCondition } from '../../../records/rules/search.ts';
 import {
   ALTERNATIVES_MAX,
   boundFaults,

@@ -3,8 +3,8 @@ import {
   type Clause,
   type DateCondition,
   parseDateCondition,
-} from '../../../records/rules/search-clauses.ts';
-import { searchParametersOf } from '../../../records/rules/search-parameters.ts';
+  searchParametersOf,
+} from '../../../records/rules/search.ts';
 import { includePaths } from './included-references.ts';
 import type { Subset } from './subset.ts';
 

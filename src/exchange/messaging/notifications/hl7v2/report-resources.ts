@@ -8,7 +8,7 @@ import type {
   Specimen,
 } from 'fhir/r4.js';
 import { decimalOf } from '../../../../lib/written-decimals.ts';
-import { categoryOf } from '../../../records/summary/observation-kind.ts';
+import { categoryOf } from '../../../records/summary/observation.ts';
 import type { ReportedResource } from '../rules/present-resources.ts';
 import { conceptOf, fileOf, namedIn, practitionersIn, required } from './fields.ts';
 import type { Hl7Segment } from './message.ts';

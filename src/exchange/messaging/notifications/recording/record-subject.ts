@@ -9,11 +9,11 @@ import type { AccountTx, Store } from '../../../platform/database/database.ts';
 import {
   type CollectedResource,
   insertDocuments,
+  insertSourcePatientIds,
   type NewDocument,
   upsertResources,
 } from '../../../records/deliveries/delivery-store.ts';
-import { insertSourcePatientIds } from '../../../records/deliveries/source-patient-store.ts';
-import { messageNamespaceOf } from '../../../records/rules/namespaces.ts';
+import { messageNamespaceOf } from '../../../records/rules/ids.ts';
 import { mediaTypeOf } from '../../../sources/connectors/collect/attachments.ts';
 import { named } from '../../../sources/connectors/namespaced-connector.ts';
 import type { StoredSubject } from '../inbound-store.ts';

@@ -2,7 +2,7 @@ import { createFairThreads } from '../../../../lib/fair-threads.ts';
 import type { JobThreadLimits } from '../../../../lib/job-thread.ts';
 import type { CcdaJob, CcdaOutcome } from './ccda-thread.ts';
 import type { CcdaNames } from './convert.ts';
-import { startsAsXml } from './xml-gate.ts';
+import { startsAsXml } from './element.ts';
 
 /** Size limit for conversion, in bytes; larger documents are only stored. */
 export const CCDA_BYTES_MAX = 10_000_000;

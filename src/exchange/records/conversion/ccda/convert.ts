@@ -1,22 +1,23 @@
 import { isJson, type Json } from '../../rules/json.ts';
-import { withStatedOn } from '../../rules/stated-on.ts';
+import { withStatedOn } from '../../rules/provenance.ts';
 import {
   attribute,
   type CdaElement,
   childOf,
   childrenOf,
+  isClinicalDocument,
+  narrativeParts,
+  openXml,
   readElements,
   select,
   templatesOf,
 } from './element.ts';
 import { headerEncounter } from './encounters.ts';
 import { type Reading, readStatement } from './entries.ts';
-import { narrativeParts } from './narrative.ts';
 import { emptySection, isNull, kindOf, sectionsOf, statementsIn, unevenNumbers } from './sections.ts';
 import { resourceOf, type Scope } from './table.ts';
 import { fhirTime, offsetOf } from './times.ts';
 import { TRANSFORMS } from './transforms.ts';
-import { isClinicalDocument, openXml } from './xml-gate.ts';
 
 export type CcdaConversion =
   | {

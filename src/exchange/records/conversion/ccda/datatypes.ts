@@ -1,7 +1,6 @@
 import { decimalOf } from '../../../../lib/written-decimals.ts';
 import type { Json } from '../../rules/json.ts';
-import { attribute, type CdaElement, childOf, childrenOf } from './element.ts';
-import { line, plainText as plain } from './narrative.ts';
+import { attribute, type CdaElement, childOf, childrenOf, line, plainText as plain } from './element.ts';
 import { MAPS, type Scope, SYSTEMS } from './table.ts';
 import atoms from './ucum-atoms.json' with { type: 'json' };
 

@@ -6,10 +6,11 @@ import {
   childOf,
   childrenOf,
   elementsIn,
+  line,
+  plainText,
   select,
   templatesOf,
 } from './element.ts';
-import { line, plainText } from './narrative.ts';
 import kinds from './sections.json' with { type: 'json' };
 import type { Scope } from './table.ts';
 

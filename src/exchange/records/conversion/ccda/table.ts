@@ -1,7 +1,6 @@
 import { isJson, type Json, objectsOf } from '../../rules/json.ts';
 import codes from './code-systems.json' with { type: 'json' };
-import { attribute, type CdaElement, select } from './element.ts';
-import type { NarrativeParts } from './narrative.ts';
+import { attribute, type CdaElement, type NarrativeParts, select } from './element.ts';
 import templates from './templates.json' with { type: 'json' };
 import { type FhirTime, setTime } from './times.ts';
 import maps from './value-maps.json' with { type: 'json' };

@@ -12,10 +12,8 @@ import {
   quantity,
   telecom,
 } from './datatypes.ts';
-import { dosage, given, withoutCount } from './dosage.ts';
-import { attribute, type CdaElement, childrenOf, statusOf } from './element.ts';
-import { drug, intentOf, medicationStatus } from './medications.ts';
-import { line, plainText, words } from './narrative.ts';
+import { attribute, type CdaElement, childrenOf, line, plainText, statusOf, words } from './element.ts';
+import { dosage, drug, given, intentOf, medicationStatus, withoutCount } from './medications.ts';
 import { observation } from './observations.ts';
 import {
   ABSENT,

@@ -1,7 +1,6 @@
 import type { Json } from '../../rules/json.ts';
 import { coding, concept, numberOf, quantity, unitOf } from './datatypes.ts';
-import { attribute, type CdaElement, childOf } from './element.ts';
-import { line, plainText, words } from './narrative.ts';
+import { attribute, type CdaElement, childOf, line, plainText, words } from './element.ts';
 import { conceptOf, MAPS, type Scope } from './table.ts';
 import { fhirTime, periodOf, setTime, statedTime } from './times.ts';
 

@@ -3,11 +3,10 @@ import { isJson, type Json, objectsOf, textOf } from '../../rules/json.ts';
 import { unitText as unitSource } from '../../rules/measures.ts';
 import { fromBaseUnits, inBaseUnits, type Unit, unitOf } from '../../rules/ucum.ts';
 import { codesOf, dayText, unitText } from '../../rules/words.ts';
-import type { SummaryEntry } from '../entry.ts';
-import { BLOOD_PRESSURE, categoryOf } from '../observation-kind.ts';
-import { flagOf, observationName, rangeFor } from '../observation-value.ts';
+import { componentOf } from '../measurements.ts';
+import { BLOOD_PRESSURE, categoryOf, flagOf, observationName, rangeFor } from '../observation.ts';
 import { measuredThing, PRESSURE_NAME, vitalPlace } from '../overview/measurement.ts';
-import { componentOf } from '../vital-signs.ts';
+import type { SummaryEntry } from '../section.ts';
 
 /** The numeric values of one code over time, in one unit. */
 export interface Trend {

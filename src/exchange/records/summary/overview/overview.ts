@@ -1,17 +1,13 @@
 import { completenessLines } from '../../reading/completeness.ts';
 import { absencesIn } from '../../rules/absence.ts';
 import type { Json } from '../../rules/json.ts';
-import { ConformanceCount } from '../../rules/us-core/conformance-report.ts';
-import { entryOf, type SummaryEntry } from '../entry.ts';
+import { ConformanceCount } from '../../rules/us-core/us-core.ts';
 import type { OverviewBlock, OverviewItem, SummaryNote } from '../parts.ts';
-import type { RecordReader } from '../record-reader.ts';
-import type { Lookup, SectionRule } from '../section.ts';
-import { abnormalBlock } from './abnormal-block.ts';
+import { entryOf, type Lookup, type RecordReader, type SectionRule, type SummaryEntry } from '../section.ts';
 import type { BlockCollector, BlockRule } from './block-rule.ts';
-import { careTeamBlock, encountersBlock } from './care-blocks.ts';
-import { allergiesBlock, problemsBlock } from './health-blocks.ts';
+import { allergiesBlock, careTeamBlock, encountersBlock, problemsBlock } from './health-blocks.ts';
+import { abnormalBlock, vitalsBlock } from './measurement.ts';
 import { medicationsBlock } from './medications-block.ts';
-import { vitalsBlock } from './vitals-block.ts';
 
 const BLOCKS: readonly BlockRule[] = [
   allergiesBlock,

@@ -1,10 +1,104 @@
-import { type Json, objectsOf } from '../rules/json.ts';
-import { codesOf, momentText, unique } from '../rules/words.ts';
-import type { SummaryEntry } from './entry.ts';
-import { BLOOD_PRESSURE, categoryOf, isEmpty, VITAL_SIGNS } from './observation-kind.ts';
-import { flagOf, observationName, valueIn } from './observation-value.ts';
+import { type Json, objectsOf, textOf } from '../rules/json.ts';
+import { codesOf, conceptText, momentText, unique } from '../rules/words.ts';
+import {
+  BLOOD_PRESSURE,
+  categoryOf,
+  flagOf,
+  isEmpty,
+  observationName,
+  referenceRanges,
+  VITAL_SIGNS,
+  valueIn,
+} from './observation.ts';
 import { NOTHING, row, type SummaryCell, type SummaryRow } from './parts.ts';
-import type { SectionRule } from './section.ts';
+import { type Lookup, ORIGIN, type SectionRule, type SummaryEntry } from './section.ts';
+
+const time = ({ effectiveDateTime, effectivePeriod, effectiveInstant, issued }: Json): unknown =>
+  effectiveDateTime ?? (effectivePeriod as Json | undefined)?.start ?? effectiveInstant ?? issued;
+
+interface PendingResult {
+  report: string;
+  place: number;
+  rows: SummaryRow[];
+}
+
+/** Laboratory results grouped by time and report, in the order of the report; holds the results of one time only. */
+async function* byMomentAndReport(
+  entries: AsyncIterable<SummaryEntry>,
+  lookup: Lookup,
+): AsyncGenerator<SummaryRow> {
+  let moment: string | undefined;
+  let pending: PendingResult[] = [];
+  for await (const entry of entries) {
+    if (categoryOf(entry.content) !== 'laboratory' || isEmpty(entry.content)) continue;
+    const at = momentText(time(entry.content)) ?? 'Undated';
+    if (at !== moment) {
+      yield* grouped(moment, pending);
+      pending = [];
+    }
+    moment = at;
+    const { name, place } = lookup.reports.get(textOf(entry.content.id) ?? '') ?? { name: '', place: 0 };
+    pending.push({ report: name, place, rows: resultRows(entry) });
+  }
+  yield* grouped(moment, pending);
+}
+
+function* grouped(moment = '', pending: readonly PendingResult[]): Generator<SummaryRow> {
+  // Results without a report come last.
+  const reports = [...new Set(pending.map(({ report }) => report))].sort((left, right) =>
+    left === '' ? 1 : right === '' ? -1 : 0,
+  );
+  for (const report of reports) {
+    yield { kind: 'group', title: report === '' ? moment : `${moment} · ${report}` };
+    const own = pending.filter((each) => each.report === report);
+    for (const { rows } of own.sort((left, right) => left.place - right.place)) yield* rows;
+  }
+}
+
+function resultRows({ content, origin }: SummaryEntry): SummaryRow[] {
+  const name = observationName(content);
+  const components = objectsOf(content.component);
+  const isWhole = valueIn(content) !== undefined || components.length === 0;
+  return [
+    ...(isWhole ? [resultRow(name, content, origin)] : []),
+    ...components.map((part) => resultRow(`${name}: ${conceptText(part.code) ?? NOTHING}`, part, origin)),
+  ];
+}
+
+/** @param part the observation itself, or one of its components */
+function resultRow(name: string, part: Json, origin: string): SummaryRow {
+  const { value = '', unit = '' } = valueIn(part) ?? {};
+  const flag = flagOf(part);
+  return row(
+    name,
+    flag?.isAlert ? { text: value, tone: 'alert' } : value,
+    unit,
+    referenceRanges(part),
+    flag?.isAlert ? { text: flag.text, tone: 'alert' } : flag?.text,
+    origin,
+  );
+}
+
+export const results: SectionRule = {
+  id: 'results',
+  title: 'Laboratory results',
+  empty: 'The sources have delivered no laboratory results.',
+  tables: [
+    {
+      caption: 'Results by day and report, newest first',
+      types: ['Observation'],
+      columns: [
+        { title: 'Test' },
+        { title: 'Value', isNumeric: true },
+        { title: 'Unit' },
+        { title: 'Reference range' },
+        { title: 'Flag' },
+        ORIGIN,
+      ],
+      rows: byMomentAndReport,
+    },
+  ],
+};
 
 /** The measurements of one time: a line of the flow sheet. */
 class Line {
@@ -19,7 +113,7 @@ class Line {
     this.#origins.push(origin);
     // Retracted or cancelled measurements get no column of their own.
     if (content.status === 'entered-in-error' || content.status === 'cancelled') {
-      this.#others.push(textOf(content));
+      this.#others.push(lineOf(content));
       return;
     }
     const [systolic, diastolic] = [BLOOD_PRESSURE.systolic, BLOOD_PRESSURE.diastolic].map((code) =>
@@ -30,13 +124,13 @@ class Line {
       this.#put('bp', `${over}/${under}`, [systolic, diastolic].some(isAlert));
       const known = [systolic, diastolic];
       for (const part of objectsOf(content.component).filter((each) => !known.includes(each)))
-        this.#others.push(textOf(part));
+        this.#others.push(lineOf(part));
       return;
     }
     const codes = codesOf(content.code);
     const column = VITAL_SIGNS.find((each) => each.codes.some((code) => codes.includes(code)));
     const value = valueIn(content);
-    if (column === undefined || value === undefined) this.#others.push(textOf(content));
+    if (column === undefined || value === undefined) this.#others.push(lineOf(content));
     else
       this.#put(
         column.title,
@@ -72,12 +166,12 @@ export const componentOf = (content: Json, code: string): Json | undefined =>
 const isAlert = (of: Json | undefined): boolean => of !== undefined && flagOf(of)?.isAlert === true;
 
 /** A measurement without a column, as text, including its components. */
-function textOf(content: Json): string {
+function lineOf(content: Json): string {
   const parts = objectsOf(content.component);
   const { value = '', unit = '' } = valueIn(content) ?? {};
   const own = `${observationName(content)}: ${`${value} ${unit}`.trim() || (parts.length > 0 ? '' : NOTHING)}`;
   const flag = flagOf(content);
-  return [flag?.isAlert ? `${own} (${flag.text})` : own.trim(), ...parts.map(textOf)].join(' ');
+  return [flag?.isAlert ? `${own} (${flag.text})` : own.trim(), ...parts.map(lineOf)].join(' ');
 }
 
 async function* flowSheet(entries: AsyncIterable<SummaryEntry>): AsyncGenerator<SummaryRow> {
