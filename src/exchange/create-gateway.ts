@@ -29,8 +29,7 @@ import { countRequests } from './platform/http/plugins/request-share.ts';
 import { createRefusalAudit } from './platform/http/refusals.ts';
 import { zodValidator } from './platform/http/validator.ts';
 import { halfCharacter, hasHalfCharacter, unreadableBody } from './platform/http/well-formed.ts';
-import { measureSources } from './sources/health/metrics.ts';
-import { publicSourceStates } from './sources/health/report.ts';
+import { measureSources, publicSourceStates } from './sources/health/report.ts';
 
 /** Time in which a client must send its headers. For the body, see plugins/body-time.ts. */
 const HEADERS_TIMEOUT_MS = 30_000;

@@ -3,8 +3,8 @@ import { CONSOLIDATED_DATA_EVENT_TYPE } from '../contract/consolidated-query.ts'
 import { DOCUMENT_URLS_EVENT_TYPE } from '../contract/documents.ts';
 import { NETWORK_QUERY_EVENT_TYPES } from '../contract/events.ts';
 import { NOTIFICATION_TYPES } from '../contract/notifications.ts';
-import { withConsolidatedResult } from './delivery/consolidated-query/event-link.ts';
-import { withDocumentUrls } from './delivery/documents/document-link.ts';
+import { withConsolidatedResult } from './delivery/consolidated-query/result-link.ts';
+import { withDocumentUrls } from './delivery/documents/describe-document.ts';
 import { notificationUrl } from './messaging/notifications/serializers.ts';
 import { bulkResultUrl } from './people/bulk-create/routes.ts';
 import { consolidatedDataUrl, type LinkMaker } from './platform/links/signed-link.ts';

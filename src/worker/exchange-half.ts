@@ -17,7 +17,7 @@ import { abandonedJobCancellation } from '../exchange/queries/network-query/canc
 import { createSourceConnections } from '../exchange/sources/connections/connections.ts';
 import { createSharedTokens } from '../exchange/sources/connections/shared-tokens.ts';
 import { createAssertionSigner } from '../exchange/sources/connections/signing-keys.ts';
-import { createCallBudgets } from '../exchange/sources/connectors/budget-store.ts';
+import { createCallBudgets } from '../exchange/sources/connectors/budgets.ts';
 import { createConnectors } from '../exchange/sources/connectors/fhir-connector.ts';
 import { inBothLanes } from '../temporal/worker-queues.ts';
 import type { Half, HalfDeps } from './half.ts';

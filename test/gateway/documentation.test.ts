@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Endpoint, errorStatusesOf } from '../../src/contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../src/contract/endpoints.ts';
 import { EXAMPLES } from '../../src/exchange/platform/http/openapi/examples.ts';
-import { pauseConnection } from '../../src/exchange/sources/health/connection-store.ts';
+import { pauseConnection } from '../../src/exchange/sources/health/source-health.ts';
 import { createTestGateway, newPerson, type TestGateway } from '../support/gateway.ts';
 
 interface OpenApi {

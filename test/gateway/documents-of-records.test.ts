@@ -1,7 +1,7 @@
 import type { Binary, Bundle, DocumentReference } from 'fhir/r4.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readPatient } from '../../src/exchange/delivery/bulk-export/read-patient.ts';
-import { resourceFilter } from '../../src/exchange/delivery/bulk-export/rules/resource-filter.ts';
+import { resourceFilter } from '../../src/exchange/delivery/bulk-export/rules/export-request.ts';
+import { readPatient } from '../../src/exchange/delivery/bulk-export/run-export.ts';
 import { delivery, personOf, samples } from '../support/deliveries.ts';
 import { createFhirDoor, FHIR_BASE, type FhirDoor, resourcesIn } from '../support/fhir-door.ts';
 import { TEST_BASE_URL } from '../support/gateway.ts';

@@ -9,7 +9,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
 import { findClient, insertClient } from '../../src/exchange/access/fhir-clients/client-store.ts';
-import { createAssertionCheck } from '../../src/exchange/delivery/fhir-tokens/token-routes.ts';
+import { createAssertionCheck } from '../../src/exchange/delivery/fhir-tokens/feature.ts';
 import {
   listClientsCommand,
   registerClientCommand,

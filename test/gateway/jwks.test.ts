@@ -2,7 +2,7 @@ import Fastify from 'fastify';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { AdminTarget } from '../../src/exchange/operations/admin/command.ts';
 import { rotateSigningKeysCommand } from '../../src/exchange/operations/admin/keys.ts';
-import { addJwksRoute } from '../../src/exchange/sources/connections/routes.ts';
+import { addJwksRoute } from '../../src/exchange/sources/connections/feature.ts';
 import { ensureSigningKeys } from '../../src/exchange/sources/connections/signing-keys.ts';
 import { createTestGateway, type TestGateway } from '../support/gateway.ts';
 import { testKeyRing } from '../support/test-keys.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readPatient } from '../../src/exchange/delivery/bulk-export/read-patient.ts';
-import { resourceFilter } from '../../src/exchange/delivery/bulk-export/rules/resource-filter.ts';
+import { resourceFilter } from '../../src/exchange/delivery/bulk-export/rules/export-request.ts';
+import { readPatient } from '../../src/exchange/delivery/bulk-export/run-export.ts';
 import {
   type ConsolidatedPlace,
   readConsolidated,

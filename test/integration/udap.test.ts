@@ -2,7 +2,7 @@ import type { JWTPayload } from 'jose';
 import { Agent } from 'undici';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createFhirConnector } from '../../src/exchange/sources/connectors/fhir-connector.ts';
-import { registerByUdap } from '../../src/exchange/sources/connectors/http/auth/udap/registration.ts';
+import { registerByUdap } from '../../src/exchange/sources/connectors/http/auth/udap.ts';
 import {
   type PurposeOfUse,
   resolveSourceConfig,

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import type { Store } from '../../src/exchange/platform/database/database.ts';
-import { createCallBudgets } from '../../src/exchange/sources/connectors/budget-store.ts';
-import { createCallPace } from '../../src/exchange/sources/connectors/http/call-pace.ts';
+import { createCallBudgets } from '../../src/exchange/sources/connectors/budgets.ts';
+import { createCallPace } from '../../src/exchange/sources/connectors/http/source-http.ts';
 import { createTestStore } from '../support/postgres.ts';
 
 let store: Store;

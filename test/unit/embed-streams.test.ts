@@ -1,7 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { type WatchOptions, watchQueries } from '../../src/exchange/delivery/embed/data-routes.ts';
+import {
+  type QueryProgress,
+  queryProgress,
+  type WatchOptions,
+  watchQueries,
+} from '../../src/exchange/delivery/embed/data-routes.ts';
 import { pagePolicy } from '../../src/exchange/delivery/embed/page-routes.ts';
-import { type QueryProgress, queryProgress } from '../../src/exchange/delivery/embed/query-progress.ts';
 import { Places } from '../../src/exchange/platform/limits/places.ts';
 import type { QueryView } from '../../src/exchange/queries/network-query/query-store.ts';
 

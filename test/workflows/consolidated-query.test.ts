@@ -15,13 +15,13 @@ import {
 import { consolidatedQueryWorkflowId, TASK_QUEUES } from '../../src/contract/temporal.ts';
 import { createConsolidatedBuilder } from '../../src/exchange/delivery/consolidated-query/build.ts';
 import {
-  type ConsolidatedLauncher,
-  createConsolidatedLauncher,
-} from '../../src/exchange/delivery/consolidated-query/launcher.ts';
-import {
   openConsolidatedQuery,
   readConsolidatedQuery,
 } from '../../src/exchange/delivery/consolidated-query/query-store.ts';
+import {
+  type ConsolidatedLauncher,
+  createConsolidatedLauncher,
+} from '../../src/exchange/delivery/consolidated-query/transitions.ts';
 import type { AccountTx } from '../../src/exchange/platform/database/database.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { openConnection } from '../../src/temporal/connection.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createDocumentRenderer } from '../../../src/exchange/delivery/documents/renderer.ts';
+import { createDocumentRenderer } from '../../../src/exchange/delivery/documents/renditions.ts';
 import { loadCcda, loadSamplePatients } from '../../../tools/simulator/samples.ts';
 import { closedGate } from '../../support/gate.ts';
 

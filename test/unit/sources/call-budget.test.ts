@@ -1,13 +1,13 @@
 import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
-import type { CallBudgets } from '../../../src/exchange/sources/connectors/budget-store.ts';
 import {
   blockOf,
   type CallBudget,
+  type CallBudgets,
   type CallRates,
   callsAtOnce,
   takeCalls,
-} from '../../../src/exchange/sources/connectors/rules/call-budget.ts';
+} from '../../../src/exchange/sources/connectors/budgets.ts';
 import { ada, connect, FakeSource, never } from './fake-source.ts';
 
 const UNUSED: CallBudget = {

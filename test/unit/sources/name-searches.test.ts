@@ -7,7 +7,7 @@ import {
   IDENTIFYING_PARAMETERS,
   type PersonSearch,
   personSearches,
-} from '../../../src/exchange/sources/connectors/patient/person-searches.ts';
+} from '../../../src/exchange/sources/connectors/patient/search-person.ts';
 import { ada } from './fake-source.ts';
 
 /** How FHIR's string search compares: from the beginning, without case and accents, punctuation as it is. */

@@ -1,6 +1,6 @@
 import { fc, test } from '@fast-check/vitest';
 import { expect } from 'vitest';
-import { cutLines } from '../../../src/exchange/sources/connectors/collect/ndjson.ts';
+import { cutLines } from '../../../src/exchange/sources/connectors/collect/async-job.ts';
 
 async function* inParts(bytes: Buffer, sizeBytes: number): AsyncGenerator<Buffer> {
   for (let start = 0; start < bytes.length; start += sizeBytes)

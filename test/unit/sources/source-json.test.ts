@@ -1,6 +1,6 @@
 import { fc, test } from '@fast-check/vitest';
 import { expect } from 'vitest';
-import { readSourceJson } from '../../../src/exchange/sources/connectors/http/source-json.ts';
+import { readSourceJson } from '../../../src/exchange/sources/connectors/http/http-response.ts';
 
 const read = (text: string) => readSourceJson(Buffer.from(text));
 const nested = (levels: number, inner: string) =>

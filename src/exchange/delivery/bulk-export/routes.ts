@@ -10,9 +10,8 @@ import { callerOf } from '../../platform/http/caller.ts';
 import { FHIR_PATH } from '../../platform/http/fhir-path.ts';
 import { leaveRequestShare } from '../../platform/http/plugins/request-share.ts';
 import { SERVED_TYPES } from '../../records/rules/resource-types.ts';
-import { acceptFhirBodies } from '../fhir-api/fhir-bodies.ts';
-import { checkSearch, pairsOf, prefers } from '../fhir-api/request-parameters.ts';
-import { permittedTypes } from '../fhir-api/scope-check.ts';
+import { acceptFhirBodies } from '../fhir-api/bundles.ts';
+import { checkSearch, pairsOf, permittedTypes, prefers } from '../fhir-api/requests.ts';
 import {
   containsDeletedPatient,
   countRunningExports,
@@ -25,8 +24,7 @@ import {
 } from './export-store.ts';
 import { type ExportLauncher, FILES_KEPT_HOURS } from './launcher.ts';
 import { pairsOfParameters, parseExport } from './rules/export-request.ts';
-import { type ExportFile, filesOf } from './rules/files.ts';
-import { manifestOf } from './rules/manifest.ts';
+import { type ExportFile, filesOf, manifestOf } from './rules/files.ts';
 
 export interface ExportRouteDeps {
   store: Store;

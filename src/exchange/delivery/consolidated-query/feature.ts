@@ -1,7 +1,7 @@
 import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../../platform/feature.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { type ConsolidatedLauncher, createConsolidatedLauncher } from './launcher.ts';
 import { addConsolidatedResultRoute, addConsolidatedRoutes } from './routes.ts';
+import { type ConsolidatedLauncher, createConsolidatedLauncher } from './transitions.ts';
 
 /** Consolidated data queries: start, status (E13), and results as FHIR, html or pdf. */
 export const consolidatedQueryFeature = {

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { v7 as uuidv7 } from 'uuid';
+import type { ConsolidatedQuery } from '../../../contract/consolidated-query.ts';
 import { findPatient, lockPatient, type StoredPatient } from '../../people/patients/patient-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { NotFoundError } from '../../platform/errors.ts';
@@ -19,15 +20,15 @@ import {
   countConsolidated,
 } from '../../records/reading/read-consolidated.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
-import type { ConsolidatedLauncher } from './launcher.ts';
 import {
   latestStatus,
   listRunningQueries,
   openConsolidatedQuery,
   readConsolidatedQuery,
+  type StoredConsolidatedQuery,
 } from './query-store.ts';
 import { consolidatedResultUrl, RESULT_FORMATS } from './result-link.ts';
-import { serializeConsolidatedQuery } from './serializers.ts';
+import type { ConsolidatedLauncher } from './transitions.ts';
 
 /** Default limit of starts per account and minute (docs/interface.md, "Limits"). */
 export const CONSOLIDATED_STARTS_PER_MINUTE = 120;
@@ -199,4 +200,19 @@ export function addConsolidatedResultRoute(
         .send(await deps.blobs.get(result.ref))
     );
   });
+}
+
+/** docs/interface.md, "E13. Get consolidated data query status". */
+function serializeConsolidatedQuery(query: StoredConsolidatedQuery): ConsolidatedQuery {
+  const { requestId, status, conversionType, resources, dateFrom, dateTo, reason, createdAt } = query;
+  return {
+    requestId,
+    status,
+    conversionType,
+    startedAt: `${createdAt.toISOString().slice(0, 19)}Z`,
+    resources,
+    dateFrom,
+    dateTo,
+    message: reason,
+  };
 }

@@ -8,7 +8,7 @@ import {
   type Run,
   runsText,
   type Section,
-} from './readable-document.ts';
+} from './read-ccda.ts';
 
 /**
  * Renders one self-contained HTML page: no scripts, no images, links only within the page. All content is plain text and

@@ -1,13 +1,7 @@
 import type { Column } from '../../records/summary/parts.ts';
 import { ACCENT, type Element, PdfPages, SOFT, type TextStyle } from '../../records/summary/pdf-document.ts';
 import { PdfTable } from '../../records/summary/pdf-table.ts';
-import {
-  type Block,
-  type DocumentCell,
-  type ReadableDocument,
-  runsText,
-  type Section,
-} from './readable-document.ts';
+import { type Block, type DocumentCell, type ReadableDocument, runsText, type Section } from './read-ccda.ts';
 
 const TEXT = { size: 9 } as const;
 const INDENT = 14;

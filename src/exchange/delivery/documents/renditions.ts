@@ -1,6 +1,9 @@
 import { LRUCache } from 'lru-cache';
 import { v7 as uuidv7 } from 'uuid';
 import type { DocumentFormat } from '../../../contract/documents.ts';
+import { type FairQueueLimits, QueueFullError } from '../../../lib/fair-queue.ts';
+import { createFairThreads } from '../../../lib/fair-threads.ts';
+import type { JobThreadLimits } from '../../../lib/job-thread.ts';
 import { BlobNotFoundError, type BlobStore } from '../../../shared/blobs/blob-store.ts';
 import type { Store } from '../../platform/database/database.ts';
 import { ExchangeError, InvalidRequestError, NotFoundError, OverloadError } from '../../platform/errors.ts';
@@ -12,7 +15,7 @@ import {
   type StoredDocument,
 } from './document-store.ts';
 import type { Rendering } from './render.ts';
-import { createDocumentRenderer, type DocumentRenderer } from './renderer.ts';
+import type { RenderJob } from './render-thread.ts';
 
 /** Size limit for conversion, in bytes; the same as for collecting files from sources. */
 export const CONVERTED_BYTES_MAX = 20_000_000;
@@ -145,3 +148,53 @@ const unconvertible = (reason: string) =>
     422,
     `This document cannot be converted: ${reason}. Omit conversionType to get the original file`,
   );
+
+export interface RenderLimits extends JobThreadLimits {
+  queue: FairQueueLimits;
+}
+
+/** Two threads, at most one per account: a slow document delays only its own account. */
+const LIMITS: RenderLimits = {
+  heapMb: 384,
+  timeoutMs: 30_000,
+  idleMs: 60_000,
+  queue: { atOnce: 2, ofOneAtOnce: 1, waiting: 64, ofOneWaiting: 8 },
+};
+
+/** Renders documents as html or pdf, a few at a time, taking accounts in turn. */
+interface DocumentRenderer {
+  /**
+   * Renders a document; `busy` when too many are waiting, of this account or in total. `read` is called when its turn comes.
+   * Throws only the errors of `read`, whatever the content.
+   */
+  render(
+    accountId: string,
+    read: () => Promise<Uint8Array>,
+    format: DocumentFormat,
+  ): Promise<Rendering | { kind: 'busy' }>;
+  close(): Promise<void>;
+}
+
+/**
+ * Creates a renderer that works in threads with limited heap and time (decision 33): the gateway keeps responding
+ * meanwhile, and a malicious document fails with a reason without harming the process.
+ */
+export function createDocumentRenderer(limits: RenderLimits = LIMITS): DocumentRenderer {
+  const threads = createFairThreads<RenderJob, Rendering>(
+    new URL('./render-thread.ts', import.meta.url),
+    limits,
+    limits.queue,
+  );
+  return {
+    async render(accountId, read, format) {
+      try {
+        const end = await threads.run(accountId, async () => ({ bytes: await read(), format }));
+        return end.kind === 'answered' ? end.answer : { kind: 'refused', reason: end.reason };
+      } catch (error) {
+        if (error instanceof QueueFullError) return { kind: 'busy' };
+        throw error;
+      }
+    },
+    close: () => threads.close(),
+  };
+}

@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { v7 as uuidv7 } from 'uuid';
 import {
   DOCUMENT_URLS_EVENT_TYPE,
@@ -6,9 +6,10 @@ import {
   type DocumentUrlsEvent,
 } from '../../../contract/documents.ts';
 import { idSchema } from '../../../contract/primitives.ts';
+import { BlobNotFoundError, type BlobStore } from '../../../shared/blobs/blob-store.ts';
 import { findPatient, type StoredPatient } from '../../people/patients/patient-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { NotFoundError } from '../../platform/errors.ts';
+import { ExchangeError, NotFoundError } from '../../platform/errors.ts';
 import { contentDisposition } from '../../platform/http/content-disposition.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { ok, orNotFound } from '../../platform/http/operation.ts';
@@ -16,18 +17,18 @@ import type { Operations } from '../../platform/http/operations.ts';
 import { addSignedLinkRoute, auditLink } from '../../platform/http/signed-link-route.ts';
 import { insertEvent } from '../../platform/outbox/event-store.ts';
 import { isJson, type Json, objectsOf, textOf } from '../../records/rules/json.ts';
-import { descriptionOf, selectDocuments } from './describe-document.ts';
-import { documentUrl } from './document-link.ts';
+import { descriptionOf, documentUrl, selectDocuments } from './describe-document.ts';
 import {
+  type FoundDocument,
   findAttachment,
   findDocument,
   findDocumentByName,
   findRenditionById,
   type ListedDocument,
   listDocuments,
+  type StoredDocument,
 } from './document-store.ts';
 import { type DocumentRenditions, RENDITION_TYPES } from './renditions.ts';
-import { DOCUMENT_POLICY, notWithdrawn, sendBlob, sendDocument } from './send-document.ts';
 
 /** The document operations, such as "E14. Get document URL". */
 export function addDocumentRoutes(
@@ -223,3 +224,49 @@ const nameOnly = ({ display }: Json): { display: string }[] => {
 };
 
 const metaSource = ({ meta }: Json): string | undefined => (isJson(meta) ? textOf(meta.source) : undefined);
+
+/** No scripts run in a document, and nothing is loaded by it. */
+const DOCUMENT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox";
+/** Valid content types; any other text from a source is replaced by octet-stream. */
+const MEDIA_TYPE = /^[\w.+-]{1,100}\/[\w.+-]{1,100}(?:;\s*charset=[\w.-]{1,40})?$/;
+
+export const servedTypeOf = ({ contentType }: Pick<StoredDocument, 'contentType'>): string =>
+  MEDIA_TYPE.test(contentType) ? contentType : 'application/octet-stream';
+
+/** @throws 404 without a document, 410 if its source has withdrawn it: it may be wrong or about another person. */
+export function notWithdrawn(document: FoundDocument | undefined): FoundDocument {
+  const found = orNotFound('Document', document);
+  if (found.isTakenBack) throw new ExchangeError(410, 'The source has withdrawn this document');
+  return found;
+}
+
+/** Sends a document as its source delivered it, as a download. */
+export function sendDocument(
+  blobs: BlobStore,
+  document: StoredDocument,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  reply
+    .header('content-security-policy', DOCUMENT_POLICY)
+    .type(servedTypeOf(document))
+    .header('content-disposition', contentDisposition('attachment', document.fileName));
+  return sendBlob(blobs, document, reply);
+}
+
+async function sendBlob(
+  blobs: BlobStore,
+  { blobRef, sizeBytes }: { blobRef: string; sizeBytes: number },
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const content = await openBlob(blobs, blobRef);
+  return reply.header('content-length', sizeBytes).send(content);
+}
+
+/** @throws NotFoundError */
+export async function openBlob(blobs: BlobStore, blobRef: string) {
+  try {
+    return await blobs.get(blobRef);
+  } catch (error) {
+    throw error instanceof BlobNotFoundError ? new NotFoundError('Document') : error;
+  }
+}

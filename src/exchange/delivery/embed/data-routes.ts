@@ -1,6 +1,9 @@
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { SourceError } from '../../../contract/network-query.ts';
+import { CANCEL_REASONS } from '../../../contract/network-query-workflow.ts';
+import type { SourceType } from '../../../contract/primitives.ts';
 import { createKeyCheck } from '../../access/accounts/key-check.ts';
 import { createEmbedTokenCheck } from '../../access/embed-tokens/embed-token.ts';
 import { findPatient } from '../../people/patients/patient-store.ts';
@@ -11,12 +14,12 @@ import { callerOf } from '../../platform/http/caller.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { leaveRequestShare } from '../../platform/http/plugins/request-share.ts';
 import { Places } from '../../platform/limits/places.ts';
-import { QUERY_ORDER } from '../../queries/network-query/query-store.ts';
+import { type AttemptView, QUERY_ORDER, type QueryView } from '../../queries/network-query/query-store.ts';
+import { lastAttempts } from '../../queries/network-query/rules/query-status.ts';
 import type { NetworkQueryService } from '../../queries/network-query/service.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
 import { openRecordReader } from '../../records/summary/section.ts';
 import { summarise } from '../../records/summary/summarise.ts';
-import { type PatientQueries, queryProgress } from './query-progress.ts';
 
 type DataDeps = Pick<GatewayPlatform, 'store' | 'internalTokenKey'> & {
   records: RecordKeeper;
@@ -193,3 +196,69 @@ export async function* watchQueries(options: WatchOptions): AsyncGenerator<strin
 const sse = (event: string, data: object): string => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
 const end = (reason: WatchEnd): string => sse('end', { reason });
 const secondsUntil = (time: Date): number => Math.floor((time.getTime() - Date.now()) / 1000);
+
+/** One source of a query, as the embedded page shows it. */
+export interface SourceProgress {
+  source: SourceType;
+  /** `waiting`: an attempt failed and another one is due. `cancelled`: it was cancelled on request. */
+  status: 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled';
+  attempt: number;
+  /** Resources collected by this attempt so far. */
+  resources: number;
+  startedAt?: string;
+  completedAt?: string;
+  /** Why it failed, or completed without data. */
+  reason?: string;
+}
+
+export interface QueryProgress {
+  requestId: string;
+  /** `cancelled`: all of its sources were cancelled. */
+  status: QueryView['status'] | 'cancelled';
+  startedAt: string;
+  sources: SourceProgress[];
+}
+
+/** The latest queries of a patient, newest first. */
+interface PatientQueries {
+  queries: QueryProgress[];
+  /** Number of all queries, including older ones that are not in the list. */
+  total: number;
+}
+
+/** The progress of a query: the last attempt of each source. Sources that could not start are failed. */
+export function queryProgress(query: QueryView): QueryProgress {
+  const attempts = lastAttempts(query.attempts).map(
+    (attempt): SourceProgress => ({
+      source: attempt.source,
+      status: statusOf(attempt),
+      attempt: attempt.attempt,
+      resources: attempt.resources,
+      startedAt: attempt.startedAt.toISOString(),
+      completedAt: attempt.completedAt?.toISOString(),
+      reason: attempt.reason,
+    }),
+  );
+  const sources = [...attempts, ...query.errors.map(unstarted)];
+  const isCancelled = sources.length > 0 && sources.every(({ status }) => status === 'cancelled');
+  return {
+    requestId: query.requestId,
+    status: isCancelled ? 'cancelled' : query.status,
+    startedAt: query.startedAt.toISOString(),
+    sources,
+  };
+}
+
+function statusOf({ status, willRetry, reason }: AttemptView): SourceProgress['status'] {
+  if (status !== 'failed') return status;
+  if (willRetry) return 'waiting';
+  return CANCEL_REASONS.includes(reason ?? '') ? 'cancelled' : 'failed';
+}
+
+const unstarted = ({ source, message }: SourceError): SourceProgress => ({
+  source,
+  status: 'failed',
+  attempt: 0,
+  resources: 0,
+  reason: message,
+});

@@ -4,10 +4,9 @@ import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
 import { NotFoundError } from '../../platform/errors.ts';
 import { callerOf } from '../../platform/http/caller.ts';
 import { findAttachment } from '../documents/document-store.ts';
-import { notWithdrawn, openBlob, sendDocument, servedTypeOf } from '../documents/send-document.ts';
+import { notWithdrawn, openBlob, sendDocument, servedTypeOf } from '../documents/routes.ts';
 import { FHIR_JSON } from './bundles.ts';
-import type { FhirDeps } from './deps.ts';
-import { requireScope } from './scope-check.ts';
+import { type FhirDeps, requireScope } from './requests.ts';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** FHIR R4, Binary: only a client that asks for FHIR's own type gets the resource, with the content in base64. */

@@ -1,9 +1,12 @@
+import { createHmac } from 'node:crypto';
+import type { FastifyInstance } from 'fastify';
 import type { OperationOutcomeIssue } from 'fhir/r4.js';
+import { EncryptJWT, jwtDecrypt } from 'jose';
+import { ExchangeError, InvalidRequestError } from '../../platform/errors.ts';
 import { withAddressesAt } from '../../records/rules/attachment-addresses.ts';
 import type { Json } from '../../records/rules/json.ts';
-import { type Subset, subsetOf } from './rules/subset.ts';
-import { INCLUDED_MAX } from './search-record.ts';
-import { type ServedResource, servedProvenance } from './served-resources.ts';
+import { type SearchPair, type Subset, subsetOf } from './rules/search-request.ts';
+import { INCLUDED_MAX, type ServedResource, servedProvenance } from './search-record.ts';
 
 export const FHIR_JSON = 'application/fhir+json; charset=utf-8';
 
@@ -99,3 +102,62 @@ export const leftOutIssues = (leftOut: number): OperationOutcomeIssue[] =>
           diagnostics: `${leftOut} of the resources to be included are left out: one answer includes at most ${INCLUDED_MAX}, fewer if they are large. Ask for fewer matches (_count, _id), or read the others by their ids.`,
         },
       ];
+
+/** Where the next page of a search begins, with the search itself. */
+export interface PageCursor<Place> {
+  /** The path below `/fhir/R4/` that it belongs to. */
+  path: string;
+  pairs: readonly SearchPair[];
+  place: Place;
+}
+
+const VALID_FOR = '1 day';
+
+/**
+ * Cursors are encrypted: a search may have been sent by POST to keep a name or an identifier out of URLs, and the link to its
+ * next page is a URL.
+ */
+export function createPageCursors(linkSigningKey: string) {
+  const key = createHmac('sha256', linkSigningKey).update('fhir page cursors').digest();
+  return {
+    write: <Place>({ path, pairs, place }: PageCursor<Place>): Promise<string> =>
+      new EncryptJWT({ pairs, place })
+        .setProtectedHeader({ alg: 'dir', enc: 'A256GCM' })
+        .setAudience(path)
+        .setExpirationTime(VALID_FOR)
+        .encrypt(key),
+    /** @throws InvalidRequestError when we did not issue it for this path, or it has expired */
+    async read<Place>(path: string, text: string): Promise<PageCursor<Place>> {
+      try {
+        const { payload } = await jwtDecrypt<Omit<PageCursor<Place>, 'path'>>(text, key, { audience: path });
+        return { path, pairs: payload.pairs, place: payload.place };
+      } catch {
+        const message =
+          'is not a cursor of this search, or has expired; follow the link "next" of a page unchanged';
+        throw new InvalidRequestError([{ path: '_page', message }]);
+      }
+    },
+  };
+}
+
+export type PageCursors = ReturnType<typeof createPageCursors>;
+
+/** Accepts forms of a search by POST, and FHIR resources. */
+export function acceptFhirBodies(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser<string>(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string' },
+    (_, body, done) => done(null, new URLSearchParams(body)),
+  );
+  const parse = app.getDefaultJsonParser('error', 'error');
+  app.addContentTypeParser<string>(
+    ['application/fhir+json', 'application/json'],
+    { parseAs: 'string' },
+    (request, body, done) => (body === '' ? done(null, undefined) : void parse(request, body, done)),
+  );
+  app.addContentTypeParser<Buffer>('*', { parseAs: 'buffer' }, (_, body, done) => {
+    if (body.length === 0) done(null, undefined);
+    else done(new ExchangeError(415, 'Content-Type must be application/fhir+json, or a form for a search'));
+  });
+}

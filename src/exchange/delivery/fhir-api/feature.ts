@@ -3,15 +3,16 @@ import { type Feature, type GatewayScopes, NOTHING_OPEN } from '../../platform/f
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { FHIR_PATH } from '../../platform/http/fhir-path.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
+import type { Json } from '../../records/rules/json.ts';
+import { SERVED_TYPES } from '../../records/rules/resource-types.ts';
+import { searchParametersOf } from '../../records/rules/search.ts';
+import { profilesOfType } from '../../records/rules/us-core/us-core.ts';
 import { addBinaryRoute } from './binary-route.ts';
-import { FHIR_JSON } from './bundles.ts';
-import { capabilityStatement } from './capability-statement.ts';
-import type { FhirDeps } from './deps.ts';
-import { acceptFhirBodies } from './fhir-bodies.ts';
+import { acceptFhirBodies, createPageCursors, FHIR_JSON } from './bundles.ts';
 import { addMatchRoute } from './match-route.ts';
-import { createPageCursors } from './page-cursor.ts';
-import { createFhirReadAudit } from './read-audit.ts';
 import { addReadRoutes } from './read-routes.ts';
+import { createFhirReadAudit, type FhirDeps } from './requests.ts';
+import { includesOf } from './rules/search-request.ts';
 import { addSearchRoutes } from './search-routes.ts';
 
 type FhirRouteDeps = Pick<
@@ -56,3 +57,102 @@ function addFhirRoutes(
   addBinaryRoute(app, { ...fhir, blobs: deps.blobs });
   addMatchRoute(app, fhir);
 }
+
+/** Raise it when the statement changes, so that clients notice. */
+const STATEMENT_DATE = '2026-11-22';
+
+const parameter = (name: string, type: string): Json => ({ name, type });
+const ALWAYS = [parameter('_id', 'token'), parameter('_lastUpdated', 'date')];
+const PATIENT_PARAMETERS = [
+  parameter('identifier', 'token'),
+  parameter('name', 'string'),
+  parameter('family', 'string'),
+  parameter('given', 'string'),
+  parameter('birthdate', 'date'),
+  parameter('gender', 'token'),
+];
+
+function resourceOf(type: string): Json {
+  const interaction = [{ code: 'read' }, { code: 'search-type' }];
+  const profiles = profilesOfType(type);
+  const supported = profiles.length === 0 ? {} : { supportedProfile: profiles };
+  const common = {
+    type,
+    ...supported,
+    interaction,
+    versioning: 'no-version',
+    readHistory: false,
+    updateCreate: false,
+  };
+  if (type === 'Patient')
+    return {
+      ...common,
+      searchRevInclude: ['Provenance:target'],
+      searchParam: [...ALWAYS, ...PATIENT_PARAMETERS],
+      operation: [
+        { name: 'everything', definition: 'http://hl7.org/fhir/OperationDefinition/Patient-everything' },
+        { name: 'match', definition: 'http://hl7.org/fhir/OperationDefinition/Patient-match' },
+      ],
+    };
+  const own = Object.entries(searchParametersOf(type)).map(([name, { kind }]) => parameter(name, kind));
+  return {
+    ...common,
+    ...(type === 'Consent'
+      ? { documentation: 'Consents of sources, and those that were recorded here' }
+      : {}),
+    searchInclude: ['*', ...includesOf(type).map((name) => `${type}:${name}`)],
+    searchRevInclude: ['Provenance:target'],
+    searchParam: [...ALWAYS, parameter('patient', 'reference'), ...own],
+  };
+}
+
+/** A cohort. */
+const GROUP: Json = {
+  type: 'Group',
+  operation: [
+    { name: 'export', definition: 'http://hl7.org/fhir/uv/bulkdata/OperationDefinition/group-export' },
+  ],
+};
+
+/** The stored documents that DocumentReferences name. */
+const BINARY: Json = { type: 'Binary', interaction: [{ code: 'read' }] };
+
+/** What the FHIR API can do, generated from what it implements. */
+const capabilityStatement = (publicBaseUrl: string): Json => ({
+  resourceType: 'CapabilityStatement',
+  instantiates: ['http://hl7.org/fhir/uv/bulkdata/CapabilityStatement/bulk-data'],
+  status: 'active',
+  date: STATEMENT_DATE,
+  kind: 'instance',
+  fhirVersion: '4.0.1',
+  format: ['application/fhir+json', 'json'],
+  implementation: {
+    description: 'Consolidated records of the patients of one account, read-only',
+    url: `${publicBaseUrl}${FHIR_PATH}`,
+  },
+  rest: [
+    {
+      mode: 'server',
+      documentation:
+        'Searches other than for Patients name one patient, or ids by _id. Results are newest first, unless sorted by _sort (date, _lastUpdated, -_lastUpdated). _elements and _summary (count, text, data) are supported. Unknown parameters are ignored with a warning, or rejected with "Prefer: handling=strict".',
+      security: {
+        service: [
+          {
+            coding: [
+              {
+                system: 'http://terminology.hl7.org/CodeSystem/restful-security-service',
+                code: 'SMART-on-FHIR',
+              },
+            ],
+          },
+        ],
+        description:
+          'An API key of the account, in the header x-api-key or as a bearer token; or a token of SMART Backend Services (.well-known/smart-configuration)',
+      },
+      resource: [...SERVED_TYPES.map(resourceOf), BINARY, GROUP],
+      operation: [
+        { name: 'export', definition: 'http://hl7.org/fhir/uv/bulkdata/OperationDefinition/patient-export' },
+      ],
+    },
+  ],
+});

@@ -12,15 +12,21 @@ import {
 } from '../../records/reading/read-consolidated.ts';
 import { findResources } from '../../records/reading/record-search-store.ts';
 import { withAddressesAt } from '../../records/rules/attachment-addresses.ts';
+import { rangeOf } from '../../records/rules/dates.ts';
 import type { Json } from '../../records/rules/json.ts';
+import { CLINICAL_TYPES, SUPPORTING_TYPES } from '../../records/rules/resource-types.ts';
 import { entryOf, FHIR_JSON } from './bundles.ts';
-import type { FhirDeps } from './deps.ts';
 import { readRecordedConsents } from './recorded-consents.ts';
-import { checkSearch, pairsOf } from './request-parameters.ts';
-import { type EverythingRequest, parseEverything } from './rules/everything-request.ts';
-import { permittedTypes, requireScope } from './scope-check.ts';
+import { checkSearch, type FhirDeps, pairsOf, permittedTypes, requireScope } from './requests.ts';
+import {
+  boundFaults,
+  COUNT_MAX,
+  type SearchFault,
+  type SearchPair,
+  valuesOf,
+} from './rules/search-request.ts';
+import { asServed, readServed, servedProvenance } from './search-record.ts';
 import { requirePatient, requireType } from './search-routes.ts';
-import { asServed, readServed, servedProvenance } from './served-resources.ts';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const schema = { hide: true };
@@ -199,3 +205,61 @@ async function* everythingBundle(
   // FHIR forbids empty arrays.
   yield `${separator === ',' ? ']' : ''},"link":${JSON.stringify(links)}}`;
 }
+
+/** The parameters of `$everything`. */
+interface EverythingRequest {
+  types?: string[];
+  dateFrom?: string;
+  dateTo?: string;
+  /** Instant in UTC. */
+  since?: string;
+  count?: number;
+  ignored: string[];
+}
+
+function parseEverything(pairs: readonly SearchPair[]): {
+  request: EverythingRequest;
+  faults: SearchFault[];
+} {
+  const request: EverythingRequest = { ignored: [] };
+  const faults = boundFaults(pairs);
+  if (faults.length > 0) return { request, faults };
+  for (const [name, value] of pairs) {
+    const fault = readPair(request, name, value);
+    if (fault !== undefined) faults.push({ parameter: name, message: fault });
+  }
+  return { request, faults };
+}
+
+function readPair(request: EverythingRequest, name: string, value: string): string | undefined {
+  const range = rangeOf(value.replace(' ', '+'));
+  switch (name) {
+    case '_type': {
+      request.types = valuesOf(value);
+      const unknown = request.types.find((type) => !CLINICAL_TYPES.has(type) && !SUPPORTING_TYPES.has(type));
+      return unknown === undefined ? undefined : 'contains a type that is not served here';
+    }
+    case 'start':
+      request.dateFrom = range?.firstDay;
+      return range === undefined ? NOT_A_DATE : undefined;
+    case 'end':
+      request.dateTo = range?.lastDay;
+      return range === undefined ? NOT_A_DATE : undefined;
+    case '_since':
+      request.since = range?.from;
+      return range === undefined ? NOT_A_DATE : undefined;
+    case '_count': {
+      const count = /^\d{1,9}$/.test(value) ? Number(value) : 0;
+      request.count = Math.min(count, COUNT_MAX);
+      return count < 1 ? 'is not a number from 1 on' : undefined;
+    }
+    case '_format':
+    case '_pretty':
+      return undefined;
+    default:
+      request.ignored.push(name);
+      return undefined;
+  }
+}
+
+const NOT_A_DATE = 'is not a date such as 2026-05-01 or 2026-05-01T12:00:00Z';

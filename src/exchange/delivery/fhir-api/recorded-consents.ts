@@ -7,8 +7,7 @@ import { rangeOf } from '../../records/rules/dates.ts';
 import { canonical, type Json } from '../../records/rules/json.ts';
 import { matchesAll, matchesDate, searchEntries } from '../../records/rules/search.ts';
 import type { SearchRequest } from './rules/search-request.ts';
-import { searchRecord } from './search-record.ts';
-import type { ServedResource } from './served-resources.ts';
+import { type ServedResource, searchRecord } from './search-record.ts';
 
 /**
  * Consents recorded here, as the FHIR API gives them. They are the account's own statements about a patient, no source delivered

@@ -20,15 +20,11 @@ import {
   searchIssues,
   searchset,
 } from './bundles.ts';
-import type { FhirDeps } from './deps.ts';
-import { countPatients, searchPatients } from './patient-search.ts';
+import { countPatients, type PatientCriteria, parsePatientSearch, searchPatients } from './patient-search.ts';
 import { matchesSearch, readRecordedConsents, type SearchPlace, searchServed } from './recorded-consents.ts';
-import { checkSearch, pairsOf } from './request-parameters.ts';
-import { type PatientCriteria, parsePatientSearch } from './rules/patient-criteria.ts';
+import { checkSearch, type FhirDeps, mayRead, pairsOf, requireScope } from './requests.ts';
 import { COUNT_MAX, parseSearch, type SearchPair, type SearchRequest } from './rules/search-request.ts';
-import { mayRead, requireScope } from './scope-check.ts';
-import { placesOfIds, readIncluded, searchRecord } from './search-record.ts';
-import { readServed, type ServedResource } from './served-resources.ts';
+import { placesOfIds, readIncluded, readServed, type ServedResource, searchRecord } from './search-record.ts';
 
 /** `GET /fhir/R4/<Type>` and `POST /fhir/R4/<Type>/_search`. */
 export function addSearchRoutes(app: FastifyInstance, deps: FhirDeps): void {

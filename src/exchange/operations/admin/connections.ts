@@ -29,8 +29,8 @@ import { checkSource, registerSource } from '../../sources/connectors/check-sour
 import { SourceFailure } from '../../sources/connectors/connector.ts';
 import { resolveSourceConfig } from '../../sources/connectors/source-config.ts';
 import { optionName } from '../../sources/connectors/source-settings.ts';
-import { readConnections } from '../../sources/health/connection-store.ts';
 import type { ConnectionState } from '../../sources/health/rules/breaker.ts';
+import { readConnections } from '../../sources/health/source-health.ts';
 import { auditAdmin, requireAccount } from './accounts.ts';
 import { AdminError, type AdminResult, type AdminTarget } from './command.ts';
 

@@ -14,8 +14,7 @@ import { generateApiKey, parseApiKey } from '../../access/accounts/rules/api-key
 import { revokeEmbedToken } from '../../access/embed-tokens/token-store.ts';
 import { findAuditedEmbedToken, insertAuditEntriesIn } from '../../platform/audit/audit-store.ts';
 import { withinAccount } from '../../platform/database/database.ts';
-import { listPublishedKeys } from '../../sources/connections/signing-key-store.ts';
-import { rotateSigningKeys } from '../../sources/connections/signing-keys.ts';
+import { listPublishedKeys, rotateSigningKeys } from '../../sources/connections/signing-keys.ts';
 import { auditAdmin, requireAccount } from './accounts.ts';
 import { ADMIN_ACTOR, AdminError, type AdminResult, type AdminTarget, shortTime } from './command.ts';
 

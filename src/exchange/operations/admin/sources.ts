@@ -1,8 +1,8 @@
 import { SOURCE_TYPES } from '../../../contract/primitives.ts';
 import { listAccounts } from '../../access/accounts/account-store.ts';
 import type { SystemTx } from '../../platform/database/database.ts';
-import { pauseConnection, readConnections, resumeConnection } from '../../sources/health/connection-store.ts';
 import { reportSources } from '../../sources/health/report.ts';
+import { pauseConnection, readConnections, resumeConnection } from '../../sources/health/source-health.ts';
 import { auditAdmin } from './accounts.ts';
 import { AdminError, type AdminResult, type AdminTarget } from './command.ts';
 

@@ -7,7 +7,7 @@ import type { KeyRing } from '../../../lib/key-ring.ts';
 import type { Logger } from '../../../lib/logger.ts';
 import type { Store } from '../../platform/database/database.ts';
 import { refuseUnsigned, verifySourceCallback } from '../../platform/http/signed-callback.ts';
-import { callbackSecretsOf } from '../../sources/connections/callback-secrets.ts';
+import { callbackSecretsOf } from '../../sources/connections/settings.ts';
 import { type CalledAttempt, findAttemptByCallback, recordCallback } from './callback-store.ts';
 import { callbackHash, isCallbackToken, tokenOfProven } from './callback-token.ts';
 

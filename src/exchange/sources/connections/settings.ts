@@ -1,11 +1,13 @@
 import type { SourceType } from '../../../contract/primitives.ts';
 import type { KeyRing } from '../../../lib/key-ring.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
 import type { PurposeOfUse, SourceConfig } from '../connectors/source-config.ts';
 import {
   type ConnectionCredentials,
   type ConnectionSettings,
   connectionCredentialsSchema,
 } from '../connectors/source-settings.ts';
+import { connectionsOf } from './connection-store.ts';
 
 export function sealCredentials(keyRing: KeyRing, id: string, credentials: ConnectionCredentials): Buffer {
   return keyRing.encrypt(Buffer.from(JSON.stringify(credentials)), purposeOf(id));
@@ -44,4 +46,17 @@ export function configOf(
     ...settings,
     callbacks: callbackSecret !== undefined,
   };
+}
+
+/** The keys with which an account's connections to one kind of source sign their callbacks. */
+export async function callbackSecretsOf(
+  tx: AccountTx,
+  keyRing: KeyRing,
+  source: SourceType,
+): Promise<string[]> {
+  const connections = await connectionsOf(tx, source);
+  return connections.flatMap(({ id, credentials }) => {
+    const { callbackSecret } = openCredentials(keyRing, id, credentials);
+    return callbackSecret ?? [];
+  });
 }

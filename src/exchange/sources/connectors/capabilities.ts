@@ -1,6 +1,7 @@
 import { SourceFailure } from './connector.ts';
 import { type ErrorResponse, isRecord } from './http/failures.ts';
 import type { SourceHttp } from './http/source-http.ts';
+import type { ResolvedSourceConfig } from './source-config.ts';
 
 export type FhirOperation = 'match' | 'everything';
 /** `stated` in the CapabilityStatement, known to be `missing`, or `unstated`: only trying will show. */
@@ -232,3 +233,11 @@ const plainName = (text: string): string =>
     .replace(/^(patient-|pdqm)/, '');
 
 const textsOf = (value: unknown): string[] => [value].flat().filter((text) => typeof text === 'string');
+
+/** The parts that all functions of one connector share. */
+export interface SourceContext {
+  config: ResolvedSourceConfig;
+  http: SourceHttp;
+  capabilities: Capabilities;
+  now: () => number;
+}

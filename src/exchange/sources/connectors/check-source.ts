@@ -1,17 +1,16 @@
 import { countOf } from '../../../lib/counted.ts';
 import type { Demographics } from '../../people/patients/rules/demographics.ts';
-import { Capabilities, requireR4 } from './capabilities.ts';
-import { documentSearchesBesides } from './collect/document-search.ts';
+import { Capabilities, requireR4, type SourceContext } from './capabilities.ts';
+import { documentSearchesBesides } from './collect/documents.ts';
 import type { StepOf } from './collect/plan.ts';
 import { fetchSearch } from './collect/search-by-type.ts';
 import { SourceFailure } from './connector.ts';
-import type { AssertionSigner } from './http/auth/client-assertion.ts';
-import { registerByUdap } from './http/auth/udap/registration.ts';
+import type { AssertionSigner } from './http/auth/token-request.ts';
+import { registerByUdap } from './http/auth/udap.ts';
 import { isRecord } from './http/failures.ts';
 import { createPool, SourceHttp } from './http/source-http.ts';
 import { findPatients } from './patient/match-patient.ts';
 import type { ResolvedSourceConfig } from './source-config.ts';
-import type { SourceContext } from './source-context.ts';
 import type { UdapAuth } from './source-settings.ts';
 
 /** One thing that was tried at a source, in words for an operator. */

@@ -1,10 +1,10 @@
 import type { Dispatcher } from 'undici';
 import type { SourceType } from '../../../contract/primitives.ts';
-import { Capabilities } from './capabilities.ts';
+import { Capabilities, type SourceContext } from './capabilities.ts';
 import { EVERYTHING, type HowToAsk, howToAsk, searchStepsFor } from './collect/ask-changes.ts';
 import { cancelJob, type Job, jobOfHandle, pollJob } from './collect/async-job.ts';
 import { checkMissing, countResources } from './collect/check-missing.ts';
-import { documentSearchesBesides } from './collect/document-search.ts';
+import { documentSearchesBesides } from './collect/documents.ts';
 import { askEverything } from './collect/everything.ts';
 import { type ReceivedResponses, walkPages } from './collect/pages.ts';
 import { newPlan, planOfCursor, type Step } from './collect/plan.ts';
@@ -21,7 +21,6 @@ import { AnswerTooLarge } from './http/failures.ts';
 import { type HttpDeps, SourceHttp } from './http/source-http.ts';
 import { findPatients } from './patient/match-patient.ts';
 import { fingerprintOf, resolveSourceConfig, type SourceConfig } from './source-config.ts';
-import type { SourceContext } from './source-context.ts';
 
 export interface ConnectorDeps extends Pick<HttpDeps, 'signer' | 'sharedTokens' | 'callBudgets'> {
   /** Replaces the connector's own keep-alive pool. */

@@ -1,7 +1,8 @@
+import { Gauge, type Registry } from 'prom-client';
 import { SOURCE_TYPES, type SourceType } from '../../../contract/primitives.ts';
-import type { SystemTx } from '../../platform/database/database.ts';
-import { countWaiting, readConnections } from './connection-store.ts';
+import type { Store, SystemTx } from '../../platform/database/database.ts';
 import { newConnection } from './rules/breaker.ts';
+import { countWaiting, readConnections } from './source-health.ts';
 
 /** The state of a connection as operators see it. Contains no personal data. */
 export interface SourceReport {
@@ -58,3 +59,39 @@ export async function reportSources(tx: SystemTx): Promise<SourceReport[]> {
 }
 
 const instant = (at: number): string => new Date(at).toISOString();
+
+const STATES = ['ok', 'open', 'paused'] as const;
+
+/**
+ * Measures the state of all sources whenever the metrics are collected. Without the database there are no values. Connections
+ * of accounts are counted elsewhere (operations/metrics.ts): their ids must not become label values.
+ */
+export function measureSources(metrics: Registry, store: Pick<Store, 'asSystem'>): void {
+  const read = async () => {
+    const reports = await store.asSystem(reportSources).catch(() => []);
+    return reports.filter(({ source }) => SOURCE_TYPES.some((kind) => kind === source));
+  };
+  new Gauge({
+    name: 'source_state',
+    help: 'State of each source: 1 for the one it is in (ok, open or paused), 0 for the others',
+    labelNames: ['source', 'state'] as const,
+    registers: [metrics],
+    async collect() {
+      const reports = await read();
+      this.reset();
+      for (const { source, state } of reports)
+        for (const each of STATES) this.set({ source, state: each }, each === state ? 1 : 0);
+    },
+  });
+  new Gauge({
+    name: 'source_waiting_queries',
+    help: 'Queries that wait before they call the source again',
+    labelNames: ['source'] as const,
+    registers: [metrics],
+    async collect() {
+      const reports = await read();
+      this.reset();
+      for (const { source, waitingQueries } of reports) this.set({ source }, waitingQueries);
+    },
+  });
+}

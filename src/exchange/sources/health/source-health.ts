@@ -1,7 +1,16 @@
-import type { Store } from '../../platform/database/database.ts';
+import { type Selectable, sql } from 'kysely';
+import type { SourceType } from '../../../contract/primitives.ts';
+import type { AccountTx, Store, SystemTx } from '../../platform/database/database.ts';
+import type { Database } from '../../platform/database/schema.ts';
 import type { SourceConnector, SourcePage } from '../connectors/connector.ts';
-import { readConnections, recordAnswer, recordFailure, takeProbe } from './connection-store.ts';
-import { admission, type ConnectionState, PROBE_LEASE_MS, waitWhileHeld } from './rules/breaker.ts';
+import {
+  admission,
+  afterFailure,
+  type ConnectionState,
+  newConnection,
+  PROBE_LEASE_MS,
+  waitWhileHeld,
+} from './rules/breaker.ts';
 
 /** What workers know of the connections to sources, and what they report about them. */
 export interface SourceHealth {
@@ -81,3 +90,122 @@ export function watchConnector(connector: SourceConnector, onAnswer: () => Promi
     resume: (...args) => watchedPages(connector.resume(...args)),
   };
 }
+
+type Row = Selectable<Database['source_connection']>;
+
+const toState = (row: Row): ConnectionState => ({
+  connection: row.connection,
+  failing: row.failing,
+  reason: row.reason ?? undefined,
+  openedAt: row.opened_at?.getTime(),
+  probes: row.probes,
+  nextProbeAt: row.next_probe_at?.getTime(),
+  paused:
+    row.paused_at === null
+      ? undefined
+      : { at: row.paused_at.getTime(), by: row.paused_by ?? '', reason: row.pause_reason ?? '' },
+});
+
+const HEALTHY = { failing: [], reason: null, opened_at: null, probes: 0, next_probe_at: null };
+
+/** Every connection of which something is known, by its key. */
+export async function readConnections(
+  tx: AccountTx | SystemTx,
+): Promise<ReadonlyMap<string, ConnectionState>> {
+  const rows = await tx.db.selectFrom('source_connection').selectAll().execute();
+  return new Map(rows.map((row) => [row.connection, toState(row)]));
+}
+
+/** Records that a call of `attempt` failed; opens the breaker when it is one too many. Returns the state after it. */
+async function recordFailure(
+  tx: SystemTx,
+  connection: string,
+  failure: { attempt: string; reason: string },
+): Promise<ConnectionState> {
+  await tx.db
+    .insertInto('source_connection')
+    .values({ connection })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  const row = await tx.db
+    .selectFrom('source_connection')
+    .selectAll()
+    .where('connection', '=', connection)
+    .forUpdate()
+    .executeTakeFirst();
+  const state = afterFailure(
+    row === undefined ? newConnection(connection) : toState(row),
+    failure,
+    Date.now(),
+  );
+  await tx.db
+    .updateTable('source_connection')
+    .set({
+      failing: [...state.failing],
+      reason: state.reason ?? null,
+      opened_at: dateOf(state.openedAt),
+      probes: state.probes,
+      next_probe_at: dateOf(state.nextProbeAt),
+    })
+    .where('connection', '=', connection)
+    .execute();
+  return state;
+}
+
+/** Records that the source answered: the breaker closes. */
+async function recordAnswer(tx: SystemTx, connection: string): Promise<void> {
+  await tx.db.updateTable('source_connection').set(HEALTHY).where('connection', '=', connection).execute();
+}
+
+/** Takes the probe that is due; false when another worker has taken it. */
+async function takeProbe(tx: SystemTx, connection: string, leaseMs: number): Promise<boolean> {
+  const now = Date.now();
+  const taken = await tx.db
+    .updateTable('source_connection')
+    .set(({ eb }) => ({ probes: eb('probes', '+', 1), next_probe_at: new Date(now + leaseMs) }))
+    .where('connection', '=', connection)
+    .where('paused_at', 'is', null)
+    .where('next_probe_at', '<=', new Date(now))
+    .returning('connection')
+    .executeTakeFirst();
+  return taken !== undefined;
+}
+
+/** Pauses a connection, or changes who paused it and why. */
+export async function pauseConnection(
+  tx: SystemTx,
+  connection: string,
+  { by, reason }: { by: string; reason: string },
+): Promise<void> {
+  const pause = { paused_at: sql<Date>`now()`, paused_by: by, pause_reason: reason };
+  await tx.db
+    .insertInto('source_connection')
+    .values({ connection, ...pause })
+    .onConflict((conflict) => conflict.column('connection').doUpdateSet(pause))
+    .execute();
+}
+
+/** Ends a pause, and forgets earlier failures, so that waiting queries call again. Returns false when it is not paused. */
+export async function resumeConnection(tx: SystemTx, connection: string): Promise<boolean> {
+  const resumed = await tx.db
+    .updateTable('source_connection')
+    .set({ ...HEALTHY, paused_at: null, paused_by: null, pause_reason: null })
+    .where('connection', '=', connection)
+    .where('paused_at', 'is not', null)
+    .returning('connection')
+    .executeTakeFirst();
+  return resumed !== undefined;
+}
+
+/** How many attempts of all accounts wait before they call their source again, by source. */
+export async function countWaiting(tx: SystemTx): Promise<ReadonlyMap<SourceType, number>> {
+  const rows = await tx.db
+    .selectFrom('network_query_attempt')
+    .select(({ fn }) => ['source', fn.countAll<number>().as('waiting')])
+    .where('next_try_at', 'is not', null)
+    .groupBy('source')
+    .execute();
+  return new Map(rows.map(({ source, waiting }) => [source, Number(waiting)]));
+}
+
+const dateOf = (at: number | undefined): Date | null => (at === undefined ? null : new Date(at));

@@ -14,7 +14,7 @@ import {
   upsertResources,
 } from '../../../records/deliveries/delivery-store.ts';
 import { messageNamespaceOf } from '../../../records/rules/ids.ts';
-import { mediaTypeOf } from '../../../sources/connectors/collect/attachments.ts';
+import { mediaTypeOf } from '../../../sources/connectors/collect/documents.ts';
 import { named } from '../../../sources/connectors/namespaced-connector.ts';
 import type { StoredSubject } from '../inbound-store.ts';
 import { type PresentSubject, presentSubject } from './present-subject.ts';

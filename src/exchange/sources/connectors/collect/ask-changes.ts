@@ -1,13 +1,18 @@
 import { queryOf } from '../../../../lib/query-of.ts';
-import { type ChangesQuestion, type HonouredChanges, SourceFailure } from '../connector.ts';
+import type { SourceContext } from '../capabilities.ts';
+import {
+  ChangesNotHonoured,
+  type ChangesQuestion,
+  type HonouredChanges,
+  SourceFailure,
+} from '../connector.ts';
 import { isRecord } from '../http/failures.ts';
 import { FHIR_JSON, type JsonResponse } from '../http/source-http.ts';
-import type { SourceContext } from '../source-context.ts';
-import { bundleOf } from './bundle.ts';
+import { bundleOf } from './bundle-page.ts';
 import { askEverything } from './everything.ts';
 import type { ResponseEntry } from './fetched-part.ts';
-import { isClinical, lastUpdatedMs, typeOf } from './only-changes.ts';
-import type { Step, StepOf } from './plan.ts';
+import type { Plan, Step, StepOf } from './plan.ts';
+import { resourceTypesOf } from './resource-types.ts';
 import { isUnsupportedSearch, searchRequests, searchSteps } from './search-by-type.ts';
 import { SUPPORTING_TYPES, supportingSearches } from './supporting.ts';
 
@@ -225,3 +230,61 @@ function canBeTrusted({ now }: SourceContext, { json, date }: JsonResponse, para
   const query = new URLSearchParams(queryOf(url));
   return !(skewMs > SKEW_MAX_MS) && (query.size === 0 || query.has(parameter));
 }
+
+/** Servers that store times in seconds return resources of the second in which the asked time lies. */
+const ROUNDING_MS = 2_000;
+
+/**
+ * Throws ChangesNotHonoured when the response to a request for changes contains something older, or something without a time.
+ * `$everything` may always return the Patient and what other resources refer to, a search what it includes.
+ */
+export function ensureOnlyChanges(
+  context: SourceContext,
+  plan: Plan,
+  step: Step,
+  entries: readonly ResponseEntry[],
+): void {
+  const request = requestOf(plan, step);
+  if (request?.since === undefined) return;
+  const sinceMs = Date.parse(request.since) - ROUNDING_MS;
+  const counts = (entry: ResponseEntry) =>
+    request.type === undefined ? isClinical(context, entry) : typeOf(entry) === request.type;
+  // Also false for a resource without a time.
+  const isChange = (entry: ResponseEntry) => lastUpdatedMs(entry) >= sinceMs;
+  if (entries.some((entry) => counts(entry) && !isChange(entry)))
+    throw new ChangesNotHonoured(request.type ?? 'everything');
+}
+
+/** What a step's response answers: a search for a type, or `$everything` when it has no type. */
+function requestOf(plan: Plan, step: Step): { since?: string; type?: string } | undefined {
+  const request = step.kind === 'link' ? (step.origin ?? step) : step;
+  switch (request.kind) {
+    case 'search':
+    case 'supporting':
+      return { since: request.since, type: request.type };
+    case 'everything':
+      return { since: request.since };
+    case 'job':
+    case 'file':
+    case 'link':
+      return { since: plan.since };
+    case 'read':
+    case 'documents':
+      return undefined;
+  }
+}
+
+/** Whether an entry is about the patient, other than the Patient itself. */
+function isClinical({ config }: SourceContext, entry: ResponseEntry): boolean {
+  const type = typeOf(entry);
+  return type !== undefined && type !== 'Patient' && resourceTypesOf(config.source).clinical.includes(type);
+}
+
+/** NaN for a resource without a time. */
+function lastUpdatedMs({ resource }: ResponseEntry): number {
+  const meta = isRecord(resource) ? resource.meta : undefined;
+  return isRecord(meta) && typeof meta.lastUpdated === 'string' ? Date.parse(meta.lastUpdated) : Number.NaN;
+}
+
+const typeOf = ({ resource }: ResponseEntry): string | undefined =>
+  isRecord(resource) && typeof resource.resourceType === 'string' ? resource.resourceType : undefined;

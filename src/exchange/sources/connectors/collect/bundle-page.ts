@@ -1,11 +1,21 @@
-import { badResponse, failureOfRest, foreignOrigin, isRecord } from '../http/failures.ts';
+import type { SourceType } from '../../../../contract/primitives.ts';
+import { countOf } from '../../../../lib/counted.ts';
+import type { SourceContext } from '../capabilities.ts';
+import type { Reported } from '../connector.ts';
+import {
+  badResponse,
+  failureOfRest,
+  foreignOrigin,
+  ISSUE_CODES,
+  isRecord,
+  issueCodeOf,
+} from '../http/failures.ts';
 import { type JsonResponse, readError } from '../http/source-http.ts';
-import { isAllowedUrl } from '../source-config.ts';
-import type { SourceContext } from '../source-context.ts';
-import { bundleOf, resolveLink } from './bundle.ts';
-import type { FetchedPart } from './fetched-part.ts';
+import { addressOf, isAllowedUrl, type ResolvedSourceConfig } from '../source-config.ts';
+import type { FetchedPart, ResponseEntry } from './fetched-part.ts';
 import { medicationSteps } from './medications.ts';
 import { hashOfLink, type StepOf } from './plan.ts';
+import { isResourceId } from './subjects.ts';
 
 const FURTHER_PAGE = 'a further page';
 
@@ -103,4 +113,168 @@ function withoutEntries(
     return [isBundle ? { ...entry, resource: withoutEntries(resource, misattributed) } : entry];
   });
   return { ...json, entry: kept };
+}
+
+/** Issue codes that say that something is missing, however severe the source calls it. */
+const MISSING = new Set(['incomplete', 'timeout', 'throttled', 'too-costly', 'suppressed', 'no-store']);
+const NAMED_MAX = 10;
+
+/**
+ * What a source reports in the OperationOutcomes of an answer: errors leave a gap in the record, warnings do not. Only severities
+ * and codes of FHIR are repeated, because texts may name the patient.
+ */
+export function reportedIn(entries: readonly ResponseEntry[]): Reported {
+  const [gaps, warnings] = [new Set<string>(), new Set<string>()];
+  for (const { resource } of entries) {
+    if (!isRecord(resource) || resource.resourceType !== 'OperationOutcome') continue;
+    const issues: unknown[] = Array.isArray(resource.issue) ? resource.issue : [];
+    for (const issue of issues.filter(isRecord)) {
+      const code = typeof issue.code === 'string' && ISSUE_CODES.has(issue.code) ? issue.code : 'unknown';
+      if (issue.severity === 'information' && !MISSING.has(code)) continue;
+      if (issue.severity === 'warning' && !MISSING.has(code)) warnings.add(`a warning (${code})`);
+      else
+        gaps.add(
+          issue.severity === 'warning' || issue.severity === 'information' ? code : `an error (${code})`,
+        );
+    }
+  }
+  const said = (words: Set<string>) =>
+    words.size === 0 ? [] : [`the source reports ${[...words].join(', ')}`];
+  return { gaps: said(gaps), warnings: said(warnings) };
+}
+
+/** `3 resources without a valid id`, for each reason. */
+export const countedGaps = (counts: ReadonlyMap<string, number>): string[] =>
+  [...counts].map(([reason, count]) => `${countOf(count, 'resource')} ${reason}`);
+
+/** `Condition, Observation and 3 more`. */
+export function namesOf(names: readonly string[]): string {
+  const more = names.length - NAMED_MAX;
+  return more > 0 ? `${names.slice(0, NAMED_MAX).join(', ')} and ${more} more` : names.join(', ');
+}
+
+export const joined = (...parts: readonly Reported[]): Reported => ({
+  gaps: parts.flatMap(({ gaps }) => gaps),
+  warnings: parts.flatMap(({ warnings }) => warnings),
+});
+
+/**
+ * Rewrites references to `Type/id` where they can be resolved: the fullUrl of another entry (`urn:uuid:…` or absolute), or
+ * a URL at one of the source's own origins. fullUrls are known only within one response, so this runs before its resources
+ * are stored one by one. Resources without such references are returned unchanged.
+ */
+export function withLocalReferences<R extends Record<string, unknown>>(
+  config: ResolvedSourceConfig,
+  entries: readonly ResponseEntry[],
+  resources: readonly R[],
+): R[] {
+  const named = new Map<string, string>();
+  for (const { fullUrl, resource } of entries) {
+    if (fullUrl === undefined || !isRecord(resource) || !isResourceId(resource.id)) continue;
+    named.set(fullUrl, `${String(resource.resourceType)}/${resource.id}`);
+  }
+  const locate = (reference: string) => named.get(reference) ?? localReferenceOf(config, reference);
+  return resources.map((resource) => located(resource, locate) as R);
+}
+
+/** The `Type/id` part of a URL at one of the source's own origins; undefined for any other reference. */
+export function localReferenceOf(config: ResolvedSourceConfig, reference: string): string | undefined {
+  const match = /^https?:\/\/[^?#]+\/([A-Z][A-Za-z]+\/[^/?#]+)(?:\/_history\/[^/?#]+)?$/.exec(reference);
+  if (match?.[1] === undefined || !URL.canParse(reference)) return undefined;
+  return config.allowedOrigins.has(addressOf(config, new URL(reference)).origin) ? match[1] : undefined;
+}
+
+/** Returns the same object when nothing in it changes. */
+function located(value: unknown, locate: (reference: string) => string | undefined): unknown {
+  if (Array.isArray(value)) {
+    const items: unknown[] = value.map((item) => located(item, locate));
+    return items.some((item, index) => item !== value[index]) ? items : value;
+  }
+  if (!isRecord(value)) return value;
+  let copy = value;
+  for (const [name, part] of Object.entries(value)) {
+    const isReference = name === 'reference' && typeof part === 'string';
+    const changed = isReference ? (locate(part) ?? part) : located(part, locate);
+    if (changed !== part) copy = { ...copy, [name]: changed };
+  }
+  return copy;
+}
+
+export interface Bundle {
+  entries: ResponseEntry[];
+  /** The link to the next page as the source wrote it, absolute or relative. */
+  next?: string;
+  total?: number;
+}
+
+/** @throws SourceFailure `bad-answer` when the response is not a Bundle */
+export function bundleOf(source: SourceType, label: string, response: JsonResponse): Bundle {
+  const { json } = response;
+  if (json.resourceType === 'OperationOutcome') {
+    const code = issueCodeOf(json);
+    throw badResponse(
+      source,
+      `answered ${label} with an OperationOutcome${code === undefined ? '' : ` (${code})`}`,
+    );
+  }
+  if (json.resourceType !== 'Bundle')
+    throw badResponse(source, `answered ${label} with something other than a Bundle`);
+  const entry = json.entry ?? [];
+  const link = json.link ?? [];
+  if (!Array.isArray(entry) || !Array.isArray(link))
+    throw badResponse(source, `answered ${label} with a broken Bundle`);
+  return {
+    entries: json.type === 'history' ? newestOf(entry.map(entryOf)) : entry.map(entryOf),
+    next: (link as unknown[]).map(nextLinkOf).find((url) => url !== undefined),
+    total: typeof json.total === 'number' ? json.total : undefined,
+  };
+}
+
+export function entryOf(entry: unknown): ResponseEntry {
+  if (!isRecord(entry)) return { resource: undefined };
+  const deleted = deletedBy(entry);
+  const outcome = isRecord(entry.response) ? entry.response.outcome : undefined;
+  return {
+    resource: deleted === undefined ? (entry.resource ?? outcome) : undefined,
+    ...(typeof entry.fullUrl === 'string' ? { fullUrl: entry.fullUrl } : {}),
+    ...(deleted === undefined ? {} : { deleted }),
+  };
+}
+
+/** The address of the deleted resource, when the entry (of a history or a list of deletions) reports a deletion. */
+function deletedBy({ request, response, resource, fullUrl }: Record<string, unknown>): string | undefined {
+  const isDelete = isRecord(request) && request.method === 'DELETE';
+  const isGone = resource === undefined && isRecord(response) && String(response.status).startsWith('410');
+  if (!isDelete && !isGone) return undefined;
+  const url = isRecord(request) ? request.url : undefined;
+  return [url, fullUrl].find((address) => typeof address === 'string');
+}
+
+/** Keeps the newest version of each resource of a history; FHIR lists the newest first. */
+function newestOf(entries: ResponseEntry[]): ResponseEntry[] {
+  const seen = new Set<string>();
+  return entries.filter(({ deleted, resource, fullUrl }) => {
+    const name =
+      deleted ?? (isRecord(resource) ? `${String(resource.resourceType)}/${String(resource.id)}` : fullUrl);
+    const key = /([^/]+\/[^/]+?)(?:\/_history\/[^/]+)?$/.exec(name ?? '')?.[1];
+    if (key === undefined) return true;
+    if (seen.has(key)) return false;
+    seen.add(key);
+    return true;
+  });
+}
+
+export function nextLinkOf(link: unknown): string | undefined {
+  if (!isRecord(link) || link.relation !== 'next') return undefined;
+  return typeof link.url === 'string' ? link.url : '';
+}
+
+/**
+ * Resolves a link to an absolute URL: `/x` and `?x` against the page that contains it, `Patient/x` against the FHIR base
+ * URL. Returns undefined when the result is not a valid URL.
+ */
+export function resolveLink(config: ResolvedSourceConfig, link: string, page: URL): URL | undefined {
+  const against = link.startsWith('/') || link.startsWith('?') ? page : config.baseUrl;
+  if (link === '' || !URL.canParse(link, against.href)) return undefined;
+  return addressOf(config, new URL(link, against.href));
 }

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Identity, namesAnother } from '../../../records/rules/retirement.ts';
+import type { SourceContext } from '../capabilities.ts';
 import { type Fate, type MissingResources, SourceFailure } from '../connector.ts';
 import { AnswerTooLarge, isRecord } from '../http/failures.ts';
-import type { SourceContext } from '../source-context.ts';
-import { bundleOf } from './bundle.ts';
+import { bundleOf } from './bundle-page.ts';
 import type { StepOf } from './plan.ts';
 import { resourceTypesOf } from './resource-types.ts';
 import { isUnsupportedSearch, searchRequests, searchSteps } from './search-by-type.ts';

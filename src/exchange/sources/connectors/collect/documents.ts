@@ -1,13 +1,16 @@
+import type { FhirResource } from 'fhir/r4.js';
+import type { SourceContext } from '../capabilities.ts';
 import { type Attachment, type LargeAttachment, SourceFailure } from '../connector.ts';
-import { badResponse, isRecord } from '../http/failures.ts';
+import { badResponse, foreignOrigin, isRecord } from '../http/failures.ts';
 import type { SourceResponse } from '../http/http-response.ts';
 import { FHIR_JSON } from '../http/source-http.ts';
-import type { ResolvedSourceConfig } from '../source-config.ts';
-import type { SourceContext } from '../source-context.ts';
-import { mediaTypeOf, REASONS_MAX } from './attachments.ts';
+import { isAllowedUrl, type ResolvedSourceConfig } from '../source-config.ts';
+import { resolveLink } from './bundle-page.ts';
 import type { FetchedPart } from './fetched-part.ts';
-import type { DocumentToFetch, StepOf } from './plan.ts';
-import { mayBeAway, throwIfSourceIsAway, tryTwice } from './source-away.ts';
+import type { DocumentToFetch, Plan, Step, StepOf } from './plan.ts';
+import { resourceTypesOf } from './resource-types.ts';
+import { mayBeAway, throwIfSourceIsAway, tryTwice } from './smaller-pages.ts';
+import { isResourceId } from './subjects.ts';
 
 const DOCUMENT = 'a document';
 /** Documents per page, so that a crash repeats few of them. */
@@ -169,4 +172,141 @@ function binaryOf(bytes: Buffer): { contentType: string; bytes: Buffer } | undef
   } catch {
     return undefined;
   }
+}
+
+/** Reasons are for people to read. */
+const REASONS_MAX = 3;
+
+export interface FoundAttachments {
+  /** Those inside the resources. */
+  attachments: Attachment[];
+  /** Those without a usable address, or at an origin that is not configured. */
+  skippedAttachments: number;
+  /** Why, each once. */
+  skippedReasons: string[];
+  /** The step that fetches the rest; empty if there are none. */
+  steps: StepOf<'documents'>[];
+}
+
+/** Which attachments of a document are taken. */
+type TakenContents = 'all' | 'inline' | 'none';
+
+/**
+ * The attachments of a page's DocumentReferences: inline data, and those to fetch, `Binary/{id}` or a URL at one of the
+ * source's configured origins.
+ */
+export function attachmentsOf(
+  config: ResolvedSourceConfig,
+  resources: FhirResource[],
+  takenOf: (document: FhirResource) => TakenContents = () => 'all',
+): FoundAttachments {
+  const attachments: Attachment[] = [];
+  const documents: DocumentToFetch[] = [];
+  let skippedAttachments = 0;
+  const skippedReasons = new Set<string>();
+  for (const { documentReferenceId, contentType, url, data } of resources.flatMap((each) =>
+    pointersOf(each, takenOf(each)),
+  )) {
+    if (data !== undefined) {
+      attachments.push({ documentReferenceId, contentType, bytes: Buffer.from(data, 'base64') });
+      continue;
+    }
+    const address = resolveLink(config, url ?? '', config.baseUrl);
+    if (address !== undefined && isAllowedUrl(config, address)) {
+      documents.push({ documentReferenceId, contentType, url: address.href });
+      continue;
+    }
+    skippedAttachments += 1;
+    if (address !== undefined)
+      skippedReasons.add(foreignOrigin(config, 'refers to documents at', address).message);
+  }
+  return {
+    attachments,
+    skippedAttachments,
+    skippedReasons: [...skippedReasons].slice(0, REASONS_MAX),
+    steps: documents.length === 0 ? [] : [{ kind: 'documents', documents }],
+  };
+}
+
+interface Pointer {
+  documentReferenceId: string;
+  contentType: string;
+  url?: string;
+  data?: string;
+}
+
+function pointersOf(resource: FhirResource, taken: TakenContents): Pointer[] {
+  if (resource.resourceType !== 'DocumentReference' || !isResourceId(resource.id) || taken === 'none')
+    return [];
+  const documentReferenceId = resource.id;
+  const contents: unknown[] = Array.isArray(resource.content) ? resource.content : [];
+  return contents.flatMap((content): Pointer[] => {
+    const attachment = isRecord(content) && isRecord(content.attachment) ? content.attachment : {};
+    const url = typeof attachment.url === 'string' ? attachment.url : undefined;
+    const data = typeof attachment.data === 'string' ? attachment.data : undefined;
+    if (data === undefined && (url === undefined || taken === 'inline')) return [];
+    return [{ documentReferenceId, contentType: mediaTypeOf(attachment.contentType), url, data }];
+  });
+}
+
+/** Validates the source's media type before we send or store it; anything malformed becomes octet-stream. */
+export function mediaTypeOf(value: unknown): string {
+  const type = typeof value === 'string' ? (value.split(';')[0]?.trim().toLowerCase() ?? '') : '';
+  return /^[a-z0-9]+\/[a-z0-9.+-]{1,100}$/.test(type) ? type : 'application/octet-stream';
+}
+
+/** Limits the names kept in the cursor, which is stored with each page. */
+const REMEMBERED_MAX = 5_000;
+
+/**
+ * The searches for a patient's documents as IHE MHD has them (ITI-67), one for each status: MHD demands the parameter, with
+ * one value. Superseded documents are listed too, so that one that was current in an earlier query does not stay so.
+ */
+export function documentSearches(parameter: string, value: string): StepOf<'search'>[] {
+  return (['current', 'superseded'] as const).map((status) => ({
+    ...{ kind: 'search', type: 'DocumentReference', parameter, value, status },
+  }));
+}
+
+/** The same beside `$everything`, if the server has them: a gateway to a document network may leave documents out there. */
+export async function documentSearchesBesides(
+  context: SourceContext,
+  patientId: string,
+): Promise<StepOf<'search'>[]> {
+  const { documentSearch } = await context.capabilities.read();
+  const areAsked = resourceTypesOf(context.config.source).clinical.includes('DocumentReference');
+  return documentSearch && areAsked ? documentSearches('patient', `Patient/${patientId}`) : [];
+}
+
+/** The document search that a step belongs to, as its first page or a further one. */
+const searchOf = (step: Step): StepOf<'search'> | undefined => {
+  const search = step.kind === 'link' ? step.origin : step;
+  return search?.kind === 'search' && search.status !== undefined ? search : undefined;
+};
+
+/**
+ * What is taken of the contents of a step's documents. Of a document search: nothing of a document that an earlier page
+ * contained (`$everything` may have brought the same), and of a superseded one only what the list itself contains, because a
+ * responder answers 410 for it (ITI-68).
+ */
+export function contentsTakenBy(plan: Plan, step: Step): (document: FhirResource) => TakenContents {
+  const search = searchOf(step);
+  if (search === undefined) return () => 'all';
+  const known = new Set(plan.documents);
+  return (document) => {
+    if (document.id === undefined || known.has(document.id)) return 'none';
+    // A server may ignore the parameter.
+    const isSuperseded =
+      search.status === 'superseded' || ('status' in document && document.status === 'superseded');
+    return isSuperseded ? 'inline' : 'all';
+  };
+}
+
+/** The ids of the documents that the plan's pages contained so far, as long as a document search may contain them again. */
+export function withDocuments(plan: Plan, resources: FhirResource[]): string[] | undefined {
+  if (!plan.steps.some((step) => searchOf(step) !== undefined)) return undefined;
+  const found = resources.flatMap(({ resourceType, id }) =>
+    resourceType === 'DocumentReference' && id !== undefined ? [id] : [],
+  );
+  return [...new Set([...(plan.documents ?? []), ...found])].slice(0, REMEMBERED_MAX);
 }

@@ -1,10 +1,9 @@
-import { isMissingOperation, type Support } from '../capabilities.ts';
+import { isMissingOperation, type SourceContext, type Support } from '../capabilities.ts';
 import { ChangesNotHonoured } from '../connector.ts';
 import { badResponse, failureOfStatus, foreignOrigin } from '../http/failures.ts';
 import type { SourceResponse } from '../http/http-response.ts';
 import { FHIR_JSON, type JsonResponse, readError } from '../http/source-http.ts';
 import { addressOf, isAllowedUrl } from '../source-config.ts';
-import type { SourceContext } from '../source-context.ts';
 import { resourceTypesOf } from './resource-types.ts';
 
 const EVERYTHING = 'Patient/$everything';

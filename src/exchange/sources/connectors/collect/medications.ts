@@ -1,6 +1,6 @@
+import type { SourceContext } from '../capabilities.ts';
 import { isRecord } from '../http/failures.ts';
 import { FHIR_JSON } from '../http/source-http.ts';
-import type { SourceContext } from '../source-context.ts';
 import type { FetchedPart, ResponseEntry } from './fetched-part.ts';
 import type { Step, StepOf } from './plan.ts';
 import { refersToMedication } from './resource-types.ts';

@@ -7,10 +7,15 @@ import type { Identity, Retraction } from '../../../records/rules/retirement.ts'
 import type { Reported } from '../connector.ts';
 import { isRecord } from '../http/failures.ts';
 import type { ResolvedSourceConfig } from '../source-config.ts';
-import { entryOf } from './bundle.ts';
+import {
+  countedGaps,
+  entryOf,
+  joined,
+  localReferenceOf,
+  reportedIn,
+  withLocalReferences,
+} from './bundle-page.ts';
 import type { ResponseEntry } from './fetched-part.ts';
-import { localReferenceOf, withLocalReferences } from './local-references.ts';
-import { countedGaps, joined, reportedIn } from './reported.ts';
 import { resourceTypesOf } from './resource-types.ts';
 import { belongingOf, isResourceId, namedPatientIds, type Subjects } from './subjects.ts';
 

@@ -1,14 +1,13 @@
 import type { SourceType } from '../../../../contract/primitives.ts';
+import type { SourceContext } from '../capabilities.ts';
 import { ChangesNotHonoured, type Reported } from '../connector.ts';
 import { type ErrorResponse, failureOfStatus } from '../http/failures.ts';
 import { FHIR_JSON, readError, type SourceRequest } from '../http/source-http.ts';
-import type { SourceContext } from '../source-context.ts';
-import { fetchedBundle } from './bundle-page.ts';
-import { documentSearches } from './document-search.ts';
+import { fetchedBundle, namesOf } from './bundle-page.ts';
+import { documentSearches } from './documents.ts';
 import type { FetchedPart } from './fetched-part.ts';
 import { missingReads } from './medications.ts';
 import type { Plan, StepOf } from './plan.ts';
-import { namesOf } from './reported.ts';
 import { neededTypesOf, patientParameterOf, refersToMedication, searchedTypesOf } from './resource-types.ts';
 
 /**

@@ -1,16 +1,16 @@
 import type { FhirResource } from 'fhir/r4.js';
 import type { SourceType } from '../../../../contract/primitives.ts';
 import { parseLocalReference, referencesIn } from '../../../records/rules/references.ts';
+import type { SourceContext } from '../capabilities.ts';
 import { SourceFailure, type Unreachable } from '../connector.ts';
 import { isRecord } from '../http/failures.ts';
 import { FHIR_JSON, type JsonResponse } from '../http/source-http.ts';
-import type { SourceContext } from '../source-context.ts';
 import { fetchedBundle } from './bundle-page.ts';
 import type { FetchedPart } from './fetched-part.ts';
 import type { Plan, StepOf, SupportingType } from './plan.ts';
 import { resourceTypesOf } from './resource-types.ts';
 import { fetchSearch } from './search-by-type.ts';
-import { isTransient, mayBeAway, throwIfSourceIsAway, tryTwice } from './source-away.ts';
+import { isTransient, mayBeAway, throwIfSourceIsAway, tryTwice } from './smaller-pages.ts';
 import { isResourceId } from './subjects.ts';
 
 /** $everything includes these by itself; a search by patient finds none of them. */

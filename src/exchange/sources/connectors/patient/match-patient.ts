@@ -9,15 +9,19 @@ import {
   agreesWithPerson,
   describesPerson,
 } from '../../../people/patients/rules/patient-matching.ts';
-import { isMissingOperation, type Support } from '../capabilities.ts';
-import { bundleOf } from '../collect/bundle.ts';
+import { isMissingOperation, type SourceContext, type Support } from '../capabilities.ts';
+import { bundleOf } from '../collect/bundle-page.ts';
 import { patientIdOf } from '../collect/subjects.ts';
 import { type SoughtPerson, SourceFailure } from '../connector.ts';
 import { failureOfStatus, isRecord } from '../http/failures.ts';
 import { FHIR_JSON, type JsonResponse, readError } from '../http/source-http.ts';
-import type { SourceContext } from '../source-context.ts';
-import { type Candidate, type Chosen, chooseCandidates } from './choose-candidates.ts';
-import { type ReadPatient, readPatient } from './patient-shape.ts';
+import {
+  type Candidate,
+  type Chosen,
+  chooseCandidates,
+  type ReadPatient,
+  readPatient,
+} from './choose-candidates.ts';
 import { searchForPerson } from './search-person.ts';
 
 const MATCH = 'Patient/$match';

@@ -9,15 +9,18 @@ import {
   type AssertionSigner,
   assertionClaims,
   assertionForm,
-} from './client-assertion.ts';
-import { requestJson } from './json-request.ts';
-import { byServerClock } from './server-clock.ts';
-import type { IssuedToken, TokenDeps } from './token-deps.ts';
-import { createTokenEndpoint, type TokenEndpoint } from './token-request.ts';
-import { readUdapServer, signByCertificate } from './udap/server-metadata.ts';
+  createTokenEndpoint,
+  type IssuedToken,
+  requestJson,
+  separateTokens,
+  type TokenDeps,
+  type TokenEndpoint,
+  TokenRefused,
+} from './token-request.ts';
+import { readUdapServer, signByCertificate } from './udap.ts';
 
 /** The way to get a token from the source's authorization server. */
-export function createGrant(
+function createGrant(
   config: ResolvedSourceConfig,
   auth: GrantAuth,
   deps: TokenDeps,
@@ -192,4 +195,82 @@ function notFound({ source }: ResolvedSourceConfig, status: number): SourceFailu
   return new SourceFailure('denied', `${source} has no ${WELL_KNOWN}; configure its token endpoint`, {
     httpStatus: status,
   });
+}
+
+/** A difference between the clocks that may be why the server rejected an assertion. */
+const SKEW_MS = 30_000;
+
+/**
+ * Requests a token with an assertion signed at our time. If the server rejects it and its clock differs from ours, the
+ * assertion has expired, or is not valid yet, by its clock: then once more by that clock.
+ */
+async function byServerClock(
+  now: () => number,
+  request: (nowMs: number) => Promise<IssuedToken>,
+): Promise<IssuedToken> {
+  try {
+    return await request(now());
+  } catch (error) {
+    if (!(error instanceof TokenRefused) || !isClockFault(error)) throw error;
+    return request(now() + (error.clockAheadMs ?? 0));
+  }
+}
+
+const isClockFault = ({ code, clockAheadMs = 0 }: TokenRefused): boolean =>
+  (code === 'invalid_client' || code === 'invalid_grant') && Math.abs(clockAheadMs) > SKEW_MS;
+
+export interface TokenProvider {
+  /** The value of the Authorization header, or undefined when the source needs none. */
+  authorization(): Promise<string | undefined>;
+  /** Scopes that the token in use lacks although we asked for them. */
+  missingScopes(): readonly string[];
+  /** Discards a token that the source rejected; returns whether a new one can be requested. */
+  invalidate(authorization: string): Promise<boolean>;
+}
+
+export function createTokenProvider(config: ResolvedSourceConfig, deps: TokenDeps): TokenProvider {
+  const { auth } = config;
+  if (auth.kind === 'none') return fixed(undefined);
+  if (auth.kind === 'bearer') return fixed(`Bearer ${auth.token}`);
+
+  const { now } = deps;
+  const shared = deps.sharedTokens ?? separateTokens;
+  const requestToken = createGrant(config, auth, deps);
+  let current: IssuedToken | undefined;
+  let fetching: Promise<string> | undefined;
+
+  async function renew(): Promise<string> {
+    try {
+      current = await shared.obtain(config, requestToken);
+    } catch (error) {
+      // Tokens are renewed before they end, so a failure does not stop the calls that the old one still serves.
+      if (current === undefined || now() >= current.endsAtMs) throw error;
+    }
+    return current.authorization;
+  }
+
+  return {
+    async authorization() {
+      if (current !== undefined && now() < current.renewAtMs) return current.authorization;
+      // Queries that start at the same time share one token request.
+      fetching ??= renew().finally(() => {
+        fetching = undefined;
+      });
+      return fetching;
+    },
+    missingScopes: () => current?.missingScopes ?? [],
+    async invalidate(authorization) {
+      if (current?.authorization === authorization) current = undefined;
+      await shared.discard(config, authorization);
+      return true;
+    },
+  };
+}
+
+function fixed(authorization: string | undefined): TokenProvider {
+  return {
+    authorization: async () => authorization,
+    missingScopes: () => [],
+    invalidate: async () => false,
+  };
 }

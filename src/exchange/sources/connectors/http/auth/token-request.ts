@@ -1,10 +1,12 @@
+import { randomUUID } from 'node:crypto';
+import type { JWTPayload } from 'jose';
 import { type Dispatcher, request } from 'undici';
 import { z } from 'zod';
 import { SourceFailure } from '../../connector.ts';
 import type { ResolvedSourceConfig } from '../../source-config.ts';
 import { badResponse, failureOfTokenRequest, isRecord, parseRetryAfter } from '../failures.ts';
+import { HttpExchange, readSourceJson } from '../http-response.ts';
 import { tlsFailure } from '../tls.ts';
-import type { IssuedToken } from './token-deps.ts';
 
 const tokenSchema = z.object({
   access_token: z.string().min(1),
@@ -172,3 +174,105 @@ export function missingScopes(asked: string, granted: string | undefined): strin
       );
     });
 }
+
+/** The algorithms that SMART Backend Services requires servers to support. */
+export const ASSERTION_ALGORITHMS = ['ES384', 'RS384'] as const;
+export type AssertionAlgorithm = (typeof ASSERTION_ALGORITHMS)[number];
+
+export interface AssertionSigner {
+  /** Signs claims as a JWT with our current key of one algorithm; its `kid` names the key in our JWKS. */
+  sign(claims: JWTPayload, algorithm: AssertionAlgorithm): Promise<string>;
+}
+
+/**
+ * SMART allows five minutes. One less, so that a server whose clock is a minute behind ours does not consider the
+ * assertion too long.
+ */
+const LIFE_SECONDS = 240;
+
+/** The claims of a client assertion (RFC 7523). Each has an id of its own, so that none can be replayed. */
+export function assertionClaims(clientId: string, tokenUrl: string, nowMs: number): JWTPayload {
+  const seconds = Math.floor(nowMs / 1_000);
+  return {
+    iss: clientId,
+    sub: clientId,
+    aud: tokenUrl,
+    jti: randomUUID(),
+    iat: seconds,
+    exp: seconds + LIFE_SECONDS,
+  };
+}
+
+/** The form that carries an assertion to the token endpoint. */
+export function assertionForm(assertion: string, scope: string | undefined): URLSearchParams {
+  const form = new URLSearchParams({
+    grant_type: 'client_credentials',
+    client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+    client_assertion: assertion,
+  });
+  if (scope !== undefined) form.set('scope', scope);
+  return form;
+}
+
+const BYTES_MAX = 500_000;
+
+/** Sends a request without a token to a server of the source, and reads a JSON object. Throws only SourceFailure. */
+export async function requestJson(
+  config: ResolvedSourceConfig,
+  dispatcher: Dispatcher,
+  { url, label, body }: { url: URL; label: string; body?: unknown },
+): Promise<{ status: number; json: Record<string, unknown> }> {
+  const exchange = new HttpExchange(config, { label, signal: new AbortController().signal });
+  try {
+    const raw = await request(url, {
+      dispatcher,
+      method: body === undefined ? 'GET' : 'POST',
+      headers: {
+        accept: 'application/json',
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      body: body === undefined ? undefined : JSON.stringify(body),
+      headersTimeout: config.requestTimeoutSeconds * 1_000,
+      bodyTimeout: config.requestTimeoutSeconds * 1_000,
+      signal: exchange.signal,
+    });
+    const response = exchange.responded(raw, url, undefined);
+    const read = readSourceJson(await response.bytes(BYTES_MAX));
+    return { status: response.status, json: read.isRead && isRecord(read.json) ? read.json : {} };
+  } catch (error) {
+    throw exchange.failed(error);
+  }
+}
+
+/** What requests for a token need of the process. */
+export interface TokenDeps {
+  dispatcher: Dispatcher;
+  now: () => number;
+  /** Signs client assertions; needed for sources that authenticate us by a key. */
+  signer?: AssertionSigner;
+  /** Shares tokens with the other workers. Default: this process has tokens of its own. */
+  sharedTokens?: SharedTokens;
+}
+
+export interface IssuedToken {
+  /** The value of the Authorization header. */
+  authorization: string;
+  renewAtMs: number;
+  endsAtMs: number;
+  /** Asked for and not granted. */
+  missingScopes?: readonly string[];
+}
+
+/** Tokens that several workers use together, so that a source is asked for one token and not for one per process. */
+export interface SharedTokens {
+  /** The token of a connection; one worker at a time calls `request` when there is none, or when it is due for renewal. */
+  obtain(config: ResolvedSourceConfig, request: () => Promise<IssuedToken>): Promise<IssuedToken>;
+  /** Forgets a token that the source rejected, unless another one has replaced it. */
+  discard(config: ResolvedSourceConfig, authorization: string): Promise<void>;
+}
+
+/** Nothing is shared: each process requests its own tokens. */
+export const separateTokens: SharedTokens = {
+  obtain: (_config, request) => request(),
+  discard: async () => undefined,
+};

@@ -2,11 +2,11 @@ import { createPrivateKey, randomUUID, X509Certificate } from 'node:crypto';
 import { decodeProtectedHeader, type JWTPayload, jwtVerify, SignJWT } from 'jose';
 import type { Dispatcher } from 'undici';
 import { z } from 'zod';
-import { SourceFailure } from '../../../connector.ts';
-import type { ResolvedSourceConfig } from '../../../source-config.ts';
-import type { UdapAuth } from '../../../source-settings.ts';
-import { failureOfStatus } from '../../failures.ts';
-import { requestJson } from '../json-request.ts';
+import { SourceFailure } from '../../connector.ts';
+import type { ResolvedSourceConfig } from '../../source-config.ts';
+import type { UdapAuth } from '../../source-settings.ts';
+import { badResponse, failureOfStatus, failureOfTokenRequest } from '../failures.ts';
+import { oauthErrorOf, requestJson } from './token-request.ts';
 
 const WELL_KNOWN = '.well-known/udap';
 const ALGORITHMS = ['RS256', 'ES256', 'RS384', 'ES384'];
@@ -115,14 +115,14 @@ const CHAIN_MAX = 6;
 const PEM = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 /** @throws Error when a certificate cannot be read */
-export const certificatesOf = (pem: string): X509Certificate[] =>
+const certificatesOf = (pem: string): X509Certificate[] =>
   (pem.match(PEM) ?? []).map((one) => new X509Certificate(one));
 
 /** The `x5c` header of a JWT: our certificate and its chain. */
 const x5cOf = (pem: string): string[] => certificatesOf(pem).map(({ raw }) => raw.toString('base64'));
 
 /** The URIs among the subject alternative names of a certificate. */
-export function uriNames({ subjectAltName = '' }: X509Certificate): string[] {
+function uriNames({ subjectAltName = '' }: X509Certificate): string[] {
   // Node.js quotes names that contain special characters, as JSON does.
   return [...subjectAltName.matchAll(/(?:^|, )URI:("(?:[^"\\]|\\.)*"|[^,]*)/g)].map(([, name = '']) =>
     name.startsWith('"') ? String(JSON.parse(name)) : name,
@@ -152,3 +152,40 @@ function leadsToAnchor(
 
 const isValidAt = ({ validFrom, validTo }: X509Certificate, nowMs: number): boolean =>
   Date.parse(validFrom) <= nowMs && nowMs <= Date.parse(validTo);
+
+const LABEL = 'the registration';
+const registeredSchema = z.object({ client_id: z.string().min(1) });
+
+/**
+ * Registers us dynamically at the authorization server of a source (SSRAA 2.0, 3) and returns our client id. Registering
+ * again changes the registration; a server may then give another client id and cancel the earlier one.
+ */
+export async function registerByUdap(
+  config: ResolvedSourceConfig,
+  auth: UdapAuth,
+  deps: { dispatcher: Dispatcher; now: () => number },
+): Promise<string> {
+  const { source } = config;
+  const [issuer] = certificatesOf(auth.cert).slice(0, 1).flatMap(uriNames);
+  if (issuer === undefined)
+    throw new SourceFailure('denied', `${source}: our certificate names no URI (subject alternative name)`);
+  const { registrationUrl } = await readUdapServer(config, auth, deps);
+  const statement = {
+    ...{ iss: issuer, sub: issuer, aud: registrationUrl },
+    client_name: auth.clientName,
+    contacts: [auth.contact],
+    grant_types: ['client_credentials'],
+    token_endpoint_auth_method: 'private_key_jwt',
+    scope: auth.scope,
+  };
+  const { status, json } = await requestJson(config, deps.dispatcher, {
+    url: new URL(registrationUrl),
+    label: LABEL,
+    body: { software_statement: await signByCertificate(auth, statement, deps.now()), udap: '1' },
+  });
+  if (status !== 200 && status !== 201)
+    throw failureOfTokenRequest(source, LABEL, { status, issueCode: oauthErrorOf(json).issueCode });
+  const registered = registeredSchema.safeParse(json);
+  if (!registered.success) throw badResponse(source, `answered ${LABEL} without a client id`);
+  return registered.data.client_id;
+}

@@ -1,0 +1,96 @@
+import type { FastifyRequest } from 'fastify';
+import { queryOf } from '../../../lib/query-of.ts';
+import { typesOfScopes } from '../../access/fhir-clients/rules/fhir-scopes.ts';
+import type { Store } from '../../platform/database/database.ts';
+import { ForbiddenError, InvalidRequestError } from '../../platform/errors.ts';
+import { callerOf } from '../../platform/http/caller.ts';
+import { createReadAudit } from '../../platform/http/write.ts';
+import type { RecordKeeper } from '../../records/record-keeper.ts';
+import type { PageCursors } from './bundles.ts';
+import type { SearchFault, SearchPair } from './rules/search-request.ts';
+
+/** What the routes of the FHIR API use. */
+export interface FhirDeps {
+  store: Store;
+  records: RecordKeeper;
+  cursors: PageCursors;
+  audit: FhirReadAudit;
+  /** Hashes identity keys. */
+  idHmacKey: string;
+  /** URL of the FHIR API, without a trailing slash. */
+  base: string;
+}
+
+/** The parameters of the URL and of a form in the body, in order. */
+export function pairsOf(request: FastifyRequest): SearchPair[] {
+  const query = queryOf(request.url);
+  const form = request.body instanceof URLSearchParams ? [...request.body] : [];
+  return [...new URLSearchParams(query), ...form];
+}
+
+/** Whether the header Prefer contains the preference, such as `respond-async` or `handling=strict`. */
+export const prefers = ({ headers }: FastifyRequest, preference: string): boolean =>
+  [headers.prefer ?? '']
+    .flat()
+    .join(',')
+    .split(/[,;]/)
+    .some((each) => each.replaceAll(/[\s"]/g, '').toLowerCase() === preference);
+
+/** @throws InvalidRequestError for faults, and with strict handling also for ignored parameters */
+export function checkSearch(
+  request: FastifyRequest,
+  { faults, ignored }: { faults: readonly SearchFault[]; ignored: readonly string[] },
+): void {
+  const unknown = prefers(request, 'handling=strict')
+    ? ignored.map((parameter) => ({ parameter, message: 'is not supported here' }))
+    : [];
+  const all = [...faults, ...unknown];
+  if (all.length > 0)
+    throw new InvalidRequestError(all.map(({ parameter, message }) => ({ path: parameter, message })));
+}
+
+/** The types that the caller's token permits; undefined means all, as with an API key. */
+const typesOf = (request: FastifyRequest): ReadonlySet<string> | undefined =>
+  typesOfScopes(callerOf(request).fhirScopes ?? ['system/*.rs']);
+
+export const mayRead = (request: FastifyRequest, type: string): boolean =>
+  typesOf(request)?.has(type) !== false;
+
+/** @throws ForbiddenError when the caller's token does not permit the type */
+export function requireScope(request: FastifyRequest, type: string): void {
+  if (mayRead(request, type)) return;
+  const scopes = callerOf(request).fhirScopes ?? [];
+  throw new ForbiddenError(`This requires the scope system/${type}.rs; your token has: ${scopes.join(' ')}`);
+}
+
+/**
+ * The requested types, or without any those that the caller may read; undefined means all.
+ *
+ * @throws ForbiddenError when the caller's token does not permit one of the requested types
+ */
+export function permittedTypes(
+  request: FastifyRequest,
+  requested: readonly string[] | undefined,
+): string[] | undefined {
+  for (const type of requested ?? []) requireScope(request, type);
+  const types = typesOf(request);
+  return requested === undefined ? types && [...types].sort() : [...requested];
+}
+
+interface FhirReadAudit {
+  /** Writes an entry for each patient whose data the response contains, before it is sent; without one, a single entry. */
+  write(request: FastifyRequest, patientIds: readonly string[], targetId?: string): Promise<void>;
+}
+
+export function createFhirReadAudit(store: Store): FhirReadAudit {
+  const audit = createReadAudit(store);
+  return {
+    async write(request, patientIds, targetId) {
+      const { account, actor } = callerOf(request);
+      const operation = request.routeOptions.config.operation ?? 'unknown';
+      const record = { accountId: account.id, actor, operation, outcome: '200', remoteAddress: request.ip };
+      const patients = patientIds.length === 0 ? [undefined] : [...new Set(patientIds)];
+      await Promise.all(patients.map((patientId) => audit.run({ ...record, patientId, targetId })));
+    },
+  };
+}
