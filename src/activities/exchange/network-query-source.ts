@@ -1,7 +1,7 @@
 import { log } from '@temporalio/activity';
 import type { SourceStep, SourceStepInput } from '../../contract/network-query-workflow.ts';
 import { askSource, pollSource } from '../../exchange/queries/network-query/ask.ts';
-import type { CallingSources, WorkOnSource } from '../../exchange/queries/network-query/call-source.ts';
+import type { CallingSources, WorkOnSource } from '../../exchange/queries/network-query/parts.ts';
 import { takeStep } from '../../exchange/queries/network-query/step.ts';
 import { createChangeChecks } from '../../exchange/sources/connectors/change-check-store.ts';
 import { withHeartbeat } from './heartbeat.ts';

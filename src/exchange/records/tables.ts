@@ -123,7 +123,7 @@ interface AnsweredPageTable {
   attempt: number;
   page: number;
   account_id: string;
-  /** The connection that answered; null in an attempt without parts. */
+  /** The connection that answered; null: the default one. */
   connection_id: string | null;
   resources: string[];
   is_partial: boolean;

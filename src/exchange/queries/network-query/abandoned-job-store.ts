@@ -11,7 +11,7 @@ export interface AbandonedJob {
   id: string;
   accountId: string;
   source: SourceType;
-  /** Null: the one connection of the environment variables. */
+  /** Null: the default connection. */
   connectionId: string | null;
   purpose: PurposeOfUse;
   job: JobHandle;
@@ -67,7 +67,7 @@ export async function keepSurplusJob(
       query_id: step.requestId,
       source: step.source,
       attempt: step.attempt,
-      connection_id: step.part?.id ?? null,
+      connection_id: step.part.id,
       purpose_of_use: purpose,
       job: JSON.stringify(job),
     })

@@ -13,17 +13,17 @@ import {
   type SourcePage,
 } from '../../sources/connectors/connector.ts';
 import { keepSurplusJob } from './abandoned-job-store.ts';
-import { keepJob, purposeOf, type SourceWork, saveJob } from './attempt-store.ts';
+import { connectionKey, keepJob, purposeOf, type SourceWork, saveJob } from './attempt-store.ts';
 import { callbackToken, provenToken } from './callback-token.ts';
 import { cancelJobsOf, type JobCancellation } from './cancel-jobs.ts';
 import { type Collecting, collectPages } from './collect.ts';
 import { beginCollection, readHeld, readLastCollection } from './collection-store.ts';
 import { CountsDiffer, completeCollected } from './complete.ts';
 import { checkAccess } from './consent-check.ts';
-import { completeAttempt } from './endings.ts';
+import { endWithoutData } from './endings.ts';
 import { askForEverything, clearFailedCalls, isNotEnough, type NotEnough } from './failed-calls.ts';
 import { recordNotice } from './omissions.ts';
-import { endPart } from './part-store.ts';
+import { isWhole } from './part-store.ts';
 import { basisOf, changesSince } from './rules/changes-since.ts';
 import { UNKNOWN_PATIENT } from './rules/query-status.ts';
 import { reviewOf } from './source-candidate-store.ts';
@@ -67,11 +67,7 @@ export async function askSource(deps: Asking, on: SourceWork): Promise<SourceSte
   const { notice } = begun;
   if (notice !== undefined) await store.asAccount(step.accountId, (tx) => recordNotice(tx, step, notice));
   if (begun.kind === 'unknown-patient') {
-    const { part } = step;
-    await store.asAccount(step.accountId, async (tx) => {
-      if (part === undefined) await completeAttempt(tx, step, { note: UNKNOWN_PATIENT });
-      else await endPart(tx, step, part, { status: 'completed', reason: UNKNOWN_PATIENT });
-    });
+    await store.asAccount(step.accountId, (tx) => endWithoutData(tx, step, UNKNOWN_PATIENT));
     return { state: 'completed', resources: 0, note: UNKNOWN_PATIENT };
   }
   await beginning.noteChecked(begun.checked);
@@ -153,18 +149,18 @@ async function orAskAgain(
   const { fingerprint } = connector.changes ?? {};
   const counts = resources instanceof CountsDiffer ? resources.counts : undefined;
   if (counts === undefined && fingerprint !== undefined)
-    await deps.checks.note(step.part?.id ?? step.source, fingerprint, NOT_TRUSTED);
+    await deps.checks.note(connectionKey(step), fingerprint, NOT_TRUSTED);
   await deps.store.asAccount(step.accountId, (tx) => askForEverything(tx, step, resources));
   const fresh = { job: null, cursor: null, isCollected: false, pages: 0, resources: 0 };
   return askSource(deps, { ...on, work: { ...work, ...fresh, counts } });
 }
 
-/** The token of a part's callback proves which connection it is for. */
+/** The token in the callback of an account's own connection proves that we made it. */
 function callbackUrlOf({ callbackBaseUrl, callbackKey }: Asking, { step }: SourceWork): string | undefined {
-  const base = callbackBaseUrl(step.source, step.part?.id);
+  const base = callbackBaseUrl(step.source, step.part.id ?? undefined);
   if (base === undefined) return undefined;
   const token = callbackToken(callbackKey, step.requestId, step.source, step.attempt);
-  return `${base}/${step.part === undefined ? token : provenToken(callbackKey, token)}`;
+  return `${base}/${isWhole(step.part) ? token : provenToken(callbackKey, token)}`;
 }
 
 /** Cancels the job that a source names when its step has ended. */
@@ -204,7 +200,7 @@ async function whatToAsk(
 ): Promise<BeginningCollection> {
   if (connector.changes === undefined || work.realtime) return NOT_RECORDED;
   const { fingerprint, fullAfterDays } = connector.changes;
-  const connection = step.part?.id ?? step.source;
+  const connection = connectionKey(step);
   const basis = basisOf(work.demographics, fingerprint);
   const isFirst = step.attempt === 1 && step.run === 0;
   const { last, held } = await store.asAccount(step.accountId, async (tx) => {

@@ -6,7 +6,7 @@ import type { AccountTx } from '../../platform/database/database.ts';
 import type { AskedConnection } from '../../sources/connections/connections.ts';
 import type { SourceConnector } from '../../sources/connectors/connector.ts';
 import type { PurposeOfUse } from '../../sources/connectors/source-config.ts';
-import { ofConnection, updatePart } from './part-store.ts';
+import { isWhole, ofConnection, updatePart } from './part-store.ts';
 import type { Collection } from './tables.ts';
 import { addToTimeline } from './timeline-store.ts';
 
@@ -184,12 +184,19 @@ export const updateAttempt = (tx: AccountTx, step: SourceStepInput) =>
     .where('source', '=', step.source)
     .where('attempt', '=', step.attempt);
 
-/** A step on one connection of a source; without `part`, on the only one, whose progress is in the attempt's own row. */
+/** A step on one connection of a source. */
 export interface PartStep extends SourceStepInput {
-  part?: AskedConnection;
+  part: AskedConnection;
 }
 
-/** What a step does on one connection to a source: which step, how far the attempt or part is, and whom it asks. */
+/** What the breaker, the change checks and the candidates know a step's connection by. */
+export const connectionKey = ({ source, part }: PartStep): string => part.id ?? source;
+
+/** Names the part within its query: `hie/1`, or `hie/1/<connection id>`. Stored keys depend on it. */
+export const partKey = ({ source, attempt, part }: PartStep): string =>
+  isWhole(part) ? `${source}/${attempt}` : `${source}/${attempt}/${part.id}`;
+
+/** What a step does on one connection to a source: which step, how far its part is, and whom it asks. */
 export interface SourceWork {
   step: PartStep;
   work: AttemptWork;
@@ -198,12 +205,12 @@ export interface SourceWork {
   signal: AbortSignal;
 }
 
-/** The row with the progress of a step: the part's if there is one, otherwise the attempt's. */
+/** The row with the progress of a part. */
 export const updateProgress = (
   tx: AccountTx,
   step: PartStep,
 ): Pick<ReturnType<typeof updateAttempt>, 'set'> =>
-  step.part === undefined
+  isWhole(step.part)
     ? updateAttempt(tx, step)
     : // All columns of progress are in both tables.
       (updatePart(tx, step, step.part.id) as unknown as ReturnType<typeof updateAttempt>);
@@ -257,7 +264,7 @@ export interface PageCounts {
 }
 
 /**
- * Adds a page to the counts of an attempt, and of its part, and saves the position to resume from (`null` after the last
+ * Adds a page to the counts of a part and of its attempt, and saves the position to resume from (`null` after the last
  * page).
  *
  * @param beginning how the connection was asked, with the first page of an answer for which that is not recorded yet
@@ -285,7 +292,7 @@ export async function savePage(
   const gaps = counts.hasGap ? { hasGaps: true } : {};
   const begun = beginning === undefined ? {} : { collection: JSON.stringify({ ...beginning, ...gaps }) };
   // Before the part, in the order in which giving the attempt up locks them.
-  if (step.part !== undefined) await lockAttempt(tx, step);
+  if (!isWhole(step.part)) await lockAttempt(tx, step);
   const saved = await updateProgress(tx, step)
     .set({ ...position, ...added, ...gap, ...begun })
     .where('status', '=', 'running')
@@ -294,7 +301,7 @@ export async function savePage(
     .executeTakeFirst();
   if (saved === undefined) return undefined;
   const collectedAs = saved.collection ?? undefined;
-  if (step.part === undefined) return { place: pagesBefore, collection: collectedAs };
+  if (isWhole(step.part)) return { place: pagesBefore, collection: collectedAs };
   const attempt = await updateAttempt(tx, step)
     .set(added)
     .where('status', '=', 'running')

@@ -5,12 +5,12 @@ import { isIn } from '../../records/rules/ids.ts';
 import { SUPPORTING_TYPES } from '../../sources/connectors/collect/supporting.ts';
 import type { ChangesQuestion } from '../../sources/connectors/connector.ts';
 import { type PartStep, updateProgress } from './attempt-store.ts';
-import { ofConnection } from './part-store.ts';
+import { isWhole, ofConnection } from './part-store.ts';
 import type { LastCollection } from './rules/changes-since.ts';
 import type { Collection } from './tables.ts';
 import { addToTimeline } from './timeline-store.ts';
 
-const connectionOf = ({ part }: PartStep): string => part?.id ?? '';
+const connectionOf = ({ part }: PartStep): string => part.id ?? '';
 
 export async function readLastCollection(
   tx: AccountTx,
@@ -36,7 +36,7 @@ export async function readHeld(
     select resource_type as "resourceType", source_id as id, content->'meta'->>'lastUpdated' as "lastUpdated"
     from patient_resource where patient_id = ${patientId} and source = ${step.source} and converted_from is null
     order by revision desc, source_id`.execute(tx.db);
-  const own = rows.filter(({ id }) => isIn(step.part?.namespace ?? '', id));
+  const own = rows.filter(({ id }) => isIn(step.part.namespace, id));
   const newest = new Map<string, ChangesQuestion['newest'][number]>();
   for (const { resourceType, id, lastUpdated } of own)
     if (lastUpdated !== null && !Number.isNaN(Date.parse(lastUpdated)) && !newest.has(resourceType))
@@ -60,17 +60,16 @@ export async function countHeld(
     .execute();
   const counts = new Map<string, number>();
   for (const { type, id } of rows)
-    if (isIn(step.part?.namespace ?? '', id)) counts.set(type, (counts.get(type) ?? 0) + 1);
+    if (isIn(step.part.namespace, id)) counts.set(type, (counts.get(type) ?? 0) + 1);
   return counts;
 }
 
-/** How this attempt, or the part, asks; undefined if that is not recorded, or it has ended. */
+/** How this part asks; undefined if that is not recorded, or it has ended. */
 export async function readCollection(tx: AccountTx, step: PartStep): Promise<Collection | undefined> {
   const { requestId, source, attempt, part } = step;
-  const [table, own] =
-    part === undefined
-      ? [sql.table('network_query_attempt'), sql``]
-      : [sql.table('network_query_part'), sql`and connection_id = ${part.id}`];
+  const [table, own] = isWhole(part)
+    ? [sql.table('network_query_attempt'), sql``]
+    : [sql.table('network_query_part'), sql`and connection_id = ${part.id}`];
   // Locked, so that it cannot end before this transaction does.
   const { rows } = await sql<{ collection: Collection | null }>`
     select collection from ${table} where query_id = ${requestId} and source = ${source} and attempt = ${attempt}

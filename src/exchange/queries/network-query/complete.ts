@@ -9,7 +9,7 @@ import type { RecordKeeper } from '../../records/record-keeper.ts';
 import { isIn } from '../../records/rules/ids.ts';
 import type { Identity, RetireReason } from '../../records/rules/retirement.ts';
 import type { Fate } from '../../sources/connectors/connector.ts';
-import type { SourceWork } from './attempt-store.ts';
+import { partKey, type SourceWork } from './attempt-store.ts';
 import { countHeld, readCollection } from './collection-store.ts';
 import { endMerged } from './endings.ts';
 import { AttemptSuperseded, MergeFailed } from './step-errors.ts';
@@ -22,8 +22,8 @@ export interface Completing {
 }
 
 /**
- * Finishes an attempt, or a part of it, whose pages are all stored: retires what the source no longer has, merges the
- * collected data into the patient's record, and ends the attempt or the part in the transaction that merges the last of it.
+ * Finishes a part whose pages are all stored: retires what the source no longer has, merges the collected data into the
+ * patient's record, and ends the part in the transaction that merges the last of it.
  * Throws AttemptSuperseded when the attempt was ended otherwise meanwhile, and CountsDiffer or CountsMissing when an answer
  * with changes does not account for what the source has.
  *
@@ -100,7 +100,7 @@ export async function readAnswer(
   const answer = await findMissing(tx, step, patientId);
   if (answer === undefined || answer.missing.length === 0) return { countable };
   const ids = (await readSourcePatientIds(tx, patientId)).get(step.source) ?? [];
-  const patientIds = [...ids].filter((id) => isIn(step.part?.namespace ?? '', id));
+  const patientIds = [...ids].filter((id) => isIn(step.part.namespace, id));
   return { countable, missing: { ...answer, patientIds } };
 }
 
@@ -172,7 +172,7 @@ async function retireMissing(
     if (unknown === 0) return;
     const { source, attempt } = step;
     const message = `${countOf(unknown, 'resource')} missing from the answer could not be checked at the source and ${unknown === 1 ? 'stays' : 'stay'} in the record`;
-    const onceKey = `unchecked/${source}/${attempt}${step.part === undefined ? '' : `/${step.part.id}`}`;
+    const onceKey = `unchecked/${partKey(step)}`;
     await addToTimeline(tx, step.requestId, { source, attempt, kind: 'incomplete', message, onceKey });
   });
 }

@@ -8,22 +8,23 @@ import type { AccountTx } from '../../platform/database/database.ts';
 import { insertEvent } from '../../platform/outbox/event-store.ts';
 import { countRetired, deletePageResources } from '../../records/merge/retirement-store.ts';
 import type { RetireReason } from '../../records/rules/retirement.ts';
+import { defaultConnection } from '../../sources/connections/connections.ts';
 import { keepJobsOfAttempt } from './abandoned-job-store.ts';
 import { endAttempt, type PartStep, readStatus } from './attempt-store.ts';
 import { readCollection, rememberCollection } from './collection-store.ts';
 import { recordExclusions } from './omissions.ts';
-import { endPart, readParts } from './part-store.ts';
+import { endPart, isWhole, readParts } from './part-store.ts';
 import { type LockedQuery, lockQuery, settleQuery } from './query-store.ts';
 import { openAttemptsOfRun } from './run-store.ts';
 import type { QueryState } from './tables.ts';
 import { addToTimeline } from './timeline-store.ts';
 
 /**
- * Ends an attempt, or a part of it, whose data is merged, in the transaction that merges the last of it. Returns false when the
- * attempt was ended otherwise.
+ * Ends a part whose data is merged, in the transaction that merges the last of it. Returns false when the attempt was ended
+ * otherwise.
  */
 export async function endMerged(tx: AccountTx, step: PartStep, patientId: string): Promise<boolean> {
-  if (step.part !== undefined) {
+  if (!isWhole(step.part)) {
     const collection = await endPart(tx, step, step.part, { status: 'completed' });
     await rememberCollection(tx, step, patientId, collection);
     return (await readStatus(tx, step)) === 'running';
@@ -34,6 +35,12 @@ export async function endMerged(tx: AccountTx, step: PartStep, patientId: string
   await rememberCollection(tx, step, patientId, collection);
   const isEnded = await completeLocked(tx, step, query, { since: collection?.since });
   return isEnded || (await readStatus(tx, step)) === 'completed';
+}
+
+/** Ends a part as completed that brought no data, because of `note`. */
+export async function endWithoutData(tx: AccountTx, step: PartStep, note: string): Promise<void> {
+  if (isWhole(step.part)) await completeAttempt(tx, step, { note });
+  else await endPart(tx, step, step.part, { status: 'completed', reason: note });
 }
 
 /** Ends an attempt of which at least one part completed, when all of them have ended. */
@@ -55,7 +62,8 @@ export async function completeAttempt(
   { note }: { note?: string } = {},
 ): Promise<void> {
   const query = await lockQuery(tx, step.requestId);
-  await completeLocked(tx, step, query, { note, since: (await readCollection(tx, step))?.since });
+  const since = (await readCollection(tx, { ...step, part: defaultConnection(step.source) }))?.since;
+  await completeLocked(tx, step, query, { note, since });
 }
 
 /**

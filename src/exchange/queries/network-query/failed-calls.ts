@@ -1,11 +1,11 @@
 import { sql } from 'kysely';
 import type { SourceStepInput } from '../../../contract/network-query-workflow.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import type { AskedConnection } from '../../sources/connections/connections.ts';
+import type { OwnConnection } from '../../sources/connections/connections.ts';
 import { ChangesNotHonoured, type SourceFailure } from '../../sources/connectors/connector.ts';
-import { ANSWERED, type PartStep, updateProgress } from './attempt-store.ts';
+import { ANSWERED, connectionKey, type PartStep, updateAttempt, updateProgress } from './attempt-store.ts';
 import { CountsDiffer, CountsMissing } from './complete.ts';
-import { ofConnection, updatePart } from './part-store.ts';
+import { isWhole, ofConnection, updatePart } from './part-store.ts';
 import { AFTER_FAILURE, SHORT_WAIT_MAX_MS, waitAfterFailedCalls } from './rules/retries.ts';
 import { addToTimeline, replaceInTimeline } from './timeline-store.ts';
 
@@ -91,8 +91,8 @@ async function showWait(
     source,
     attempt,
     kind: 'waiting',
-    message: `Waiting for ${step.part?.name ?? source}: ${reason} (${details}); next try at ${shown(nextTryAt)}`,
-    onceKey: `waiting/${step.part?.id ?? source}/${attempt}/${since.getTime()}`,
+    message: `Waiting for ${step.part.name}: ${reason} (${details}); next try at ${shown(nextTryAt)}`,
+    onceKey: `waiting/${connectionKey(step)}/${attempt}/${since.getTime()}`,
   });
   return nextTryAt;
 }
@@ -112,8 +112,8 @@ async function forgetAnswer(tx: AccountTx, step: PartStep): Promise<void> {
     .set({ resources: sql`resources` })
     .returning(['resources', 'strays', 'documents'])
     .executeTakeFirstOrThrow();
-  if (part !== undefined)
-    await updateProgress(tx, { ...step, part: undefined })
+  if (!isWhole(part))
+    await updateAttempt(tx, step)
       .set({
         resources: sql`resources - ${before.resources}`,
         strays: sql`strays - ${before.strays}`,
@@ -121,7 +121,7 @@ async function forgetAnswer(tx: AccountTx, step: PartStep): Promise<void> {
       })
       .execute();
   await sql`delete from answered_page where query_id = ${requestId} and source = ${source} and attempt = ${attempt}
-    and connection_id is not distinct from ${part?.id ?? null}::uuid`.execute(tx.db);
+    and connection_id is not distinct from ${part.id}::uuid`.execute(tx.db);
   await updateProgress(tx, step)
     .set({
       ...{ job: null, cursor: null, collected: false, collection: null },
@@ -151,7 +151,7 @@ export async function askForEverything(tx: AccountTx, step: PartStep, reason: No
     step,
     `Asked for changes, the source ${clauseOf(reason)}; it is asked for everything`,
   );
-  const onceKey = `everything/${source}/${attempt}/${step.part?.id ?? ''}`;
+  const onceKey = `everything/${source}/${attempt}/${step.part.id ?? ''}`;
   await addToTimeline(tx, step.requestId, { source, attempt, kind: 'asked', message, onceKey });
 }
 
@@ -162,7 +162,7 @@ export async function askForEverything(tx: AccountTx, step: PartStep, reason: No
 export async function restartPart(
   tx: AccountTx,
   step: SourceStepInput,
-  part: AskedConnection,
+  part: OwnConnection,
   again: { reason: string; afterMs: number },
 ): Promise<void> {
   await forgetAnswer(tx, { ...step, part });

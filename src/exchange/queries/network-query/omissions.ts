@@ -4,7 +4,7 @@ import type { AccountTx } from '../../platform/database/database.ts';
 import { countExcluded } from '../../records/reading/record-store.ts';
 import type { ExclusionReason } from '../../records/rules/delivery-facts.ts';
 import type { SourcePage } from '../../sources/connectors/connector.ts';
-import type { PartStep } from './attempt-store.ts';
+import { type PartStep, partKey } from './attempt-store.ts';
 import { ofConnection } from './part-store.ts';
 import { addToTimeline } from './timeline-store.ts';
 
@@ -42,8 +42,8 @@ export async function recordNotice(
   notice: string,
   key = 'notice',
 ): Promise<void> {
-  const { source, attempt, part } = step;
-  const onceKey = `${key}/${source}/${attempt}${part === undefined ? '' : `/${part.id}`}`;
+  const { source, attempt } = step;
+  const onceKey = `${key}/${partKey(step)}`;
   const message = ofConnection(step, notice);
   await addToTimeline(tx, step.requestId, { source, attempt, kind: 'notice', message, onceKey });
 }

@@ -3,12 +3,16 @@ import type { SourceStepInput } from '../../../contract/network-query-workflow.t
 import { countOf } from '../../../lib/counted.ts';
 import { minuteOf } from '../../../lib/utc-time.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import type { AskedConnection } from '../../sources/connections/connections.ts';
+import type {
+  AskedConnection,
+  DefaultConnection,
+  OwnConnection,
+} from '../../sources/connections/connections.ts';
 import type { AttemptState, Collection } from './tables.ts';
 import { addToTimeline } from './timeline-store.ts';
 
-/** How far one connection's share of an attempt has come. */
-export interface Part extends AskedConnection {
+/** How far a part of an attempt has come. */
+export interface Progress {
   status: AttemptState;
   reason: string | null;
   job: Record<string, unknown> | null;
@@ -23,6 +27,9 @@ export interface Part extends AskedConnection {
   nextTryAt: Date | null;
 }
 
+/** The part of one of the account's own connections. */
+export type Part = OwnConnection & Progress;
+
 export const updatePart = (tx: AccountTx, { requestId, source, attempt }: SourceStepInput, id: string) =>
   tx.db
     .updateTable('network_query_part')
@@ -31,15 +38,21 @@ export const updatePart = (tx: AccountTx, { requestId, source, attempt }: Source
     .where('attempt', '=', attempt)
     .where('connection_id', '=', id);
 
-/** Begins a message with the name of the connection that it is about. */
-export const ofConnection = ({ part }: { part?: AskedConnection }, message: string): string =>
-  part === undefined ? message : `${part.name}: ${message}`;
+/**
+ * Whether a part is its whole attempt: that of the default connection. Both are one row, so they end together, and the attempt's
+ * own deadline and further attempts are the part's. The parts of an account's own connections have rows beside the attempt's.
+ */
+export const isWhole = (part: AskedConnection): part is DefaultConnection => part.id === null;
+
+/** Begins a message with the name of the connection that it is about, unless there is only that one. */
+export const ofConnection = ({ part }: { part: AskedConnection }, message: string): string =>
+  isWhole(part) ? message : `${part.name}: ${message}`;
 
 /** Inserts a part for each connection and records in the timeline that it is asked. Safe to repeat. */
 export async function insertParts(
   tx: AccountTx,
   step: SourceStepInput,
-  connections: readonly AskedConnection[],
+  connections: readonly OwnConnection[],
 ): Promise<void> {
   const { source, attempt, requestId } = step;
   if (connections.length === 0) return;
@@ -71,7 +84,7 @@ export async function insertParts(
   );
 }
 
-/** The parts of an attempt, by the names of their connections; none when it asks the connection of the environment. */
+/** The parts of an attempt that have rows of their own, by the names of their connections. */
 export async function readParts(tx: AccountTx, step: SourceStepInput): Promise<Part[]> {
   return tx.db
     .selectFrom('network_query_part')
@@ -102,7 +115,7 @@ export async function readParts(tx: AccountTx, step: SourceStepInput): Promise<P
 export async function endPart(
   tx: AccountTx,
   step: SourceStepInput,
-  part: AskedConnection,
+  part: OwnConnection,
   end: { status: 'completed' | 'failed'; reason?: string },
 ): Promise<Collection | undefined> {
   const ended = await updatePart(tx, step, part.id)

@@ -4,54 +4,138 @@ import {
   type SourceStepInput,
 } from '../../../contract/network-query-workflow.ts';
 import type { Store } from '../../platform/database/database.ts';
-import { connectorFor } from '../../sources/connections/connections.ts';
+import { ProcessEndedTooOften, type StartGuard } from '../../platform/recovery/start-guard.ts';
+import {
+  type AskedConnection,
+  connectorFor,
+  type DefaultConnection,
+  defaultConnection,
+} from '../../sources/connections/connections.ts';
 import { type SourceConnector, SourceFailure } from '../../sources/connectors/connector.ts';
-import { type AttemptWork, type PartStep, purposeOf, updateAttempt } from './attempt-store.ts';
-import { type CallingSources, callSource, type WorkOnSource } from './call-source.ts';
+import { type SourceHealth, watchConnector } from '../../sources/health/source-health.ts';
+import type { Asking } from './ask.ts';
+import {
+  type AttemptWork,
+  connectionKey,
+  type PartStep,
+  partKey,
+  purposeOf,
+  type SourceWork,
+  updateAttempt,
+} from './attempt-store.ts';
 import { CANCEL_TIMEOUT_MS } from './cancel-jobs.ts';
 import { endOfParts } from './endings.ts';
 import { isTemporary, recordFailedCall, recordHold, restartPart } from './failed-calls.ts';
-import { endPart, insertParts, type Part, readParts } from './part-store.ts';
+import { endPart, insertParts, isWhole, type Part, type Progress, readParts } from './part-store.ts';
 import { type EndedPart, outcomeOfParts } from './rules/query-status.ts';
 import { AFTER_FAILURE, noAnswerWithin, partDeadlineMs, waitAfterFailedTries } from './rules/retries.ts';
-import { StepFailed } from './step-errors.ts';
+import { AttemptSuperseded, StepFailed } from './step-errors.ts';
+
+type AskedPart = AskedConnection & Progress;
+type WholePart = DefaultConnection & Progress;
+
+/** The part of the default connection, as the attempt's row has it. The workflow decides when it is due. */
+const wholePart = (source: SourceStepInput['source'], attempt: AttemptWork): WholePart => {
+  const { status, reason, job, cursor, isCollected, pages, resources, failedCalls } = attempt;
+  const progress = { status, reason, job, cursor, isCollected, pages, resources, failedCalls };
+  return { ...defaultConnection(source), ...progress, failedTries: 0, waitingFor: null, nextTryAt: null };
+};
+
+/** The step on the attempt as a whole. */
+export const wholeStep = (step: SourceStepInput): PartStep => ({
+  ...step,
+  part: defaultConnection(step.source),
+});
 
 /**
- * The parts of an attempt: one for each connection that the account has for this source when the attempt begins. None when
- * the account has no connections of its own, or the attempt began before it had any. Throws SourceFailure when none of its
- * connections may be asked.
+ * The parts of an attempt: one for each connection that the account has for this source when the attempt begins, or that of the
+ * default connection. None when none of its connections may be asked. What an attempt has begun with, it goes on with.
  */
-export async function openParts(
+async function openParts(
   { store, connections }: CallingSources,
   step: SourceStepInput,
   attempt: AttemptWork,
-): Promise<Part[]> {
-  if (connections === undefined) return [];
+): Promise<readonly AskedPart[]> {
+  const whole = [wholePart(step.source, attempt)];
+  if (connections === undefined) return whole;
   return store.asAccount(step.accountId, async (tx) => {
     const opened = await readParts(tx, step);
-    const hasBegun = attempt.job !== null || attempt.cursor !== null || attempt.pages > 0;
-    if (opened.length > 0 || hasBegun) return opened;
+    if (opened.length > 0) return opened;
+    if (attempt.job !== null || attempt.cursor !== null || attempt.pages > 0) return whole;
     const toAsk = await connections.toAsk(tx, step.source, attempt.facilityIds);
-    if (toAsk === undefined) return [];
-    if (toAsk.length === 0)
-      throw new SourceFailure(
-        'refused',
-        `No connection to the ${step.source} source is enabled for this patient's facilities`,
-      );
+    if (toAsk === undefined) return whole;
     await insertParts(tx, step, toAsk);
     return readParts(tx, step);
   });
+}
+
+/** Works on all open parts of an attempt, each from where its row says. */
+export async function workOnParts(
+  deps: CallingSources,
+  step: SourceStepInput,
+  attempt: AttemptWork,
+  work: WorkOnSource,
+  signal: AbortSignal,
+): Promise<SourceStep> {
+  const parts = await openParts(deps, step, attempt);
+  const [part] = parts;
+  if (part === undefined) {
+    const reason = `No connection to the ${step.source} source is enabled for this patient's facilities`;
+    return afterFailedCall(deps, wholeStep(step), new SourceFailure('refused', reason));
+  }
+  return isWhole(part)
+    ? workOnWhole(deps, wholeStep(step), attempt, work, signal)
+    : workBesideOthers(deps, step, attempt, parts.filter(isOwn), work, signal);
+}
+
+const isOwn = (part: AskedPart): part is Part => !isWhole(part);
+
+/** Works on the part of the default connection. Its wait and its failure are the step's: the workflow tries again. */
+async function workOnWhole(
+  deps: CallingSources,
+  step: PartStep,
+  attempt: AttemptWork,
+  work: WorkOnSource,
+  signal: AbortSignal,
+): Promise<SourceStep> {
+  const connector = await connectorOf(deps, step, attempt, step.part);
+  const called = await callSource(deps, { step, work: attempt, connector, signal }, work);
+  switch (called.kind) {
+    case 'done':
+      return called.result;
+    case 'failed':
+      return afterFailedCall(deps, step, called.failure);
+    case 'held': {
+      const nextTryAt = await deps.store.asAccount(step.accountId, (tx) => recordHold(tx, step, called));
+      if (nextTryAt === undefined) throw new AttemptSuperseded('The attempt was ended while it waited');
+      const held = { reason: called.reason, nextTryAt: nextTryAt.toISOString() };
+      return { state: 'waiting', retryAfterMs: called.waitMs, held };
+    }
+  }
+}
+
+/** Records a failed call of the attempt. Returns the wait for the source, or throws the failure that the workflow expects. */
+export async function afterFailedCall(
+  { store }: Pick<CallingSources, 'store'>,
+  step: PartStep,
+  failure: SourceFailure,
+): Promise<SourceStep> {
+  const next = await store.asAccount(step.accountId, (tx) => recordFailedCall(tx, step, failure));
+  const { kind, message } = failure;
+  if (next?.nextTryAt === undefined) throw new StepFailed(AFTER_FAILURE[kind].type, message, next?.waitMs);
+  const held = { reason: message, nextTryAt: next.nextTryAt.toISOString() };
+  return { state: 'waiting', retryAfterMs: next.waitMs, held };
 }
 
 /** How long an open part need not be worked on; undefined when the workflow's polls decide. */
 type Wait = { afterMs?: number; isShort?: boolean } | undefined;
 
 /**
- * Works on all open parts of an attempt side by side, each from where its row says. A connection that fails is tried again
- * or ends as failed without disturbing the others. The attempt ends when all parts have ended; until then the step returns
- * how long to wait for the first of them.
+ * Works on the parts of the account's own connections side by side. A connection that fails is tried again or ends as failed
+ * without disturbing the others. The attempt ends when all parts have ended; until then the step returns how long to wait for
+ * the first of them.
  */
-export async function workOnParts(
+async function workBesideOthers(
   deps: CallingSources,
   step: SourceStepInput,
   attempt: AttemptWork,
@@ -104,7 +188,7 @@ async function workOnPart(
   if (connector instanceof SourceFailure) return afterFailure(store, partStep, part, connector);
   const isOver = Date.now() - attempt.startedAt.getTime() >= partDeadlineMs(source);
   const giveUp = async (lastFailure?: string) => {
-    await cancelPart(connector, part);
+    await cancelPart(deps, connector, part);
     const why = lastFailure === undefined ? '' : `; the last call failed: ${lastFailure}`;
     return afterFailure(store, partStep, part, new SourceFailure('refused', noAnswerWithin(source) + why));
   };
@@ -132,29 +216,31 @@ const connectorOf = (
   deps: CallingSources,
   { accountId, source }: SourceStepInput,
   attempt: AttemptWork,
-  { id }: Part,
+  { id }: AskedConnection,
 ): Promise<SourceConnector> =>
   connectorFor(deps, { accountId, source, connectionId: id, purpose: purposeOf(attempt) });
 
-/** Cancels the job of a part, as a courtesy to the source: whether it accepts that does not matter. */
-async function cancelPart(connector: SourceConnector, { job }: Pick<Part, 'job'>): Promise<void> {
-  if (job !== null)
-    await connector.cancel(job, AbortSignal.timeout(CANCEL_TIMEOUT_MS)).catch(() => undefined);
-}
-
-/** Cancels the jobs of all open parts of an attempt that was ended from outside. */
+/** Cancels the jobs of all open parts of an attempt that was ended from outside, as a courtesy to their sources. */
 export async function cancelParts(
   deps: CallingSources,
   step: SourceStepInput,
   attempt: AttemptWork,
 ): Promise<void> {
-  if (deps.connections === undefined) return;
   const parts = await deps.store.asAccount(step.accountId, (tx) => readParts(tx, step));
   await Promise.allSettled(
-    parts
+    [wholePart(step.source, attempt), ...parts]
       .filter(({ status, job }) => status === 'running' && job !== null)
-      .map(async (part) => cancelPart(await connectorOf(deps, step, attempt, part), part)),
+      .map(async (part) => cancelPart(deps, await connectorOf(deps, step, attempt, part), part)),
   );
+}
+
+async function cancelPart(
+  { noteUncancelled }: Pick<CallingSources, 'noteUncancelled'>,
+  connector: SourceConnector,
+  { job }: Pick<Progress, 'job'>,
+): Promise<void> {
+  if (job !== null)
+    await connector.cancel(job, AbortSignal.timeout(CANCEL_TIMEOUT_MS)).catch(noteUncancelled);
 }
 
 /** Records a connection's failure: it is called again, asked again after a while, or ends as failed. */
@@ -223,3 +309,55 @@ async function showWaiting(
       .execute(),
   );
 }
+
+/** Asks a source, or collects its answer, as far as it is available. */
+export type WorkOnSource = (deps: Asking, on: SourceWork) => Promise<SourceStep>;
+
+export interface CallingSources extends Asking {
+  startGuard: StartGuard;
+  sourceHealth: SourceHealth;
+}
+
+/** What became of the work: a result, a wait because no query may call the source now, or the source's failure. */
+type Called =
+  | { kind: 'done'; result: SourceStep }
+  | { kind: 'held'; reason: string; waitMs: number }
+  | { kind: 'failed'; failure: SourceFailure };
+
+/**
+ * Runs work on one connection to a source, unless its breaker holds it, or this work has ended its process too often. Reports
+ * to the breaker how the source answered. Throws only errors that are not the source's.
+ */
+async function callSource(deps: CallingSources, on: SourceWork, run: WorkOnSource): Promise<Called> {
+  const { sourceHealth, startGuard } = deps;
+  const { step, work, signal } = on;
+  const connection = connectionKey(step);
+  // What is collected completely needs no call.
+  if (!work.isCollected) {
+    const admitted = await sourceHealth.admit(connection);
+    if (!admitted.mayCall) return { kind: 'held', reason: admitted.reason, waitMs: admitted.waitMs };
+  }
+  const connector = watchConnector(on.connector, () => sourceHealth.answered(connection));
+  const { accountId, source } = step;
+  const counted = {
+    accountId,
+    name: `source/${step.requestId}/${partKey(step)}`,
+    progress: `${work.job === null ? 'asking' : 'accepted'}/${work.pages}`,
+  };
+  try {
+    const result = await startGuard.run(counted, signal, () => run(deps, { ...on, connector }));
+    return { kind: 'done', result };
+  } catch (error) {
+    const failure =
+      error instanceof ProcessEndedTooOften
+        ? new SourceFailure('refused', `${source} is not queried again: ${error.message}`, { cause: error })
+        : error;
+    if (!(failure instanceof SourceFailure) || signal.aborted) throw failure;
+    if (AFTER_FAILURE[failure.kind].isOutage)
+      await sourceHealth.failed(connection, { attempt: attemptOf(step), reason: failure.message });
+    else await sourceHealth.answered(connection);
+    return { kind: 'failed', failure };
+  }
+}
+
+const attemptOf = ({ requestId, source, attempt }: PartStep): string => `${requestId}/${source}/${attempt}`;

@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { AccountTx, Store, SystemTx } from '../../platform/database/database.ts';
 import type { Database } from '../../platform/database/schema.ts';
 import type { HeldCandidate, SoughtPerson } from '../../sources/connectors/connector.ts';
-import type { PartStep } from './attempt-store.ts';
+import { connectionKey, type PartStep } from './attempt-store.ts';
 
 export type StoredCandidate = Selectable<Database['source_candidate']>;
 const LISTED_MAX = 1_000;
@@ -14,7 +14,7 @@ export async function reviewOf(
   step: PartStep,
   patientId: string,
 ): Promise<SoughtPerson['review']> {
-  const connection = step.part?.id ?? step.source;
+  const connection = connectionKey(step);
   const rows = await store.asAccount(step.accountId, (tx) =>
     tx.db
       .selectFrom('source_candidate')

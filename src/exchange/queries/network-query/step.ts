@@ -6,20 +6,22 @@ import {
 import type { AccountTx } from '../../platform/database/database.ts';
 import { SourceFailure } from '../../sources/connectors/connector.ts';
 import { type AttemptWork, insertNextAttempt, newestAttempt, readAttempt } from './attempt-store.ts';
-import { type CallingSources, callSource, type WorkOnSource } from './call-source.ts';
 import { callbackHash, callbackToken } from './callback-token.ts';
-import { CANCEL_TIMEOUT_MS } from './cancel-jobs.ts';
 import { consentWithdrawn } from './consent-check.ts';
-import { recordFailedCall, recordHold } from './failed-calls.ts';
-import { cancelParts, openParts, workOnParts } from './parts.ts';
+import {
+  afterFailedCall,
+  type CallingSources,
+  cancelParts,
+  type WorkOnSource,
+  wholeStep,
+  workOnParts,
+} from './parts.ts';
 import { lockQuery, settleQuery } from './query-store.ts';
-import { AFTER_FAILURE } from './rules/retries.ts';
-import { AttemptSuperseded, QueryGone, StepFailed } from './step-errors.ts';
+import { QueryGone, StepFailed } from './step-errors.ts';
 import { addToTimeline } from './timeline-store.ts';
 
 /**
- * One step of an attempt: opens it and works on its parts, or on the one connection of the environment variables, from where
- * PostgreSQL says it is; so a step may run twice. Failed calls are counted in the attempt's row, so that failures on our side,
+ * One step of an attempt: opens it and works on its parts from where PostgreSQL says they are; so a step may run twice. Failed calls are counted in the attempt's row, so that failures on our side,
  * which Temporal counts as well, never use them up; they are recorded in the query's timeline. After a few of them the step
  * returns, and the workflow waits before it calls the source again.
  *
@@ -38,26 +40,9 @@ export async function takeStep(
     return { opened: attempt, withdrawn: await consentWithdrawn(tx, step, attempt) };
   });
   if (opened.status !== 'running') return ended(opened);
-  if (withdrawn !== undefined) {
-    await cancelJobs(deps, step, opened);
-    return afterFailedCall(deps, step, new SourceFailure('refused', withdrawn));
-  }
-  const parts = await openParts(deps, step, opened).catch((error: unknown) => {
-    if (error instanceof SourceFailure) return error;
-    throw error;
-  });
-  if (parts instanceof SourceFailure) return afterFailedCall(deps, step, parts);
-  if (parts.length > 0) return workOnParts(deps, step, opened, parts, work, signal);
-  const connector = deps.connectors[step.source];
-  const called = await callSource(deps, { step, work: opened, connector, signal }, work);
-  switch (called.kind) {
-    case 'done':
-      return called.result;
-    case 'held':
-      return hold(deps, step, called);
-    case 'failed':
-      return afterFailedCall(deps, step, called.failure);
-  }
+  if (withdrawn === undefined) return workOnParts(deps, step, opened, work, signal);
+  await cancelParts(deps, step, opened);
+  return afterFailedCall(deps, wholeStep(step), new SourceFailure('refused', withdrawn));
 }
 
 /** The result for an attempt that was already ended, by another execution of this step or by giving up the source. */
@@ -68,40 +53,6 @@ function ended({ status, willRetry, resources, reason }: AttemptWork): SourceSte
   if (status === 'failed')
     throw new StepFailed(SOURCE_FAILURE_TYPES.superseded, reason ?? 'The attempt has ended');
   return { state: 'completed', resources, note: reason ?? undefined };
-}
-
-/** Asks the source to stop what it is working on; it is only a courtesy. */
-async function cancelJobs(deps: CallingSources, step: SourceStepInput, work: AttemptWork): Promise<void> {
-  await cancelParts(deps, step, work);
-  if (work.job !== null)
-    await deps.connectors[step.source]
-      .cancel(work.job, AbortSignal.timeout(CANCEL_TIMEOUT_MS))
-      .catch(deps.noteUncancelled);
-}
-
-/** Returns the wait for a source that no query may call now. */
-async function hold(
-  { store }: CallingSources,
-  step: SourceStepInput,
-  wait: { reason: string; waitMs: number },
-): Promise<SourceStep> {
-  const nextTryAt = await store.asAccount(step.accountId, (tx) => recordHold(tx, step, wait));
-  if (nextTryAt === undefined) throw new AttemptSuperseded('The attempt was ended while it waited');
-  const held = { reason: wait.reason, nextTryAt: nextTryAt.toISOString() };
-  return { state: 'waiting', retryAfterMs: wait.waitMs, held };
-}
-
-/** Records a failed call. Returns the wait for the source, or throws the failure that the workflow expects. */
-async function afterFailedCall(
-  { store }: CallingSources,
-  step: SourceStepInput,
-  failure: SourceFailure,
-): Promise<SourceStep> {
-  const next = await store.asAccount(step.accountId, (tx) => recordFailedCall(tx, step, failure));
-  const { kind, message } = failure;
-  if (next?.nextTryAt === undefined) throw new StepFailed(AFTER_FAILURE[kind].type, message, next?.waitMs);
-  const held = { reason: message, nextTryAt: next.nextTryAt.toISOString() };
-  return { state: 'waiting', retryAfterMs: next.waitMs, held };
 }
 
 /**

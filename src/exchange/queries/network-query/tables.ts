@@ -161,7 +161,7 @@ interface AbandonedJobTable {
   query_id: string;
   source: SourceType;
   attempt: number;
-  /** Null: the one connection of the environment variables. */
+  /** Null: the default connection. */
   connection_id: string | null;
   purpose_of_use: 'treatment' | 'ias';
   job: JsonColumn<Record<string, unknown>>;

@@ -5,9 +5,9 @@ import { isIn } from '../rules/ids.ts';
 import type { Identity, RetireReason } from '../rules/retirement.ts';
 import { lockRecord } from './merge-store.ts';
 
-/** The share of an attempt whose answer is compared: that of one connection, or all of it. */
+/** The part of an attempt whose answer is compared. One without an id is the whole attempt. */
 export interface AnsweredStep extends SourceStepInput {
-  part?: { id: string; namespace: string };
+  part: { id: string | null; namespace: string };
 }
 
 /** Records which resources a page contained; the end of the attempt compares them with those collected before. */
@@ -25,7 +25,7 @@ export async function recordPageResources(
       attempt: step.attempt,
       page,
       account_id: tx.accountId,
-      connection_id: step.part?.id ?? null,
+      connection_id: step.part.id,
       resources: resources.map(nameOf),
       is_partial: isPartial,
     })
@@ -49,8 +49,8 @@ export interface CompleteResult {
 }
 
 /**
- * Finds the resources that a complete result no longer contains: of an attempt, or of one connection's part of it, which is
- * compared only with what that connection delivered before. Returns undefined when the result is not known to be complete:
+ * Finds the resources that a complete result no longer contains. A connection's result is compared only with what the same
+ * connection delivered before. Returns undefined when the result is not known to be complete:
  * the source reported errors, or an older version of this service stored some page without recording it.
  */
 export async function findMissing(
@@ -60,9 +60,9 @@ export async function findMissing(
 ): Promise<CompleteResult | undefined> {
   const { requestId, source, attempt, part } = step;
   const answered = sql`answered_page where query_id = ${requestId} and source = ${source} and attempt = ${attempt}
-    and connection_id is not distinct from ${part?.id ?? null}::uuid`;
+    and connection_id is not distinct from ${part.id}::uuid`;
   const stored =
-    part === undefined
+    part.id === null
       ? sql`select pages from network_query_attempt
           where query_id = ${requestId} and source = ${source} and attempt = ${attempt}`
       : sql`select pages from network_query_part where query_id = ${requestId} and source = ${source}
@@ -77,7 +77,7 @@ export async function findMissing(
     except
     select split_part(name, '/', 1), split_part(name, '/', 2) from (select unnest(resources) as name from ${answered}) n
   `.execute(tx.db);
-  const missing = before.rows.filter(({ id }) => isIn(part?.namespace ?? '', id));
+  const missing = before.rows.filter(({ id }) => isIn(part.namespace, id));
   if (missing.length === 0) return { missing, present: new Map() };
   const present = await sql<Identity>`
     select distinct on (split_part(name, '/', 1)) split_part(name, '/', 1) as "resourceType", split_part(name, '/', 2) as id

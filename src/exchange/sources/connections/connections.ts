@@ -9,39 +9,55 @@ import type { PurposeOfUse } from '../connectors/source-config.ts';
 import { connectionsOf, findConnection, type StoredConnection } from './connection-store.ts';
 import { configOf, openCredentials } from './settings.ts';
 
-/** A connection that an attempt asks. */
-export interface AskedConnection {
+/** A connection of an account's own. */
+export interface OwnConnection {
   id: string;
   name: string;
   namespace: string;
 }
 
+/** The connection that the environment variables describe. It has the name of its source. */
+export interface DefaultConnection {
+  id: null;
+  name: SourceType;
+  namespace: '';
+}
+
+/** A connection that an attempt asks: the default one for an account that has none of its own to the source. */
+export type AskedConnection = OwnConnection | DefaultConnection;
+
+export const defaultConnection = (source: SourceType): DefaultConnection => ({
+  id: null,
+  name: source,
+  namespace: '',
+});
+
 /** The connections of all accounts, as a worker uses them. Changes take effect with the next step. */
 export interface SourceConnections {
   /**
    * The connections to ask about a patient of these facilities. Undefined when the account has none of its own, so that the
-   * connection of the environment variables is asked.
+   * default one is asked.
    */
   toAsk(
     tx: AccountTx,
     source: SourceType,
     facilityIds: readonly string[],
-  ): Promise<AskedConnection[] | undefined>;
+  ): Promise<OwnConnection[] | undefined>;
   /** Throws SourceFailure when the connection is paused or deleted. */
   connector(accountId: string, connectionId: string, purpose: PurposeOfUse): Promise<SourceConnector>;
 }
 
 /** The connectors of a worker. */
 export interface Connectors {
-  /** Serve the accounts that have no connections of their own. */
+  /** The default connections. */
   connectors: Record<SourceType, SourceConnector>;
   /** Connections of accounts that have their own. Default: `connectors` serve every account. */
   connections?: SourceConnections;
 }
 
 /**
- * The connector of a connection; without an id, the one that the environment variables describe. Throws SourceFailure when the
- * connection is paused or deleted.
+ * The connector of a connection; without an id, the default one. Throws SourceFailure when the connection is paused or
+ * deleted.
  */
 export async function connectorFor(
   { connectors, connections }: Connectors,
