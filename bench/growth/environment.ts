@@ -7,7 +7,7 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import pg from 'pg';
 import { pino } from 'pino';
-import { createSourceActivities } from '../../src/activities/exchange/network-query-source.ts';
+import { createSourceActivities } from '../../src/activities/exchange/network-query.ts';
 import type { SourceType } from '../../src/contract/primitives.ts';
 import { generateApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
 import { assembleExchange } from '../../src/exchange/assemble.ts';

@@ -6,8 +6,10 @@ import { pathToFileURL } from 'node:url';
 import { Client } from '@temporalio/client';
 import { Worker } from '@temporalio/worker';
 import { Agent } from 'undici';
-import { createRecordActivities } from '../../src/activities/exchange/network-query-record.ts';
-import { createSourceActivities } from '../../src/activities/exchange/network-query-source.ts';
+import {
+  createRecordActivities,
+  createSourceActivities,
+} from '../../src/activities/exchange/network-query.ts';
 import { SEARCH_ATTRIBUTES, TASK_QUEUES } from '../../src/contract/temporal.ts';
 import { generateApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
 import { assembleExchange } from '../../src/exchange/assemble.ts';

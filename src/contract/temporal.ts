@@ -96,7 +96,7 @@ export function parseCohortMonitoringId(
   return match?.[1] === undefined ? undefined : { cohortId: match[1], kind: match[2] as MonitoringKind };
 }
 
-/** jobKey: derived by HMAC from the caller's job id, which may contain a medical record number (see temporal/opaque-id.ts). */
+/** jobKey: derived by HMAC from the caller's job id, which may contain a medical record number (see temporal/client.ts). */
 export const patientOnboardingWorkflowId = (jobKey: string): string => `patient-onboarding/${jobKey}`;
 
 /** Metadata key of a query that holds the orchestration id, by which its webhooks are assigned to the workflow. */

@@ -8,4 +8,4 @@ export type { bulkOnboarding } from '../workflows/orchestrator/bulk-onboarding/w
 export type { cohortMonitoring } from '../workflows/orchestrator/cohort-monitoring/workflow.ts';
 export { proxyEndpoints } from '../workflows/orchestrator/endpoint-proxies.ts';
 export { patientOnboarding } from '../workflows/orchestrator/patient-onboarding/workflow.ts';
-export { type CallFailure, callFailure } from '../workflows/shared/call-failure.ts';
+export { type CallFailure, callFailure } from '../workflows/shared/failures.ts';

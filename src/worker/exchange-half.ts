@@ -13,13 +13,13 @@ import { createReconcileMetrics } from '../exchange/platform/recovery/reconcile-
 import { createRoundCount } from '../exchange/platform/recovery/reconcile-state-store.ts';
 import { createReconciler } from '../exchange/platform/recovery/reconciler.ts';
 import { createStartGuard } from '../exchange/platform/recovery/start-guard.ts';
-import { abandonedJobCancellation } from '../exchange/queries/network-query/cancel-jobs.ts';
+import { abandonedJobCancellation } from '../exchange/queries/network-query/abandoned-jobs.ts';
 import { createSourceConnections } from '../exchange/sources/connections/connections.ts';
 import { createSharedTokens } from '../exchange/sources/connections/shared-tokens.ts';
 import { createAssertionSigner } from '../exchange/sources/connections/signing-keys.ts';
 import { createCallBudgets } from '../exchange/sources/connectors/budgets.ts';
 import { createConnectors } from '../exchange/sources/connectors/fhir-connector.ts';
-import { inBothLanes } from '../temporal/worker-queues.ts';
+import { inBothLanes } from '../temporal/task-queue-stats.ts';
 import type { Half, HalfDeps } from './half.ts';
 import { SOURCE_VARIABLES, sourceConfigs } from './source-configs.ts';
 

@@ -1,5 +1,5 @@
 import { TASK_QUEUES } from '../contract/temporal.ts';
-import type { WorkerQueue } from '../temporal/worker-queues.ts';
+import type { WorkerQueue } from '../temporal/task-queue-stats.ts';
 import { activitySlots } from '../temporal/workers.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { ApplicationFailure } from '@temporalio/activity';
-import { createSourceActivities } from '../../src/activities/exchange/network-query-source.ts';
+import { createSourceActivities } from '../../src/activities/exchange/network-query.ts';
 import type { SourceStepInput } from '../../src/contract/network-query-workflow.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';

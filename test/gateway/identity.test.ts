@@ -2,7 +2,7 @@ import { Webhook } from 'standardwebhooks';
 import { request } from 'undici';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createSourceActivities } from '../../src/activities/exchange/network-query-source.ts';
+import { createSourceActivities } from '../../src/activities/exchange/network-query.ts';
 import { webhookEventSchema } from '../../src/contract/events.ts';
 import type { IdentityVerifiedEvent } from '../../src/contract/identity.ts';
 import { setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';

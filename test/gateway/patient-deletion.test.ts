@@ -2,8 +2,10 @@ import { sql } from 'kysely';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createRecordActivities } from '../../src/activities/exchange/network-query-record.ts';
-import { createSourceActivities } from '../../src/activities/exchange/network-query-source.ts';
+import {
+  createRecordActivities,
+  createSourceActivities,
+} from '../../src/activities/exchange/network-query.ts';
 import { SOURCE_FAILURE_TYPES } from '../../src/contract/network-query-workflow.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
 import {
@@ -14,7 +16,7 @@ import {
 import { createErasures } from '../../src/exchange/platform/erasure/erasures.ts';
 import { insertEvent } from '../../src/exchange/platform/outbox/event-store.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
-import { abandonedJobRecovery } from '../../src/exchange/queries/network-query/recovery.ts';
+import { abandonedJobRecovery } from '../../src/exchange/queries/network-query/feature.ts';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';

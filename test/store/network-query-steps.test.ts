@@ -11,7 +11,7 @@ import {
 } from '../../src/contract/network-query-workflow.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
 import { listDocuments } from '../../src/exchange/delivery/documents/document-store.ts';
-import { abandonedJobCancellation } from '../../src/exchange/queries/network-query/cancel-jobs.ts';
+import { abandonedJobCancellation } from '../../src/exchange/queries/network-query/abandoned-jobs.ts';
 import {
   completeAttempt,
   failAttempt,

@@ -25,7 +25,7 @@ import { createLinkMaker } from '../../src/exchange/platform/links/signed-link.t
 import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { prepareQuery } from '../../src/exchange/queries/network-query/prepare.ts';
 import { listQueries, readQuery } from '../../src/exchange/queries/network-query/query-store.ts';
-import { startQuery } from '../../src/exchange/queries/network-query/start-query.ts';
+import { startQuery } from '../../src/exchange/queries/network-query/service.ts';
 import { noteIncomplete, readTimeline } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { readSweepCounts } from '../../src/exchange/queries/sweep/sweep-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';

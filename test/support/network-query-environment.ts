@@ -5,8 +5,10 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
-import { createRecordActivities } from '../../src/activities/exchange/network-query-record.ts';
-import { createSourceActivities } from '../../src/activities/exchange/network-query-source.ts';
+import {
+  createRecordActivities,
+  createSourceActivities,
+} from '../../src/activities/exchange/network-query.ts';
 import type { SourceStepInput } from '../../src/contract/network-query-workflow.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { fillCache, findCached } from '../../src/temporal/server-binary/cache.ts';
+import { fillCache, findCached } from '../../src/temporal/server-binary.ts';
 
 const run = promisify(execFile);
 const FILE = 'promtool';

@@ -11,7 +11,7 @@ import {
   DEFAULT_BULK_TIMING,
 } from '../../src/contract/bulk-onboarding.ts';
 import { bulkOnboardingWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
-import type { BulkState } from '../../src/workflows/orchestrator/bulk-onboarding/bulk-state.ts';
+import type { BulkState } from '../../src/workflows/orchestrator/bulk-onboarding/bulk-onboarding.ts';
 import type { OnboardingEnvironment } from '../support/patient-onboarding-environment.ts';
 
 export type BulkActivities = Partial<EndpointActivities & BulkFileActivities>;

@@ -3,7 +3,10 @@ import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { BULK_ONBOARDING_MESSAGES, type BulkOnboardingStatus } from '../../src/contract/bulk-onboarding.ts';
 import { searchAttribute } from '../../src/temporal/search-attributes.ts';
-import { type BulkState, newBulkState } from '../../src/workflows/orchestrator/bulk-onboarding/bulk-state.ts';
+import {
+  type BulkState,
+  newBulkState,
+} from '../../src/workflows/orchestrator/bulk-onboarding/bulk-onboarding.ts';
 import {
   createOnboardingEnvironment,
   failure,

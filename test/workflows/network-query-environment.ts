@@ -5,8 +5,7 @@ import { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { ConsolidatedActivities } from '../../src/activities/exchange/consolidated-query.ts';
 import type { FollowUpActivities } from '../../src/activities/exchange/discharge-follow-up.ts';
 import type { MessageActivities } from '../../src/activities/exchange/messages.ts';
-import type { RecordActivities } from '../../src/activities/exchange/network-query-record.ts';
-import type { SourceActivities } from '../../src/activities/exchange/network-query-source.ts';
+import type { RecordActivities, SourceActivities } from '../../src/activities/exchange/network-query.ts';
 import type { ReconcileActivities } from '../../src/activities/exchange/reconcile.ts';
 import type { WebhookActivities } from '../../src/activities/exchange/webhook-delivery.ts';
 import {
@@ -29,7 +28,7 @@ import { SOURCE_RETRIES } from '../../src/exchange/queries/network-query/rules/r
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { IndexedValueType } from '../../src/temporal/proto.ts';
 import { getTimeSkippingServer } from '../../src/temporal/server-binary.ts';
-import { BACKGROUND_QUEUES } from '../../src/temporal/worker-queues.ts';
+import { BACKGROUND_QUEUES } from '../../src/temporal/task-queue-stats.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';

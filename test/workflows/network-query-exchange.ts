@@ -2,14 +2,16 @@ import { Client } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import { pino } from 'pino';
 import { inject } from 'vitest';
-import { createRecordActivities } from '../../src/activities/exchange/network-query-record.ts';
-import { createSourceActivities } from '../../src/activities/exchange/network-query-source.ts';
-import { createRedriveActivities } from '../../src/activities/exchange/query-redrive.ts';
+import {
+  createRecordActivities,
+  createSourceActivities,
+} from '../../src/activities/exchange/network-query.ts';
+import { createRedriveActivities } from '../../src/activities/exchange/query-sweep.ts';
 import { createWebhookActivities } from '../../src/activities/exchange/webhook-delivery.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
 import { networkQueryWorkflowId, TASK_QUEUES } from '../../src/contract/temporal.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
-import { networkQueryRecovery } from '../../src/exchange/queries/network-query/recovery.ts';
+import { networkQueryRecovery } from '../../src/exchange/queries/network-query/feature.ts';
 import { createNetworkQueryService } from '../../src/exchange/queries/network-query/service.ts';
 import { createSourceCallbacks } from '../../src/exchange/queries/network-query/source-callback.ts';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
@@ -20,7 +22,7 @@ import { type SourceConnector, SourceFailure } from '../../src/exchange/sources/
 import { createSourceHealth } from '../../src/exchange/sources/health/source-health.ts';
 import { openConnection } from '../../src/temporal/connection.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
-import { inBothLanes } from '../../src/temporal/worker-queues.ts';
+import { inBothLanes } from '../../src/temporal/task-queue-stats.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
 import { createDeliveries, startReceiver } from '../support/events-environment.ts';
 import { CALLBACK_KEY, createQueryEnvironment } from '../support/network-query-environment.ts';

@@ -6,13 +6,13 @@ import { CANCELLED } from '../../src/contract/network-query-workflow.ts';
 import { queryRedriveWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
 import { failOpenAttempts } from '../../src/exchange/queries/network-query/endings.ts';
 import { insertQuery } from '../../src/exchange/queries/network-query/query-store.ts';
-import { createRedriveLauncher } from '../../src/exchange/queries/redrive/launcher.ts';
 import {
   countFailed,
   endRedrive,
   findRedrive,
   insertRedrive,
 } from '../../src/exchange/queries/redrive/redrive-store.ts';
+import { createRedriveLauncher } from '../../src/exchange/queries/redrive/redriver.ts';
 import { takeUp } from '../support/take-up.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';
 import { eventually } from './network-query-environment.ts';

@@ -12,12 +12,11 @@ import {
 } from '../../src/contract/bulk-create-workflow.ts';
 import { querySweepWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
 import { ConflictError } from '../../src/exchange/platform/errors.ts';
-import { createSweepControl } from '../../src/exchange/queries/sweep/control.ts';
-import { sweepRecovery } from '../../src/exchange/queries/sweep/launcher.ts';
+import { createSweepControl, sweepRecovery } from '../../src/exchange/queries/sweep/control.ts';
 import { readSweepCounts } from '../../src/exchange/queries/sweep/sweep-store.ts';
 import { openConnection } from '../../src/temporal/connection.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
-import { inBothLanes } from '../../src/temporal/worker-queues.ts';
+import { inBothLanes } from '../../src/temporal/task-queue-stats.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
 import { loadWorkflowBundle } from '../../src/temporal/workflow-bundle.ts';
 import {

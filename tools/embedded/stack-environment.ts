@@ -1,6 +1,6 @@
 import type { StackSecrets } from '../../src/starter/local-stack/stack-secrets.ts';
 import { type StackStorage, s3Environment } from '../../src/starter/local-stack/stack-storage.ts';
-import { BACKGROUND_QUEUES, INTERACTIVE_QUEUES } from '../../src/temporal/worker-queues.ts';
+import { BACKGROUND_QUEUES, INTERACTIVE_QUEUES } from '../../src/temporal/task-queue-stats.ts';
 import type { StackPorts } from './stack-ports.ts';
 
 export type Environment = Readonly<Record<string, string>>;

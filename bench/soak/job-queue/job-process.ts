@@ -2,7 +2,7 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import { CompiledQuery, sql } from 'kysely';
 import PgBoss from 'pg-boss';
-import { createSourceActivities } from '../../../src/activities/exchange/network-query-source.ts';
+import { createSourceActivities } from '../../../src/activities/exchange/network-query.ts';
 import type { SourceStep } from '../../../src/contract/network-query-workflow.ts';
 import { SOURCE_TYPES } from '../../../src/contract/primitives.ts';
 import { assembleExchange } from '../../../src/exchange/assemble.ts';

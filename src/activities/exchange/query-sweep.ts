@@ -1,8 +1,10 @@
 import { heartbeat, log } from '@temporalio/activity';
 import type { QuerySweepProgress, SweepPace } from '../../contract/bulk-create-workflow.ts';
+import type { QueryRedriveInput, RedrivePage } from '../../contract/query-redrive-workflow.ts';
 import type { Store } from '../../exchange/platform/database/database.ts';
 import { retryOvertaken } from '../../exchange/platform/database/retry.ts';
 import type { Launcher } from '../../exchange/queries/network-query/launcher.ts';
+import type { Redriver } from '../../exchange/queries/redrive/redriver.ts';
 import { type SweptPage, startPage } from '../../exchange/queries/sweep/start-page.ts';
 import { openSweep, readSweepCounts, setSweepState } from '../../exchange/queries/sweep/sweep-store.ts';
 import { atHalfPace } from '../../lib/half-pace.ts';
@@ -82,5 +84,17 @@ export function createSweepActivities(deps: {
         return readSweepCounts(tx, requestId);
       });
     },
+  };
+}
+
+export type RedriveActivities = ReturnType<typeof createRedriveActivities>;
+
+/** The step of a redrive. It may run twice: each query's retry moves the redrive's place in the same transaction. */
+export function createRedriveActivities({ redriver }: { redriver: Redriver }) {
+  return {
+    redrivePage: ({ accountId, redriveId }: QueryRedriveInput): Promise<RedrivePage> =>
+      redriver.nextPage(accountId, redriveId, heartbeat),
+    cancelRedrive: ({ accountId, redriveId }: QueryRedriveInput): Promise<void> =>
+      redriver.cancel(accountId, redriveId),
   };
 }

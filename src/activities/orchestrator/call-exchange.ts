@@ -6,7 +6,7 @@ import type { AnswerOf } from '../../orchestrator/client/answers.ts';
 import { isMissingCredential } from '../../orchestrator/client/credentials.ts';
 import type { ExchangeClient, RequestOf } from '../../orchestrator/client/exchange-client.ts';
 import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
-import { opaqueId } from '../../temporal/opaque-id.ts';
+import { opaqueId } from '../../temporal/client.ts';
 
 export interface EndpointActivityDeps {
   clientFor(access: ExchangeAccess): ExchangeClient;

@@ -7,7 +7,7 @@ import {
 } from '../../contract/bulk-onboarding.ts';
 import type { ExchangeAccess } from '../../contract/patient-onboarding.ts';
 import { bulkOnboardingWorkflowId, PRIORITY, TASK_QUEUES, WORKFLOW_TYPES } from '../../contract/temporal.ts';
-import { opaqueId } from '../../temporal/opaque-id.ts';
+import { opaqueId } from '../../temporal/client.ts';
 import { searchAttribute } from '../../temporal/search-attributes.ts';
 import { accountOf } from '../client/credentials.ts';
 

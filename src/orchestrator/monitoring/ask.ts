@@ -1,5 +1,5 @@
 import { MONITORING_METADATA, type MonitoringFrequency } from '../../contract/cohort-monitoring.ts';
-import { opaqueId } from '../../temporal/opaque-id.ts';
+import { opaqueId } from '../../temporal/client.ts';
 import { ExchangeCallError } from '../client/failures.ts';
 import { type Calls, RateLimited, waitOf } from './calls.ts';
 import type { PageInput } from './monitored-page.ts';

@@ -14,7 +14,7 @@ import {
   WORKFLOW_TYPES,
 } from '../../contract/temporal.ts';
 import { asCode } from '../../lib/markdown.ts';
-import { opaqueId } from '../../temporal/opaque-id.ts';
+import { opaqueId } from '../../temporal/client.ts';
 import { searchAttribute } from '../../temporal/search-attributes.ts';
 import { accountOf } from '../client/credentials.ts';
 import { type OnboardingRequest, sourcesOf } from './onboarding-request.ts';

@@ -1,3 +1,5 @@
+import { extname } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Context } from '@temporalio/activity';
 import type { WorkflowClientInterceptor } from '@temporalio/client';
 import { defaultPayloadConverter, type Headers } from '@temporalio/common';
@@ -80,3 +82,8 @@ export const runTraces: InjectedSinks<TraceSinks> = {
     },
   },
 };
+
+/** The interceptors of workflow code: a source here, a script in the packed library. */
+export const TRACE_INTERCEPTORS = fileURLToPath(
+  new URL(`./in-workflows${extname(new URL(import.meta.url).pathname)}`, import.meta.url),
+);

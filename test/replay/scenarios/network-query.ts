@@ -1,6 +1,5 @@
 import { ApplicationFailure } from '@temporalio/common';
-import type { RecordActivities } from '../../../src/activities/exchange/network-query-record.ts';
-import type { SourceActivities } from '../../../src/activities/exchange/network-query-source.ts';
+import type { RecordActivities, SourceActivities } from '../../../src/activities/exchange/network-query.ts';
 import {
   HISTORY_EVENTS_MAX,
   NETWORK_QUERY_MESSAGES,

@@ -1,4 +1,4 @@
-import type { RedriveActivities } from '../../../src/activities/exchange/query-redrive.ts';
+import type { RedriveActivities } from '../../../src/activities/exchange/query-sweep.ts';
 import type {
   QueryRedriveInput,
   RedrivePage,

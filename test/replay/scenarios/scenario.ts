@@ -1,5 +1,5 @@
 import type { WorkflowHandle } from '@temporalio/client';
-import type { WorkerQueue } from '../../../src/temporal/worker-queues.ts';
+import type { WorkerQueue } from '../../../src/temporal/task-queue-stats.ts';
 
 /** One run of a workflow with activities that answer from a script: what produced a recorded history. */
 export interface Scenario {

@@ -4,7 +4,11 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { SEARCH_ATTRIBUTES } from '../../../src/contract/temporal.ts';
 import { DEMO_ACCOUNT_ID } from '../../../src/exchange/operations/admin/seed.ts';
-import { BACKGROUND_QUEUES, INTERACTIVE_QUEUES, WORKER_QUEUES } from '../../../src/temporal/worker-queues.ts';
+import {
+  BACKGROUND_QUEUES,
+  INTERACTIVE_QUEUES,
+  WORKER_QUEUES,
+} from '../../../src/temporal/task-queue-stats.ts';
 import {
   type ComposeService,
   compose,

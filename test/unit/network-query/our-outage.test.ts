@@ -1,6 +1,6 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import { expect, test, vi } from 'vitest';
-import { describeFailure } from '../../../src/activities/exchange/source-step-failures.ts';
+import { describeFailure } from '../../../src/activities/exchange/network-query.ts';
 import { OUR_OUTAGE_TYPES } from '../../../src/contract/network-query-workflow.ts';
 import { BlobStoreUnavailableError } from '../../../src/shared/blobs/blob-store.ts';
 

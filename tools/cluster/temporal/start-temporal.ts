@@ -7,7 +7,7 @@ import { SEARCH_ATTRIBUTES } from '../../../src/contract/temporal.ts';
 import { CommandError, runCommand } from '../../../src/lib/run-command.ts';
 import { withConnection } from '../../../src/temporal/connection.ts';
 import { registerSearchAttributes } from '../../../src/temporal/register-search-attributes.ts';
-import { fillCache, findCached } from '../../../src/temporal/server-binary/cache.ts';
+import { fillCache, findCached } from '../../../src/temporal/server-binary.ts';
 import { allOrThrow, type StackSite } from '../../embedded/open-stack.ts';
 import type { RunningPart } from '../../embedded/running-part.ts';
 import {

@@ -10,7 +10,7 @@ import { type StoredPatient, toPatient } from '../../people/patients/patient-sto
 import type { AccountTx } from '../../platform/database/database.ts';
 import { recordWorkflowsToStop } from '../../platform/erasure/erasure-store.ts';
 import { ConflictError, NotFoundError } from '../../platform/errors.ts';
-import { keepJobsOfPatient } from '../../queries/network-query/abandoned-job-store.ts';
+import { keepJobsOfPatient } from '../../queries/network-query/abandoned-jobs.ts';
 
 /**
  * Deletes a patient and all data about the patient, except the audit. Blobs and running workflows are recorded in the same

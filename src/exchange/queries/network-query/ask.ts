@@ -12,19 +12,17 @@ import {
   SourceFailure,
   type SourcePage,
 } from '../../sources/connectors/connector.ts';
-import { keepSurplusJob } from './abandoned-job-store.ts';
+import { cancelJobsOf, type JobCancellation, keepSurplusJob } from './abandoned-jobs.ts';
 import { connectionKey, keepJob, purposeOf, type SourceWork, saveJob } from './attempt-store.ts';
 import { callbackToken, provenToken } from './callback-token.ts';
-import { cancelJobsOf, type JobCancellation } from './cancel-jobs.ts';
 import { type Collecting, collectPages } from './collect.ts';
-import { beginCollection, readHeld, readLastCollection } from './collection-store.ts';
+import { basisOf, beginCollection, changesSince, readHeld, readLastCollection } from './collection-store.ts';
 import { CountsDiffer, completeCollected } from './complete.ts';
 import { checkAccess } from './consent-check.ts';
 import { endWithoutData } from './endings.ts';
 import { askForEverything, clearFailedCalls, isNotEnough, type NotEnough } from './failed-calls.ts';
 import { recordNotice } from './omissions.ts';
 import { isWhole } from './part-store.ts';
-import { basisOf, changesSince } from './rules/changes-since.ts';
 import { UNKNOWN_PATIENT } from './rules/query-status.ts';
 import { reviewOf } from './source-candidate-store.ts';
 import type { Collection } from './tables.ts';

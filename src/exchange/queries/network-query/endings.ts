@@ -9,7 +9,7 @@ import { insertEvent } from '../../platform/outbox/event-store.ts';
 import { countRetired, deletePageResources } from '../../records/merge/retirement-store.ts';
 import type { RetireReason } from '../../records/rules/retirement.ts';
 import { defaultConnection } from '../../sources/connections/connections.ts';
-import { keepJobsOfAttempt } from './abandoned-job-store.ts';
+import { keepJobsOfAttempt } from './abandoned-jobs.ts';
 import { endAttempt, type PartStep, readStatus } from './attempt-store.ts';
 import { readCollection, rememberCollection } from './collection-store.ts';
 import { recordExclusions } from './omissions.ts';

@@ -1,8 +1,12 @@
+import type { Store } from '../../platform/database/database.ts';
 import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../../platform/feature.ts';
 import type { Platform } from '../../platform/platform.ts';
+import { itemRecovery, type Recovery, removalRecovery } from '../../platform/recovery/recovery.ts';
+import { deleteOldAbandonedJobs } from './abandoned-jobs.ts';
+import { failOpenAttempts } from './endings.ts';
 import type { Launcher } from './launcher.ts';
-import { abandonedJobRecovery, networkQueryRecovery } from './recovery.ts';
 import { addNetworkQueryRoutes } from './routes.ts';
+import { runsToEnsure } from './run-store.ts';
 import { createNetworkQueryService, type NetworkQueryService } from './service.ts';
 import { addSourceCallbackRoute, createSourceCallbacks, type SourceCallbacks } from './source-callback.ts';
 
@@ -32,3 +36,36 @@ export const networkQueryFeature = {
     open((scope) => addSourceCallbackRoute(scope, deps));
   },
 } satisfies Feature;
+
+/** The process that committed a run has this long to start its workflow itself. */
+const GRACE_MS = 5_000;
+/** Starts at a time: each is a round trip to Temporal and two to PostgreSQL. */
+const AT_ONCE = 4;
+
+/**
+ * Starts the workflows of open runs that have none. If a workflow was terminated instead of completing, nothing would end
+ * its open attempts, so they are ended here.
+ */
+export function networkQueryRecovery(deps: { store: Store; launcher: Pick<Launcher, 'start'> }): Recovery {
+  const { store, launcher } = deps;
+
+  return itemRecovery({
+    name: 'network queries',
+    atOnce: AT_ONCE,
+    find: (limit, lookAgainBefore) =>
+      store.asSystem((tx) => runsToEnsure(tx, { olderThanMs: GRACE_MS, lookAgainBefore, limit })),
+    async heal({ accountId, requestId, run, isStarted }) {
+      const state = await launcher.start(accountId, requestId, run);
+      if (state === 'open') return !isStarted;
+      const reason = 'The workflow of this query ended unexpectedly';
+      await store.asAccount(accountId, (tx) => failOpenAttempts(tx, { requestId, run }, reason));
+      return true;
+    },
+  });
+}
+
+/** Removes the jobs that could not be cancelled at their sources. */
+export const abandonedJobRecovery = ({ store }: { store: Pick<Store, 'asSystem'> }): Recovery =>
+  removalRecovery('jobs that sources keep', (limit) =>
+    store.asSystem((tx) => deleteOldAbandonedJobs(tx, limit)),
+  );

@@ -13,6 +13,7 @@ import {
 } from '../../sources/connections/connections.ts';
 import { type SourceConnector, SourceFailure } from '../../sources/connectors/connector.ts';
 import { type SourceHealth, watchConnector } from '../../sources/health/source-health.ts';
+import { CANCEL_TIMEOUT_MS } from './abandoned-jobs.ts';
 import type { Asking } from './ask.ts';
 import {
   type AttemptWork,
@@ -23,7 +24,6 @@ import {
   type SourceWork,
   updateAttempt,
 } from './attempt-store.ts';
-import { CANCEL_TIMEOUT_MS } from './cancel-jobs.ts';
 import { endOfParts } from './endings.ts';
 import { isTemporary, recordFailedCall, recordHold, restartPart } from './failed-calls.ts';
 import { endPart, insertParts, isWhole, type Part, type Progress, readParts } from './part-store.ts';

@@ -1,7 +1,15 @@
 import { type Selectable, sql } from 'kysely';
-import type { NETWORK_QUERY_SORT, RequestedSource, SourceError } from '../../../contract/network-query.ts';
+import type { z } from 'zod';
+import type {
+  NETWORK_QUERY_SORT,
+  NetworkQueryStatus,
+  RequestedSource,
+  SourceError,
+  sourceStatusSchema,
+} from '../../../contract/network-query.ts';
 import { SOURCE_TYPES, type SourceType } from '../../../contract/source-types.ts';
 import { externalIdOf } from '../../people/patients/patient-store.ts';
+import type { Dialect } from '../../platform/account.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import {
   column,
@@ -11,7 +19,7 @@ import {
   readPage,
 } from '../../platform/database/page.ts';
 import type { Database } from '../../platform/database/schema.ts';
-import { overallStatus } from './rules/query-status.ts';
+import { lastAttempts, overallStatus } from './rules/query-status.ts';
 import type { AttemptState, QueryState } from './tables.ts';
 
 export interface NewQuery {
@@ -42,7 +50,7 @@ export interface AttemptView {
   waiting?: { reason: string; since: Date; nextTryAt: Date };
 }
 
-/** A query as stored, with its attempts; `serializers.ts` turns it into a response. */
+/** A query as stored, with its attempts. */
 export interface QueryView {
   requestId: string;
   patientId: string;
@@ -291,4 +299,46 @@ export async function settleQuery(tx: AccountTx, queryId: string, known?: QueryS
       .execute();
   }
   return status;
+}
+
+/** A query as E2 and E4 return it, with `processing` for whatever is running. */
+export const serializeStartedQuery = (query: QueryView, dialect: Dialect): NetworkQueryStatus =>
+  queryAnswer(query, dialect, 'processing');
+
+/** A query as E3 and its related operations return it, with `in-progress` for whatever is running. */
+export const serializeQueryStatus = (query: QueryView, dialect: Dialect): NetworkQueryStatus =>
+  queryAnswer(query, dialect, dialect === 'published' ? 'processing' : 'in-progress');
+
+type Running = 'processing' | 'in-progress';
+
+type SourceStatus = z.output<typeof sourceStatusSchema>;
+
+function queryAnswer(query: QueryView, dialect: Dialect, running: Running): NetworkQueryStatus {
+  const attempts = dialect === 'published' ? lastAttempts(query.attempts) : query.attempts;
+  return {
+    requestId: query.requestId,
+    patientId: query.patientId,
+    externalId: query.externalId ?? undefined,
+    startedAt: query.startedAt.toISOString(),
+    status: query.status === 'running' ? running : query.status,
+    sources: attempts.map((attempt) => ({
+      type: attempt.source,
+      status: sourceStatus(attempt, dialect, running),
+      startedAt: attempt.startedAt.toISOString(),
+      completedAt: attempt.completedAt?.toISOString(),
+      reason: attempt.status === 'failed' ? attempt.reason : undefined,
+      waiting: attempt.waiting && {
+        reason: attempt.waiting.reason,
+        since: attempt.waiting.since.toISOString(),
+        nextTryAt: attempt.waiting.nextTryAt.toISOString(),
+      },
+    })),
+    ...(query.errors.length > 0 ? { errors: query.errors } : {}),
+  };
+}
+
+/** The published dialect has one entry per source, so a source that awaits a retry counts as running, not as failed. */
+function sourceStatus(attempt: AttemptView, dialect: Dialect, running: Running): SourceStatus {
+  if (attempt.status === 'running') return running;
+  return dialect === 'published' && attempt.willRetry ? running : attempt.status;
 }

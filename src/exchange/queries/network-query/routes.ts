@@ -7,8 +7,7 @@ import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { ok, orNotFound } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
 import { openPage } from '../../platform/http/paging.ts';
-import { QUERY_ORDER, type QueryView } from './query-store.ts';
-import { serializeQueryStatus } from './serializers.ts';
+import { QUERY_ORDER, type QueryView, serializeQueryStatus } from './query-store.ts';
 import type { NetworkQueryService } from './service.ts';
 
 /** E2, E3 and the operations around them; see docs/interface.md. */

@@ -1,7 +1,22 @@
+import { v7 as uuidv7 } from 'uuid';
+import type { QueryRedrive } from '../../../contract/query-redrive.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
+import { ConflictError, InvalidRequestError } from '../../platform/errors.ts';
 import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../../platform/feature.ts';
+import { ok, orNotFound } from '../../platform/http/operation.ts';
+import type { Operations } from '../../platform/http/operations.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { createRedriveLauncher, type RedriveLauncher } from './launcher.ts';
-import { addQueryRedriveRoutes } from './routes.ts';
+import {
+  countFailed,
+  countOpenRetries,
+  endRedrive,
+  findRedrive,
+  insertRedrive,
+  lockRedrive,
+  type RedriveFilter,
+  type StoredRedrive,
+} from './redrive-store.ts';
+import { createRedriveLauncher, type RedriveLauncher } from './redriver.ts';
 
 /** Redrives: one source of many queries that failed is retried, paced (decision 97). */
 export const queryRedriveFeature = {
@@ -12,3 +27,84 @@ export const queryRedriveFeature = {
   routes: ({ operations }: GatewayScopes, deps: DepsOf<typeof addQueryRedriveRoutes>) =>
     addQueryRedriveRoutes(operations, deps),
 } satisfies Feature;
+
+/** Redrives of failed queries; see docs/interface.md, E3. */
+function addQueryRedriveRoutes(
+  operations: Operations,
+  { queryRedrives }: { queryRedrives: Pick<RedriveLauncher, 'launch'> },
+): void {
+  operations.write('redriveQueries', async (tx, { body, caller }) => {
+    const now = new Date();
+    const failedTo = new Date(body.failedTo ?? now);
+    const filter: RedriveFilter = {
+      source: body.source,
+      failedFrom: new Date(body.failedFrom),
+      // A retry that fails later is not retried by the same redrive.
+      failedTo: failedTo < now ? failedTo : now,
+      reason: body.reason ?? null,
+    };
+    if (filter.failedFrom >= filter.failedTo)
+      throw new InvalidRequestError([
+        { path: 'failedFrom', message: 'must be before failedTo, and in the past' },
+      ]);
+    const queries = await countFailed(tx, filter);
+    if (body.dryRun) return ok(dryRunAnswer(filter, queries));
+    const id = uuidv7();
+    const redrive = await insertRedrive(tx, { ...filter, id, actor: caller.actor, queries });
+    if (redrive === undefined)
+      throw new ConflictError(
+        `Another redrive of the ${body.source} source is running; cancel it or wait for its end`,
+      );
+    return ok(await answer(tx, redrive), {
+      targetId: id,
+      afterCommit: () => queryRedrives.launch(caller.account.id, id),
+    });
+  });
+
+  operations.read('getQueryRedrive', async (tx, { params }) =>
+    ok(await answer(tx, orNotFound('Redrive', await findRedrive(tx, params.requestId)))),
+  );
+
+  operations.write('cancelQueryRedrive', async (tx, { params }) => {
+    const { state } = orNotFound('Redrive', await lockRedrive(tx, params.requestId));
+    const cancelled = await endRedrive(tx, params.requestId, 'cancelled');
+    if (cancelled === undefined) throw new ConflictError(`The redrive has ended (${state})`);
+    return ok(await answer(tx, cancelled), { targetId: params.requestId });
+  });
+}
+
+async function answer(tx: AccountTx, redrive: StoredRedrive): Promise<QueryRedrive> {
+  const { open } = await countOpenRetries(tx, redrive.id);
+  const { id, state, source, queries, retried, skipped, failed } = redrive;
+  return {
+    requestId: id,
+    state,
+    source,
+    failedFrom: redrive.failed_from.toISOString(),
+    failedTo: redrive.failed_to.toISOString(),
+    reason: redrive.reason ?? undefined,
+    queries,
+    retried,
+    skipped,
+    failed,
+    open,
+    startedAt: redrive.created_at.toISOString(),
+    endedAt: redrive.ended_at?.toISOString(),
+  };
+}
+
+const dryRunAnswer = (
+  { source, failedFrom, failedTo, reason }: RedriveFilter,
+  queries: number,
+): QueryRedrive => ({
+  state: 'dry-run',
+  source,
+  failedFrom: failedFrom.toISOString(),
+  failedTo: failedTo.toISOString(),
+  reason: reason ?? undefined,
+  queries,
+  retried: 0,
+  skipped: 0,
+  failed: 0,
+  open: 0,
+});

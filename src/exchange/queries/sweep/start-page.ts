@@ -1,14 +1,15 @@
+import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import type { QuerySweepProgress, SweepPace } from '../../../contract/bulk-create-workflow.ts';
+import type { RequestedSource } from '../../../contract/network-query.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { findAccount } from '../../access/accounts/account-store.ts';
 import type { AccountSettings } from '../../platform/account.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { callbackHash, callbackToken } from '../network-query/callback-token.ts';
-import { type BackgroundRoom, readSweepRoom, takeSweepRoom } from '../network-query/prepare.ts';
-import { insertSweepQueries, markSwept, nextToSweep, type SweepMark, skipNext } from './page-store.ts';
-import { askedSources, type PagePlan, planPage, sweptSources } from './plan-page.ts';
+import { type BackgroundRoom, readSweepRoom, refusal, takeSweepRoom } from '../network-query/prepare.ts';
 import { countOpenQueries, lockSweep, readSweepCounts } from './sweep-store.ts';
+import type { SweepState } from './tables.ts';
 
 /** Metadata key by which a post-import query, and its webhooks, name the bulk create. */
 const BULK_METADATA_KEY = 'bulk.requestId';
@@ -117,4 +118,220 @@ function reasonToWait(
     return { what: 'limit', resetMs: Math.max(...resets) };
   }
   return starting.length >= window ? { what: 'window' } : undefined;
+}
+
+/** Sources of post-import queries, unless the account's settings name others (docs/interface.md, "Bulk CSV"). */
+const DEFAULT_SOURCES: readonly SourceType[] = ['hie'];
+
+interface PagePlan {
+  starting: { patientId: string; sources: SourceType[] }[];
+  /** Patients who were deleted, or for whom no source may be asked. */
+  skipped: string[];
+  /** Sources whose background limit of this minute is used up, so that the next patient must wait. */
+  blockedBy: SourceType[];
+}
+
+const sweptSources = (settings: AccountSettings): SourceType[] => [
+  ...new Set(settings.bulk?.sources ?? DEFAULT_SOURCES),
+];
+
+/** The sources that may be asked about such a patient. */
+const askedSources = (settings: AccountSettings, patient: { hieOptOut: boolean }): SourceType[] =>
+  sweptSources(settings).filter(
+    (source) => refusal(source, { account: { settings }, patient }) === undefined,
+  );
+
+/**
+ * Decides which of the next patients are started, in their order. A patient is started with all of its sources or waits;
+ * no later patient is started first.
+ *
+ * @param rooms for each source, how many queries may still start in this minute
+ * @param startsMax how many patients may be started at most
+ */
+function planPage(
+  patients: readonly SweptPatient[],
+  settings: AccountSettings,
+  rooms: ReadonlyMap<SourceType, number>,
+  startsMax: number,
+): PagePlan {
+  const plan: PagePlan = { starting: [], skipped: [], blockedBy: [] };
+  const remaining = new Map(rooms);
+  for (const { patientId, patient } of patients) {
+    const sources = patient === undefined ? [] : askedSources(settings, patient);
+    if (sources.length === 0) {
+      plan.skipped.push(patientId);
+      continue;
+    }
+    if (plan.starting.length >= startsMax) break;
+    plan.blockedBy = sources.filter((source) => (remaining.get(source) ?? 0) < 1);
+    if (plan.blockedBy.length > 0) break;
+    for (const source of sources) remaining.set(source, (remaining.get(source) ?? 0) - 1);
+    plan.starting.push({ patientId, sources });
+  }
+  return plan;
+}
+
+/** A patient of a bulk create who is to be queried. */
+interface SweptPatient {
+  patientId: string;
+  /** Undefined when the patient has been deleted since. */
+  patient?: { id: string; hieOptOut: boolean };
+}
+
+/** The next `count` patients without an outcome, in file order; locked, so that none is deleted before the transaction ends. */
+async function nextToSweep(tx: AccountTx, requestId: string, count: number): Promise<SweptPatient[]> {
+  const next = await tx.db
+    .selectFrom('bulk_patient')
+    .select('patient_id')
+    .where('request_id', '=', requestId)
+    .where('sweep_outcome', 'is', null)
+    .orderBy('first_row')
+    .orderBy('patient_id')
+    .limit(count)
+    .execute();
+  if (next.length === 0) return [];
+  const ids = next.map(({ patient_id }) => patient_id);
+  const patients = await tx.db
+    .selectFrom('patient')
+    .select(['id', 'hie_opt_out'])
+    .where('id', 'in', ids)
+    .orderBy('id')
+    .forKeyShare()
+    .execute();
+  const optOuts = new Map(patients.map(({ id, hie_opt_out }) => [id, hie_opt_out]));
+  return ids.map((patientId) => {
+    const hieOptOut = optOuts.get(patientId);
+    return { patientId, patient: hieOptOut === undefined ? undefined : { id: patientId, hieOptOut } };
+  });
+}
+
+export interface SweepQuery {
+  id: string;
+  patientId: string;
+  metadata: Record<string, string>;
+  sources: { source: SourceType; callbackHash: Buffer }[];
+}
+
+/** Inserts many queries with their first run, attempts and timeline entry; one statement for each table. */
+async function insertSweepQueries(tx: AccountTx, queries: readonly SweepQuery[]): Promise<void> {
+  if (queries.length === 0) return;
+  const account_id = tx.accountId;
+  await tx.db
+    .insertInto('network_query')
+    .values(
+      queries.map((query) => ({
+        id: query.id,
+        account_id,
+        patient_id: query.patientId,
+        purpose_of_use: 'treatment' as const,
+        origin: 'bulk' as const,
+        metadata: JSON.stringify(query.metadata),
+        requested: JSON.stringify(
+          query.sources.map(({ source }): RequestedSource => ({ source, realtime: false })),
+        ),
+        status: 'running' as const,
+      })),
+    )
+    .execute();
+  await tx.db
+    .insertInto('network_query_run')
+    .values(
+      queries.map(({ id, sources }) => ({
+        query_id: id,
+        run: 0,
+        account_id,
+        sources: sources.map(({ source }) => source),
+      })),
+    )
+    .execute();
+  await tx.db
+    .insertInto('network_query_attempt')
+    .values(
+      queries.flatMap(({ id, sources }) =>
+        sources.map(({ source, callbackHash }) => ({
+          query_id: id,
+          source,
+          attempt: 1,
+          run: 0,
+          account_id,
+          status: 'running' as const,
+          callback_hash: callbackHash,
+        })),
+      ),
+    )
+    .execute();
+  await tx.db
+    .insertInto('network_query_timeline')
+    .values(
+      queries.map(({ id, sources }) => ({
+        query_id: id,
+        account_id,
+        kind: 'query-accepted',
+        message: `Query accepted for ${sources.map(({ source }) => source).join(', ')} after a bulk create; it starts now`,
+      })),
+    )
+    .execute();
+}
+
+interface SweepMark {
+  patientId: string;
+  outcome: 'started' | 'skipped' | 'failed';
+  queryId?: string;
+}
+
+/**
+ * Records the outcome of patients, adds to the counts and sets the state; `completed` also ends the post-import queries. An
+ * outcome that is already recorded stays.
+ */
+async function markSwept(
+  tx: AccountTx,
+  requestId: string,
+  marks: readonly SweepMark[],
+  state: SweepState,
+): Promise<void> {
+  await sql`
+    update bulk_patient p set query_id = m.query_id, sweep_outcome = m.outcome
+    from unnest(${marks.map(({ patientId }) => patientId)}::uuid[],
+                ${marks.map(({ queryId }) => queryId ?? null)}::uuid[],
+                ${marks.map(({ outcome }) => outcome)}::text[]) as m (patient_id, query_id, outcome)
+    where p.request_id = ${requestId}::uuid and p.patient_id = m.patient_id and p.sweep_outcome is null
+  `.execute(tx.db);
+  const count = (outcome: SweepMark['outcome']) => marks.filter((mark) => mark.outcome === outcome).length;
+  await tx.db
+    .updateTable('bulk_sweep')
+    .set({
+      state,
+      started: sql<number>`started + ${count('started')}`,
+      skipped: sql<number>`skipped + ${count('skipped')}`,
+      failed: sql<number>`failed + ${count('failed')}`,
+      seen_at: sql<Date>`now()`,
+      ended_at: state === 'completed' ? sql<Date>`now()` : null,
+    })
+    .where('request_id', '=', requestId)
+    .execute();
+}
+
+/**
+ * Skips, in one statement, patients among the next `ofNext`: the deleted ones, those opted out of hie when `optedOut` is
+ * true, and the rest when `others` is true.
+ */
+async function skipNext(
+  tx: AccountTx,
+  requestId: string,
+  { ofNext, optedOut, others }: { ofNext: number; optedOut: boolean; others: boolean },
+): Promise<void> {
+  await sql`
+    with upcoming as (
+      select patient_id from bulk_patient where request_id = ${requestId}::uuid and sweep_outcome is null
+      order by first_row, patient_id limit ${ofNext}
+    ), passed as (
+      update bulk_patient p set sweep_outcome = 'skipped'
+      from upcoming left join patient on patient.id = upcoming.patient_id
+      where p.request_id = ${requestId}::uuid and p.patient_id = upcoming.patient_id
+        and case when patient.id is null then true
+                 when patient.hie_opt_out then ${optedOut}::boolean else ${others}::boolean end
+      returning 1
+    )
+    update bulk_sweep set skipped = skipped + (select count(*) from passed) where request_id = ${requestId}::uuid
+  `.execute(tx.db);
 }

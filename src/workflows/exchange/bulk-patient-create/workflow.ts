@@ -21,9 +21,8 @@ import {
 } from '../../../contract/bulk-create-workflow.ts';
 import { querySweepWorkflowId, WORKFLOW_TYPES } from '../../../contract/temporal.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
-import { rejected } from '../../shared/rejected.ts';
-import { BulkProgress } from './progress.ts';
-import { BulkRun } from './run.ts';
+import { rejected } from '../../shared/failures.ts';
+import { BulkProgress, BulkRun } from './run.ts';
 
 /**
  * Creates or updates patients from one uploaded CSV: waits for the file, checks it, processes its rows, writes the result

@@ -18,8 +18,8 @@ import {
   type FollowUpStep,
   DISCHARGE_FOLLOW_UP_MESSAGES as MESSAGES,
 } from '../../../contract/discharge-follow-up-workflow.ts';
-import { backOff } from '../../shared/pacing.ts';
-import { rejected } from '../../shared/rejected.ts';
+import { rejected } from '../../shared/failures.ts';
+import { backOff } from '../../shared/work-in-pages.ts';
 
 const activities = (summary: string) =>
   proxyActivities<FollowUpActivities>({

@@ -20,7 +20,7 @@ import {
 } from '../../../contract/messages-workflow.ts';
 import { TASK_QUEUES } from '../../../contract/temporal.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
-import { backOff } from '../../shared/pacing.ts';
+import { backOff } from '../../shared/work-in-pages.ts';
 
 const { transmitMessage } = proxyActivities<Pick<MessageActivities, 'transmitMessage'>>({
   taskQueue: TASK_QUEUES.partners,

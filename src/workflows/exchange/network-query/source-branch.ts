@@ -4,28 +4,31 @@ import {
   CancellationScope,
   condition,
   isCancellation,
+  proxyActivities,
   sleep,
   TimeoutFailure,
 } from '@temporalio/workflow';
+import type { RecordActivities, SourceActivities } from '../../../activities/exchange/network-query.ts';
 import {
   MERGE_FAILED,
   type NetworkQueryInput,
+  OUR_OUTAGE_TYPES,
   SOURCE_FAILURE_TYPES,
   type SourceStep,
   type SourceStepInput,
   type SourceWait,
 } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
+import { TASK_QUEUES } from '../../../contract/temporal.ts';
 import {
   callbackPaceMs,
   isAskedAgain,
+  OUR_RETRIES,
   pollDelayMs,
   SOURCE_RETRIES,
 } from '../../../exchange/queries/network-query/rules/retries.ts';
-import { recordActivities, sourceActivities } from './activities.ts';
-import type { Continuation } from './continuation.ts';
-import { LAST_LOOK_MS, ourOutage, ranOutOfTime } from './last-look.ts';
-import type { QueryProgress } from './progress.ts';
+import { inOwnLane } from '../../shared/own-lane.ts';
+import type { Continuation, QueryProgress } from './progress.ts';
 
 type AttemptOutcome =
   | { kind: 'completed'; resources: number; note?: string }
@@ -245,3 +248,54 @@ function toOutcome(error: unknown, cancelReason: () => string): AttemptOutcome {
   // A bug in our code: fail the workflow task, so that a corrected worker can continue from here.
   throw error;
 }
+
+/**
+ * A last look at a source that may have its answer ready is repeated for so long while a part of the exchange is away. A source
+ * that does not answer ends it at once.
+ */
+const LAST_LOOK_MS = 24 * 60 * 60_000;
+
+/** Whether a step was still being repeated when its time was up, so that the source may have an answer by now. */
+const ranOutOfTime = (error: unknown): error is ActivityFailure =>
+  error instanceof ActivityFailure &&
+  !isCancellation(error) &&
+  (error.retryState === 'TIMEOUT' || error.cause instanceof TimeoutFailure);
+
+/** Which part of the exchange kept a step from ending, and from when to now, in words for callers; undefined: none. */
+function ourOutage(error: unknown): string | undefined {
+  if (error instanceof ApplicationFailure) {
+    const [part] = Object.entries(OUR_OUTAGE_TYPES).find(([, type]) => type === error.type) ?? [];
+    const [since] = error.details ?? [];
+    if (part !== undefined && typeof since === 'string')
+      return `our ${part} was away from ${minuteOf(since)} to ${minuteOf(new Date().toISOString())}`;
+  }
+  // A timeout has the failure of the last try as its cause.
+  return error instanceof Error && error.cause !== undefined ? ourOutage(error.cause) : undefined;
+}
+
+/** `2026-11-22 09:52 UTC` */
+const minuteOf = (instant: string): string => `${instant.slice(0, 16).replace('T', ' ')} UTC`;
+
+/**
+ * The activities that talk to one source. They run on the source's own task queue, with its own retries.
+ *
+ * @param remainingMs until the attempt's deadline; the activity fails when it passes
+ */
+function sourceActivities(source: SourceType, remainingMs: number, summary: string) {
+  return proxyActivities<SourceActivities>({
+    taskQueue: inOwnLane(TASK_QUEUES.source(source)),
+    startToCloseTimeout: SOURCE_RETRIES[source].startToCloseMs,
+    scheduleToCloseTimeout: remainingMs,
+    heartbeatTimeout: '30 seconds',
+    retry: OUR_RETRIES,
+    summary,
+  });
+}
+
+/** The activities that record what happened; retried until they succeed. */
+export const recordActivities = (summary: string) =>
+  proxyActivities<RecordActivities>({
+    startToCloseTimeout: '30 seconds',
+    retry: { initialInterval: '500ms', maximumInterval: '30 seconds' },
+    summary,
+  });

@@ -22,11 +22,9 @@ import {
 import type { SourceType } from '../../../contract/primitives.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { continueWithCurrentBuild } from '../../shared/current-build.ts';
-import { rejected } from '../../shared/rejected.ts';
-import { recordActivities } from './activities.ts';
-import { Continuation } from './continuation.ts';
-import { hasEnded, QueryProgress } from './progress.ts';
-import { runSource } from './source-branch.ts';
+import { rejected } from '../../shared/failures.ts';
+import { Continuation, hasEnded, QueryProgress } from './progress.ts';
+import { recordActivities, runSource } from './source-branch.ts';
 
 /**
  * Collects one patient's records from up to three sources in parallel.

@@ -9,7 +9,7 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { RedriveActivities } from '../../../activities/exchange/query-redrive.ts';
+import type { RedriveActivities } from '../../../activities/exchange/query-sweep.ts';
 import {
   QUERY_REDRIVE_MESSAGES as MESSAGES,
   type QueryRedriveInput,
@@ -17,7 +17,7 @@ import {
 } from '../../../contract/query-redrive-workflow.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { continueWithCurrentBuild, hasNewerBuild } from '../../shared/current-build.ts';
-import { shouldContinueAsNew } from '../../shared/pacing.ts';
+import { shouldContinueAsNew } from '../../shared/work-in-pages.ts';
 
 /** Retried until they succeed: PostgreSQL may be down for a while. */
 const { redrivePage, cancelRedrive } = proxyActivities<RedriveActivities>({

@@ -20,10 +20,8 @@ import {
 } from '../../../contract/bulk-create-workflow.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { continueWithCurrentBuild } from '../../shared/current-build.ts';
-import { Gate } from '../../shared/gate.ts';
-import { backOff } from '../../shared/pacing.ts';
-import { rejected } from '../../shared/rejected.ts';
-import { type PageDone, workInPages } from '../../shared/work-in-pages.ts';
+import { rejected } from '../../shared/failures.ts';
+import { backOff, Gate, type PageDone, workInPages } from '../../shared/work-in-pages.ts';
 
 /**
  * Starts a query for each patient of a bulk create.

@@ -24,11 +24,9 @@ import {
   type BulkOnboardingSummary,
 } from '../../../contract/bulk-onboarding.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
-import { callFailure, essential } from '../../shared/call-failure.ts';
+import { callFailure, essential } from '../../shared/failures.ts';
 import { instant } from '../../shared/instant.ts';
-import { BulkOnboarding } from './bulk-onboarding.ts';
-import type { BulkState } from './bulk-state.ts';
-import { type BulkCalls, bulkCalls } from './exchange-calls.ts';
+import { type BulkCalls, BulkOnboarding, type BulkState, bulkCalls } from './bulk-onboarding.ts';
 
 const bulkCreateEvent = defineSignal<[BulkCreateSignal]>(BULK_ONBOARDING_MESSAGES.bulkCreateEvent);
 const status = defineQuery<BulkOnboardingStatus>(BULK_ONBOARDING_MESSAGES.status);

@@ -27,10 +27,8 @@ import {
   type MonitoringPace,
 } from '../../../contract/cohort-monitoring.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
-import { callFailure } from '../../shared/call-failure.ts';
-import { Gate } from '../../shared/gate.ts';
-import { pageWithin } from '../../shared/pacing.ts';
-import { type PageDone, workInPages } from '../../shared/work-in-pages.ts';
+import { callFailure } from '../../shared/failures.ts';
+import { Gate, type PageDone, pageWithin, workInPages } from '../../shared/work-in-pages.ts';
 
 /**
  * Starts a query of one source for every patient of a cohort, once per period.

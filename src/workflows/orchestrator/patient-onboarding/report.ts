@@ -4,7 +4,7 @@ import type {
   PatientOnboardingSummary,
 } from '../../../contract/patient-onboarding.ts';
 import { instant } from '../../shared/instant.ts';
-import { type IdentityState, isOpen, type OnboardingState, type SourceRecord } from './onboarding-state.ts';
+import { type IdentityState, isOpen, type OnboardingState, type SourceRecord } from './onboarding.ts';
 
 /** The answer to the query `status`. */
 export function onboardingStatus(state: OnboardingState): PatientOnboardingStatus {

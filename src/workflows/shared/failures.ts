@@ -34,3 +34,7 @@ export async function essential<R>(step: () => Promise<R>, type: string, problem
     throw ApplicationFailure.nonRetryable(`${problem}: ${failure.message}`, type, { kind: failure.kind });
   }
 }
+
+/** The failure with which an update is rejected because the workflow's state does not allow it. */
+export const rejected = (message: string): ApplicationFailure =>
+  ApplicationFailure.nonRetryable(message, 'Rejected');

@@ -1,13 +1,15 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { SourceStepInput } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
-import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
+import type { AccountTx, Store, SystemTx } from '../../platform/database/database.ts';
+import { itemRecovery, type Recovery } from '../../platform/recovery/recovery.ts';
+import { type Connectors, connectorFor } from '../../sources/connections/connections.ts';
 import type { JobHandle } from '../../sources/connectors/connector.ts';
 import type { PurposeOfUse } from '../../sources/connectors/source-config.ts';
 import type { PartStep } from './attempt-store.ts';
 
 /** A job that a source still works on, although its result will not be collected. Kept until it is cancelled there. */
-export interface AbandonedJob {
+interface AbandonedJob {
   id: string;
   accountId: string;
   source: SourceType;
@@ -75,7 +77,7 @@ export async function keepSurplusJob(
 }
 
 /** The jobs that an attempt left behind. */
-export async function abandonedJobsOf(tx: AccountTx, step: SourceStepInput): Promise<AbandonedJob[]> {
+async function abandonedJobsOf(tx: AccountTx, step: SourceStepInput): Promise<AbandonedJob[]> {
   const rows = await selectJobs(tx)
     .where('query_id', '=', step.requestId)
     .where('source', '=', step.source)
@@ -85,7 +87,7 @@ export async function abandonedJobsOf(tx: AccountTx, step: SourceStepInput): Pro
 }
 
 /** Jobs of all accounts that no step has cancelled and that were not tried lately, those never tried first. */
-export async function jobsToCancel(tx: SystemTx, limit: number): Promise<AbandonedJob[]> {
+async function jobsToCancel(tx: SystemTx, limit: number): Promise<AbandonedJob[]> {
   const rows = await selectJobs(tx)
     .where(({ or, and, eb }) =>
       or([
@@ -101,11 +103,11 @@ export async function jobsToCancel(tx: SystemTx, limit: number): Promise<Abandon
 }
 
 /** Notes that the source did not acknowledge the cancellation. */
-export async function noteFailedTry(tx: AccountTx, id: string): Promise<void> {
+async function noteFailedTry(tx: AccountTx, id: string): Promise<void> {
   await tx.db.updateTable('abandoned_job').set({ tried_at: sql<Date>`now()` }).where('id', '=', id).execute();
 }
 
-export async function removeAbandonedJob(tx: AccountTx, id: string): Promise<void> {
+async function removeAbandonedJob(tx: AccountTx, id: string): Promise<void> {
   await tx.db.deleteFrom('abandoned_job').where('id', '=', id).execute();
 }
 
@@ -135,3 +137,48 @@ const toJob = (row: Row): AbandonedJob => ({
   job: row.job,
   since: row.noted_at,
 });
+
+export interface JobCancellation extends Connectors {
+  store: Pick<Store, 'asAccount'>;
+}
+
+/** How long to wait for a source to acknowledge a cancellation. */
+export const CANCEL_TIMEOUT_MS = 5_000;
+const JOBS_PER_ROUND = 20;
+/** Concurrent cancellations, because a source that does not answer takes the whole time. */
+const AT_ONCE = 10;
+
+/**
+ * Cancels what an attempt left at its source. A job is forgotten once the source has acknowledged that, so that the others are
+ * taken up by `abandonedJobCancellation`. Safe to repeat: a source that no longer knows a job acknowledges, too.
+ */
+export async function cancelJobsOf(deps: JobCancellation, step: SourceStepInput): Promise<void> {
+  const jobs = await deps.store.asAccount(step.accountId, (tx) => abandonedJobsOf(tx, step));
+  await Promise.all(jobs.map((job) => cancel(deps, job)));
+}
+
+/** Cancels the jobs whose step was killed before it did, or whose source was down. */
+export const abandonedJobCancellation = (
+  deps: JobCancellation & { store: Pick<Store, 'asAccount' | 'asSystem'> },
+): Recovery =>
+  itemRecovery({
+    name: 'jobs left at sources',
+    limit: JOBS_PER_ROUND,
+    atOnce: AT_ONCE,
+    find: (limit) => deps.store.asSystem((tx) => jobsToCancel(tx, limit)),
+    heal: (job) => cancel(deps, job),
+  });
+
+/** Returns whether the source has acknowledged the cancellation. */
+async function cancel(deps: JobCancellation, of: AbandonedJob): Promise<boolean> {
+  const isAcknowledged = await connectorFor(deps, of)
+    .then((connector) => connector.cancel(of.job, AbortSignal.timeout(CANCEL_TIMEOUT_MS)))
+    .then(
+      () => true,
+      () => false,
+    );
+  await deps.store.asAccount(of.accountId, (tx) =>
+    isAcknowledged ? removeAbandonedJob(tx, of.id) : noteFailedTry(tx, of.id),
+  );
+  return isAcknowledged;
+}
