@@ -1,5 +1,5 @@
 import type { NetworkQueryRequestInput } from '../../../contract/network-query.ts';
-import { SOURCE_TYPES, type SourceType } from '../../../contract/primitives.ts';
+import { SOURCE_TYPES, type SourceType } from '../../../contract/source-types.ts';
 
 type RequestedSources = NetworkQueryRequestInput['sources'];
 
