@@ -128,7 +128,7 @@ describe('the simulated hospital, pharmacy and laboratory', () => {
           baseUrl: gateway.app.listeningOrigin,
           credential: async () => ({ name: 'x-api-key', value: apiKey }),
           idempotency: true,
-          timeoutMs: 10_000,
+          timeoutMs: 60_000,
         }),
         sample(),
         ['admit', 'discharge', 'fill'],

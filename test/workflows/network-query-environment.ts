@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle, WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client';
 import { ApplicationFailure, type Duration } from '@temporalio/common';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
+import { expect } from 'vitest';
 import type { ConsolidatedActivities } from '../../src/activities/exchange/consolidated-query.ts';
 import type { FollowUpActivities } from '../../src/activities/exchange/discharge-follow-up.ts';
 import type { MessageActivities } from '../../src/activities/exchange/messages.ts';
@@ -232,9 +233,7 @@ export const update = (run: QueryRun, name: string, source?: SourceType) =>
 
 /** Until the workflow's tasks have failed several times. The first one may wait ten seconds for a worker that is gone. */
 export const untilStuck = (handle: WorkflowHandle): Promise<void> =>
-  eventually(async () => ((await handle.describe()).raw.pendingWorkflowTask?.attempt ?? 0) > 2, {
-    withinMs: 60_000,
-  });
+  eventually(async () => ((await handle.describe()).raw.pendingWorkflowTask?.attempt ?? 0) > 2);
 
 /** A step that lasts until the test lets it go on. */
 export function untilReleased() {
@@ -246,13 +245,5 @@ export function untilReleased() {
 }
 
 /** Until `check` holds; for what happens by itself and soon. */
-export async function eventually(
-  check: () => Promise<boolean> | boolean,
-  { withinMs = 15_000 } = {},
-): Promise<void> {
-  for (const until = Date.now() + withinMs; Date.now() < until; ) {
-    if (await check()) return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  throw new Error('it did not come to that');
-}
+export const eventually = (check: () => Promise<boolean> | boolean): Promise<void> =>
+  expect.poll(check).toBe(true);

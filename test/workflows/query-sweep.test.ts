@@ -260,10 +260,10 @@ describe('a sweep', () => {
     await stick(broken);
     expect(await control(2_000).pauseSweep(...of)).toMatchObject({ state: 'paused', started: 2 });
     // What the worker before held is given up only after the workflow task's time limit of 10 s.
-    await eventually(async () => (await stateNow()) === 'paused', { withinMs: 60_000 });
+    await eventually(async () => (await stateNow()) === 'paused');
     await stick(await workflowBundle());
     expect(await control(2_000).resumeSweep(...of)).toMatchObject({ state: 'running' });
-    await eventually(async () => (await stateNow()) === 'running', { withinMs: 60_000 });
+    await eventually(async () => (await stateNow()) === 'running');
     await stick(broken);
     expect(await control(2_000).cancelSweep(...of)).toMatchObject({ state: 'cancelled' });
     expect((await handle.describe()).status.name).toBe('TERMINATED');

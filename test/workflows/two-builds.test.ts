@@ -63,7 +63,7 @@ async function start(bundle: { code: string }, build: string): Promise<() => Pro
   await eventually(async () => (await pollingBuilds(exchange.temporal)).ids.has(build));
   return stop;
 }
-const settle = (versioning: Versioning, build: string, timeoutMs = 30_000) =>
+const settle = (versioning: Versioning, build: string, timeoutMs = 60_000) =>
   settleRouting(
     { versioning, build },
     { temporal: exchange.temporal, logger, signal: AbortSignal.timeout(timeoutMs) },

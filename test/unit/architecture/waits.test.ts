@@ -6,6 +6,8 @@ import { expect, test } from 'vitest';
 const TEST = fileURLToPath(new URL('../../', import.meta.url));
 /** What takes a second alone takes a minute beside a load of twenty. A wait ends when its condition holds, so a long bound costs nothing. */
 const BOUND_MS = 60_000;
+/** A limit of one of our own calls below this is what the test is about. */
+const MEANT_MS = 1_000;
 /** `vi.waitFor` gives up after a second unless it is told otherwise; `expect.poll` has its bound from vitest.config.ts. */
 const WAIT = /\bvi\.waitFor\(/g;
 
@@ -26,8 +28,11 @@ const isBounded = (args: string) => /(?:\btimeout: [\w.]+[^(]*\}|,\s+[A-Z_]+|,\s
 
 /** Bounds of waits that are shorter than they may be, and waits without one. */
 function shortWaits(text: string): string[] {
-  const bounds = [...text.matchAll(/\btimeout: ([\d_]+)/g)].filter(
-    ([, digits = '']) => Number(digits.replaceAll('_', '')) < BOUND_MS,
+  const bounds = [...text.matchAll(/\b(timeout|timeoutMs|withinMs)(?:: | = | \?\? )([\d_]+)/g)].filter(
+    ([, name, digits = '']) => {
+      const boundMs = Number(digits.replaceAll('_', ''));
+      return boundMs < BOUND_MS && (name === 'timeout' || boundMs >= MEANT_MS);
+    },
   );
   const waits = [...text.matchAll(WAIT)].map(({ index }) =>
     withinBrackets(text, index + 'vi.waitFor('.length),
@@ -51,6 +56,10 @@ test.each([
   ['await vi.waitFor(() => expect(a).toBe(1), 5_000);', 1],
   ['await vi.waitFor(\n async () => { x(); },\n { timeout: 5_000, interval: 20 },\n);', 1],
   ['await expect.poll(a, { timeout: 20_000 }).toBe(1);', 1],
+  ['createClient({ baseUrl, timeoutMs: 5_000 });', 1],
+  ['async function until(check, { withinMs = 15_000 } = {}) {}', 1],
+  ['AbortSignal.timeout(options.timeoutMs ?? 20_000)', 1],
+  ['expect(await failureOf(start({ timeoutMs: 300 }))).toBe(1);', 0],
   ['await expect.poll(a).toBe(1);', 0],
   ['await vi.waitFor(() => expect(a(b)).toBe(1), 60_000);', 0],
   ['await vi.waitFor(() => a(), WAIT);', 0],
