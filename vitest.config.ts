@@ -38,8 +38,8 @@ function mayKeep(): boolean {
 
 export default defineConfig({
   test: {
-    // One more than the cores of the machine that this is made for: tests wait half of their time. Whole stacks compute, so
-    // `npm run test:system` has two.
+    // One more than the cores of the machine that this is made for: tests wait for a part of their time, and those that kill, for
+    // timeouts of the product.
     maxWorkers: 3,
     // Sources that have not changed since the last run are not compiled again.
     experimental: { fsModuleCache: mayKeep(), fsModuleCachePath: 'node_modules/.cache/vitest' },

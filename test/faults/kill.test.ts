@@ -1,19 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { seededRandom } from '../support/seeded-random.ts';
-import { startTestStack, type TestStack } from '../support/stack.ts';
-import { runOverlap } from './bulk/overlap.ts';
-import { runBulkRound } from './bulk/round.ts';
-import { runExportCancelRound, runExportExpiryRound } from './export/ends.ts';
-import { runExportRound } from './export/round.ts';
+import { FAULT_TEST, test as withStack } from './fault-stack.ts';
 import { checkOutcome, checkWebhooks } from './kill/check.ts';
 import { KILLABLE } from './kill/holds.ts';
 import { readOutcome } from './kill/outcome.ts';
 import { type RoundReport, runRound, runUndisturbed } from './kill/round.ts';
 import { KILL_WINDOWS, planKills } from './kill/windows.ts';
-import { runMonitoringRound } from './monitoring/round.ts';
 
 // The short form of `npm run soak -- kills`: one moment for each part, chosen so that all four kinds that issue 3 names are
 // there. The soak takes every moment with every part.
@@ -24,24 +16,14 @@ const MOMENTS = {
   PostgreSQL: 'request: before its commit',
 };
 
-describe('work in progress', { timeout: 600_000 }, () => {
-  let dataDir: string;
-  let stack: TestStack;
-  let undisturbed: RoundReport;
+const test = withStack.extend<{ undisturbed: RoundReport }>({
+  undisturbed: [async ({ stack }, use) => use(await runUndisturbed(stack)), { scope: 'file' }],
+});
 
-  beforeAll(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'exchange-kill-'));
-    stack = await startTestStack({ dataDir });
-    undisturbed = await runUndisturbed(stack);
-  }, 600_000);
-  afterAll(async () => {
-    await stack?.stop();
-    await rm(dataDir, { recursive: true, force: true });
-  });
-
-  test.each(KILLABLE)(
+describe('work in progress', FAULT_TEST, () => {
+  test.for(KILLABLE)(
     'ends with the same result as undisturbed, each step once, when the %s is killed',
-    async (part) => {
+    async (part, { stack, undisturbed }) => {
       const windows = KILL_WINDOWS.filter(({ name }) => name === MOMENTS[part]);
       const [kill] = planKills(seededRandom(1), { parts: [part], rounds: 1, windows });
       const { hit, faults } = await runRound(stack, kill, undisturbed);
@@ -50,39 +32,7 @@ describe('work in progress', { timeout: 600_000 }, () => {
     },
   );
 
-  test('asks about each patient of two monitored cohorts once when the worker is killed', async () => {
-    const round = { patients: 100, queriesPerMinute: 12_000, kills: 1, timeoutMs: 180_000 };
-    const { faults, queries } = await runMonitoringRound(stack, round);
-    expect(faults).toEqual([]);
-    expect(queries).toBe(100);
-  });
-
-  test('creates one patient per person when two CSVs with the same people are imported at once', async () => {
-    expect(await runOverlap(stack, 180_000)).toEqual([]);
-  });
-
-  test('gives the same result for a CSV, row by row, when the worker and PostgreSQL are killed in the middle of a chunk', async () => {
-    const round = { rows: 3_000, toQuery: 30, workerAfterRows: 0, postgresAfterRows: 2_000 };
-    const { faults, killedAt } = await runBulkRound(stack, { ...round, timeoutMs: 300_000 });
-    expect(faults).toEqual([]);
-    expect(killedAt).toEqual({ worker: 0, postgres: expect.any(Number) });
-    expect(killedAt.postgres).toBeLessThan(3_000);
-  });
-
-  test('exports the same files, byte for byte, when the worker is killed while it merges a record and writes a slice', async () => {
-    const { account, exportId, faults, killedAt, slices } = await runExportRound(stack, {
-      from: undisturbed.account,
-      copies: 3,
-      timeoutMs: 120_000,
-    });
-    expect(faults).toEqual([]);
-    expect(killedAt.writing).toBeGreaterThanOrEqual(killedAt.merging);
-    expect(slices).toBeGreaterThan(killedAt.writing);
-    expect(await runExportCancelRound(stack, { account, timeoutMs: 120_000 })).toEqual([]);
-    expect(await runExportExpiryRound(stack, { account, exportId, timeoutMs: 120_000 })).toEqual([]);
-  });
-
-  test('the checks of these tests find planted faults', async () => {
+  test('the checks of these tests find planted faults', async ({ stack, undisturbed }) => {
     const { account, outcome } = undisturbed;
     const values = [account.accountId];
     await stack.rows(

@@ -1,20 +1,25 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir } from 'node:fs/promises';
+import { readdir, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { request } from 'undici';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { commandLineOf } from '../../src/lib/command-line-of.ts';
 import {
   NoStackError,
   readConnection,
   type StackConnection,
 } from '../../src/starter/local-stack/connection-file.ts';
-import { startStack } from '../../tools/embedded/stack.ts';
+import { restartOnChange } from '../../tools/embedded/restart-on-change.ts';
+import { type Stack, startStack } from '../../tools/embedded/stack.ts';
 import { killAndWait, querySql, testFolder } from '../support/postgres-tools.ts';
+import { startTestStack, type TestStack } from '../support/stack.ts';
+import { makeTestFolder } from '../support/test-folder.ts';
+import { describeNeighbours, makeTooOpen } from './neighbours.ts';
 
 const MAIN = fileURLToPath(new URL('../../tools/embedded/main.ts', import.meta.url));
+const RECEIVER = fileURLToPath(new URL('../../src/receiver.ts', import.meta.url));
 const TIMEOUT_MS = 300_000;
 
 /** `npm start` on a folder, until it has written how to reach it. */
@@ -55,25 +60,73 @@ async function processesOf(dataDir: string): Promise<number[]> {
 }
 
 describe('the embedded stack', { timeout: TIMEOUT_MS }, () => {
-  test('serves, starts again what dies alone on its old port, and leaves nothing running', async () => {
-    const dataDir = await testFolder();
+  describe('that runs', () => {
     const lines: string[] = [];
-    const stack = await startStack({ dataDir, logLevel: 'warn', log: (line) => lines.push(line) });
-    onTestFinished(() => stack.stop());
-    expect(await webhookUrl(stack.connection)).toBe(`${stack.connection.receiverUrl}/webhooks`);
-    expect(await readConnection(dataDir)).toEqual(stack.connection);
-    await expect(startStack({ dataDir })).rejects.toThrow(`in use by another stack (pid ${process.pid})`);
+    let dataDir: string;
+    let running: TestStack;
+    let stack: Stack;
+    beforeAll(async () => {
+      dataDir = await makeTestFolder();
+      await makeTooOpen(dataDir);
+      running = await startTestStack({ dataDir, logLevel: 'warn', log: (line) => lines.push(line) });
+      ({ stack } = running);
+    });
+    afterAll(() => running?.stop());
 
-    const before = stack.pids();
-    const killed = ['gateway', 'PostgreSQL', 'worker'] as const;
-    for (const name of killed) process.kill(before[name] ?? 0, 'SIGKILL');
-    for (const name of killed)
-      await vi.waitFor(() => expect(lines).toContain(`${name} is running again`), { timeout: 60_000 });
-    expect(await webhookUrl(stack.connection)).toBe(`${stack.connection.receiverUrl}/webhooks`);
+    describeNeighbours(() => running);
 
-    await stack.stop();
-    if (process.platform === 'linux') expect(await processesOf(dataDir)).toEqual([]);
-    await expect(readConnection(dataDir)).rejects.toThrow(NoStackError);
+    test('starts the process anew whose code has changed (npm run dev), on its old port, and no other', async () => {
+      const before = stack.pids();
+      const stopping = new AbortController();
+      const changes: string[] = [];
+      const watching = restartOnChange(stack.restart, {
+        signal: stopping.signal,
+        log: (line) => changes.push(line),
+      });
+
+      // Nothing says when the watcher has begun. The content stays as it is.
+      await vi.waitFor(
+        async () => {
+          const line = 'src/receiver.ts changed; restarting receiver';
+          if (!changes.includes(line)) await utimes(RECEIVER, new Date(), new Date());
+          expect(changes).toContain(line);
+        },
+        { timeout: 60_000, interval: 1_000 },
+      );
+      await vi.waitFor(() => expect(stack.pids().receiver).not.toBe(before.receiver), 60_000);
+      stopping.abort();
+      await watching;
+      await vi.waitFor(() => expect(Number(stack.pids().receiver)).toBeGreaterThan(0), 60_000);
+
+      const { receiver: _old, ...others } = before;
+      expect(stack.pids()).toMatchObject(others);
+      const status = async () => {
+        const answer = await request(`${stack.connection.receiverUrl}/webhooks`, { method: 'POST' });
+        await answer.body.dump();
+        return answer.statusCode;
+      };
+      // Its file may have been touched again while it restarted, which restarts it once more.
+      await expect.poll(() => status().catch(String)).toBe(401);
+    });
+
+    test('serves, starts again what dies alone on its old port, and leaves nothing running', async () => {
+      expect(await webhookUrl(stack.connection)).toBe(`${stack.connection.receiverUrl}/webhooks`);
+      // The link to the Temporal UI is another one after each use.
+      const temporalUiLink = expect.any(String);
+      expect(await readConnection(dataDir)).toEqual({ ...stack.connection, temporalUiLink });
+      await expect(startStack({ dataDir })).rejects.toThrow(`in use by another stack (pid ${process.pid})`);
+
+      const before = stack.pids();
+      const killed = ['gateway', 'PostgreSQL', 'worker'] as const;
+      for (const name of killed) process.kill(before[name] ?? 0, 'SIGKILL');
+      for (const name of killed)
+        await vi.waitFor(() => expect(lines).toContain(`${name} is running again`), { timeout: 60_000 });
+      expect(await webhookUrl(stack.connection)).toBe(`${stack.connection.receiverUrl}/webhooks`);
+
+      await stack.stop();
+      if (process.platform === 'linux') expect(await processesOf(dataDir)).toEqual([]);
+      await expect(readConnection(dataDir)).rejects.toThrow(NoStackError);
+    });
   });
 
   test('comes back with the same addresses, keys and data after everything of it was killed or left behind', async () => {

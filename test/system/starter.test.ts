@@ -10,6 +10,7 @@ import { loadSamplePatients } from '../../tools/simulator/samples.ts';
 import { starter } from '../support/run-starter.ts';
 import { dumpTemporal } from '../support/scan-temporal.ts';
 import { startTestStack, type TestStack } from '../support/stack.ts';
+import { describeOwnWorkflow } from './own-workflow.ts';
 import { describePublishedClient } from './published-client.ts';
 import { describeWrongPatient } from './wrong-patient.ts';
 
@@ -353,3 +354,4 @@ describe('the starter on a running stack', () => {
 
 describePublishedClient(() => stack);
 describeWrongPatient(() => stack);
+describeOwnWorkflow(() => stack);

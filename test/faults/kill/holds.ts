@@ -34,7 +34,8 @@ export function createHolds({ stack, connection, rows }: TestStack): Holds {
     const [own] = (await client.query('select pg_backend_pid() as pid')).rows;
     return {
       isWaitedFor: async () => {
-        const waiting = 'select pid from pg_stat_activity where $1 = any(pg_blocking_pids(pid))';
+        // Only of those that wait: the function stops all locking for a moment, each time it is called.
+        const waiting = 'select pid from pg_locks where not granted and $1 = any(pg_blocking_pids(pid))';
         return (await rows(waiting, [own.pid])).length > 0;
       },
     };
