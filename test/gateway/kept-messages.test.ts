@@ -240,6 +240,50 @@ test('documents, vaccinations, orders, prescriptions and appointments are in the
   ]);
 });
 
+test('allergies, diagnoses and procedures that come with a stay are in the record, and stay when a later message lacks them', async () => {
+  const person = newPerson();
+  const patientId = await environment.addPatient(person);
+  const send = (event: string, minute: string, ...segments: string[]) =>
+    environment.send(
+      [
+        MSH(`ADT^${event}`, nextNumber(), { sent: `09${minute}` }),
+        `EVN||2026112009${minute}`,
+        pidOf(person),
+        `PV1|1|I|W1||||||||||||||||V-${person.lastName}|||||||||||||||||||||||||202611200800`,
+        ...segments,
+      ].join('\r'),
+    );
+  const latex = 'AL1|1|EA|1003755004^Latex^SCT|SV|Hives~Wheezing|20200101';
+  await send('A01', '00', latex, 'DG1|1||J18.9^Pneumonia^I10|||A');
+  await send(
+    'A08',
+    '10',
+    'DG1|1||J18.9^Pneumonia^I10|||F',
+    'PR1|1||36.1^Bypass^L||20261120083000',
+    'DG1|2||',
+  );
+  const all = async (type: string) => environment.resources(type, patientId);
+  expect(await all('AllergyIntolerance')).toMatchObject([
+    {
+      code: { text: 'Latex' },
+      category: ['environment'],
+      reaction: [{ severity: 'severe', manifestation: [{ text: 'Hives' }, { text: 'Wheezing' }] }],
+    },
+  ]);
+  expect(await all('Condition')).toMatchObject([
+    {
+      code: { coding: [{ system: 'http://hl7.org/fhir/sid/icd-10-cm', code: 'J18.9' }] },
+      verificationStatus: { coding: [{ code: 'confirmed' }] },
+    },
+  ]);
+  expect(await all('Procedure')).toMatchObject([{ code: { text: 'Bypass' }, status: 'completed' }]);
+  expect(await all('Encounter')).toMatchObject([{ status: 'in-progress' }]);
+  await send('A08', '20', 'DG1|1||J18.9^Pneumonia^I10|||F|||||||||||||||D');
+  expect(await all('Condition')).toMatchObject([
+    { verificationStatus: { coding: [{ code: 'entered-in-error' }] } },
+  ]);
+});
+
 test('a batch is answered message by message', async () => {
   const person = newPerson();
   const patientId = await environment.addPatient(person);

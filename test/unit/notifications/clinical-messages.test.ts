@@ -200,6 +200,87 @@ test('an RDE message is a prescription', () => {
   });
 });
 
+const REQUESTED = [
+  'TQ1|1||QID',
+  'RXO|161^Acetaminophen^RXNORM|1|2|tab^tablet||^for pain^L|^1 or 2 tablets||||20|tab^tablet|1',
+  'RXR|PO^Oral^HL70162',
+];
+
+describe('a prescription keeps how much of the drug is taken, how, when and what it is made of', () => {
+  const [prescription] = reported(
+    'RDE^O11',
+    'ORC|NW|R-2|||||||20261119',
+    ...REQUESTED,
+    'RXE||313002^Nicardipine 0.2 mg/mL^RXNORM|5|15|mg/h^mg/hr||Titrate slowly~^Call if ineffective|||||||||||||||||||Keep dark|^25|mL/h',
+    'TQ1|1||Q8H||||20261120|20261127|A|if above 180|With food',
+    'RXR|IV^Intravenous^HL70162|LA^Left arm^HL70163',
+    'RXC|B|^Sodium chloride 0.9 %|200|mL',
+    'RXC|A|^Nicardipine|40|mg',
+  );
+  test('of what was encoded, not of what had been asked for', () => {
+    expect(prescription?.resource).toMatchObject({
+      priority: 'asap',
+      dosageInstruction: [
+        {
+          text: 'Titrate slowly; Call if ineffective; With food',
+          timing: {
+            code: { text: 'Q8H' },
+            repeat: { boundsPeriod: { start: '2026-11-20', end: '2026-11-27' } },
+          },
+          additionalInstruction: [{ text: 'if above 180' }],
+          route: { text: 'Intravenous' },
+          site: { text: 'Left arm' },
+        },
+      ],
+      note: [{ text: 'Base: Sodium chloride 0.9 %, 200 mL' }, { text: 'Additive: Nicardipine, 40 mg' }],
+    });
+    expect(fhirJson(prescription?.resource.dosageInstruction[0].doseAndRate)).toContain(
+      '"doseRange":{"low":{"value":5,"unit":"mg/hr"},"high":{"value":15,"unit":"mg/hr"}}',
+    );
+  });
+  test.each(['OMP^O09', 'ORM^O01'])('also when only the request is sent, as %s', (type) => {
+    const [order] = reported(type, 'ORC|NW|R-3', ...REQUESTED);
+    expect(order).toMatchObject({
+      sourceId: expect.stringContaining('MedicationRequest/R-3^'),
+      resource: {
+        medicationCodeableConcept: { text: 'Acetaminophen' },
+        dosageInstruction: [{ text: '1 or 2 tablets; for pain', timing: { code: { text: 'QID' } } }],
+      },
+    });
+    expect(fhirJson(order?.resource)).toContain('"high":{"value":2,"unit":"tablet"}');
+  });
+});
+
+test('a measured value in the text of a document stands beside what it is a value of', () => {
+  const [document] = reported(
+    'MDM^T02',
+    'TXA|1|DS^Summary^L||||||||||D-9^EHR',
+    'OBX|1|TX|||Seen today',
+    'OBX|2|NM|29463-7^Weight^LN||70.5|kg',
+  );
+  const file = document?.resource.content[0].attachment.data ?? '';
+  expect(Buffer.from(file, 'base64').toString()).toBe('Seen today\nWeight: 70.5 kg');
+});
+
+test('the time of an appointment is that of TQ1, which replaces the older one', () => {
+  const [appointment] = reported(
+    'SIU^S12',
+    'SCH||A-9|||||||||^^^202501010900+0000',
+    'TQ1|||||||202612010900+0000|202612010930+0000',
+  );
+  expect(appointment?.resource).toMatchObject({
+    start: '2026-12-01T09:00:00.000Z',
+    end: '2026-12-01T09:30:00.000Z',
+  });
+});
+
+test('general and laboratory orders of other kinds are orders', () => {
+  for (const type of ['OMG^O19', 'OML^O33'])
+    expect(reported(type, 'ORC|NW|P-1', 'OBR|1|P-1||2345-7^Glucose^LN')[0]?.resource.code.text).toBe(
+      'Glucose',
+    );
+});
+
 test('what a message contains and is not used is named, never by its value', () => {
   const parsed = message(
     'SIU^S12',

@@ -41,7 +41,7 @@ function readOf(type: string, segments: Record<string, Record<number, string>>):
     try {
       const { unused = [] } = readHl7(parseHl7(Buffer.from(text(without))), 'UTC');
       const isFormal = (place: string) =>
-        place.endsWith('-1') && !['RXD-1', 'EVN-1', 'ORC-1', 'MRG-1', 'SCH-1'].includes(place);
+        place.endsWith('-1') && !['RXD-1', 'RXE-1', 'EVN-1', 'ORC-1', 'MRG-1', 'SCH-1'].includes(place);
       for (const place of places)
         if (
           place !== without &&
@@ -63,9 +63,17 @@ describe('docs/hl7v2.md names exactly the fields that are read', () => {
   const PID = { 3: 'R1^^^A^MR', 5: 'Li^Wei', 7: '19800405', 11: 'x^^y^MA^02108' };
   const time = '20261120080000';
   test('of stays', () => {
-    const read = readOf('ADT^A01', { EVN: { 2: time, 6: time }, PID, PV1: { 2: 'I', 44: time, 45: time } });
+    const read = readOf('ADT^A01', {
+      ...{ EVN: { 2: time, 6: time }, PID, PV1: { 2: 'I', 44: time, 45: time } },
+      ...{
+        AL1: { 3: 'a^A^L', 6: time },
+        DG1: { 3: 'd^D^L', 5: time, 6: 'F', 21: '' },
+        PR1: { 3: 'p^P^L', 5: time, 20: 'A' },
+      },
+    });
     const places = documented('All messages', 'ADT');
-    expect(of(read, 'PID', 'PV1')).toEqual(of(places, 'PID', 'PV1'));
+    const segments = ['PID', 'PV1', 'AL1', 'DG1', 'PR1'];
+    expect(of(read, ...segments)).toEqual(of(places, ...segments));
     expect(of(read, 'EVN')).toEqual(['EVN-2', 'EVN-6']);
   });
   test('of results', () => {
@@ -85,11 +93,13 @@ describe('docs/hl7v2.md names exactly the fields that are read', () => {
     const read = readOf('RDS^O13', {
       PID,
       ORC: {},
-      RXE: {},
+      RXE: { 3: '1' },
       RXR: { 1: 'PO' },
+      RXC: {},
+      TQ1: { 7: time, 8: time },
       RXD: { 2: '1^T^L', 3: time, 4: '1' },
     });
-    const segments = ['ORC', 'RXD', 'RXE'];
+    const segments = ['ORC', 'RXD', 'RXE', 'TQ1'];
     expect(of(read, ...segments)).toEqual(of(documented('RDS'), ...segments));
   });
   test.each(Object.entries(mapped))('of %s, and where they go', (type, { elements }) => {

@@ -5,6 +5,7 @@ import { parseHl7 } from '../../../src/exchange/messaging/notifications/hl7v2/me
 import { readHl7, reportedInHl7 } from '../../../src/exchange/messaging/notifications/hl7v2/read-hl7.ts';
 import { UnreadableMessageError } from '../../../src/exchange/messaging/notifications/inbound.ts';
 import { presentResources } from '../../../src/exchange/messaging/notifications/rules/present-resources.ts';
+import { fhirJson } from '../../../src/lib/written-decimals.ts';
 
 const HEAD = [
   'MSH|^~\\&|LAB|ACME|HUB|X|20261120090000+0000||ORU^R01|m-1|P|2.5.1',
@@ -321,6 +322,27 @@ test('a result message without what it needs, or about two patients, is refused 
   expect(refusal(OBR, HEAD[1] ?? '')).toMatchObject({ kind: 'invalid', place: 'PID' });
 });
 
+test('a result says how and where it was measured, by whom, and whether its specimen was fit for it', () => {
+  const resources = reported(
+    OBR,
+    'OBX|1|NM|2823-3^Potassium^LN||6.9|mmol/L|||||F|||||7^Okoye^Ada|ISE^Ion-selective electrode^L|||LA^Left arm^L',
+    'SPM|1|S-1||BLD^Blood^HL70487||||LA^Left arm^L||||||Drawn with difficulty|||20261120074500|20261120080500|||QNS^Not enough^L|||AUT^^L~HEM^Hemolyzed^HL70493',
+  );
+  expect(only('Observation', resources)[0]).toMatchObject({
+    method: { text: 'Ion-selective electrode' },
+    bodySite: { text: 'Left arm' },
+    performer: [{ display: 'Ada Okoye' }],
+  });
+  expect(only('Specimen', resources)[0]).toMatchObject({
+    type: { text: 'Blood' },
+    identifier: [{ value: 'S-1' }],
+    collection: { collectedDateTime: '2026-11-20T07:45:00.000Z', bodySite: { text: 'Left arm' } },
+    receivedTime: '2026-11-20T08:05:00.000Z',
+    condition: [{ coding: [{ code: 'AUT' }] }, { text: 'Hemolyzed' }, { text: 'Not enough' }],
+    note: [{ text: 'Drawn with difficulty' }],
+  });
+});
+
 test('a dispense is a fill with its drug, amount, day and instructions', () => {
   const text = [
     (HEAD[0] ?? '').replace('ORU^R01', 'RDS^O13'),
@@ -345,6 +367,7 @@ test('a dispense is a fill with its drug, amount, day and instructions', () => {
     dosageInstruction: [{ text: 'One capsule three times a day', route: { text: 'Oral' } }],
     note: [{ text: 'Take with food' }],
   });
+  expect(fhirJson(fill?.resources[0]?.resource ?? {})).toContain('"doseQuantity":{"value":500,"unit":"mg"}');
   const cancelled = parseHl7(Buffer.from(text.replace('ORC|RE', 'ORC|CR')));
   expect(readHl7(cancelled, 'UTC').content).toMatchObject({ items: [{ isTrue: false }] });
 });

@@ -90,7 +90,13 @@ function statementOf(topic: AbsenceTopic, concept: unknown): AbsenceStatement | 
     if (statement?.topic === topic) return statement;
   }
   const words = textOf(concept.text) ?? codings.map(({ display }) => textOf(display)).find(Boolean);
-  const isCoded = codings.some(({ system, code }) => code !== undefined && !DATA_ABSENT.test(String(system)));
+  // A sender's own code for "No known allergies" codes no allergy.
+  const isCoded = codings.some(
+    ({ system, code, display }) =>
+      code !== undefined &&
+      !DATA_ABSENT.test(String(system)) &&
+      !NONE_IN_WORDS.test(textOf(display) ?? String(code)),
+  );
   if (isCoded) return undefined;
   if (words !== undefined && NONE_IN_WORDS.test(words)) return noneInWords(topic, words);
   const isSaidToBeAbsent =

@@ -291,6 +291,10 @@ describe('that there is none', () => {
     expect(await rowsOf([allergy('t', { code: { text: 'NKDA' } })], 'allergies')).toEqual([
       ['NKDA (stated by HIE, undated).'],
     ]);
+    const own = { system: 'urn:of-a-hospital', code: 'NKDA', display: 'No Known Drug Allergies' };
+    expect(
+      (await rowsOf([allergy('o', { code: { coding: [own], text: own.display } })], 'allergies'))[0],
+    ).toEqual(['No Known Drug Allergies (stated by HIE, undated).']);
     const words = await rowsOf([allergy('n', { code: { text: 'No known reaction to nuts' } })], 'allergies');
     expect(words[0]).toHaveLength(6);
     const refuted = { verificationStatus: { coding: [{ code: 'refuted' }] } };

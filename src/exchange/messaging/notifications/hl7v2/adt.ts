@@ -1,9 +1,24 @@
-import { type InboundContent, type InboundMessage, UnreadableMessageError } from '../inbound.ts';
+import { createHash } from 'node:crypto';
+import type { FhirResource } from 'fhir/r4.js';
+import {
+  type InboundContent,
+  type InboundMessage,
+  type ReportedSubject,
+  UnreadableMessageError,
+} from '../inbound.ts';
 import type { EncounterEvent } from '../rules/encounter-event.ts';
 import { envelopeOf } from './envelope.ts';
 import { recordNumber, required, visitNumber } from './fields.ts';
+import { mappedResource, type ResourceMapping, valueAt } from './mapped.ts';
 import type { Hl7Message, Hl7Segment } from './message.ts';
+import elements from './reported-elements.json' with { type: 'json' };
 import { parseHl7Time, type TimeReading } from './time.ts';
+
+const { AL1, DG1, PR1 } = elements as unknown as Record<
+  'AL1' | 'DG1' | 'PR1',
+  ResourceMapping & { number: string[] }
+>;
+const DESCRIBED = { AL1, DG1, PR1 };
 
 /** The supported ADT events. */
 const TRIGGERS: Readonly<Record<string, EncounterEvent['trigger'] | 'merge' | 'person'>> = {
@@ -55,6 +70,8 @@ export function readAdt(message: Hl7Message, zone: string): InboundMessage {
     );
   const { time, pid, ...envelope } = envelopeOf(message, zone);
   const { sourcePatientId } = envelope;
+  const isOfStay = trigger !== 'merge' && trigger !== 'person';
+  const reports = isOfStay && reportedInAdt(message, zone, '').length > 0 ? { reports: true as const } : {};
   return {
     ...envelope,
     trigger: event,
@@ -69,8 +86,13 @@ export function readAdt(message: Hl7Message, zone: string): InboundMessage {
         : trigger === 'person'
           ? { kind: 'person', sourcePatientId: required(sourcePatientId, 'PID-3', 'the record number') }
           : event === 'A05'
-            ? { kind: 'encounter', sourceId: visitOf(message, pid), event: { trigger } }
-            : encounterOf(message, pid, trigger, parseHl7Time(evn?.value(6), time), time),
+            ? { kind: 'encounter', sourceId: visitOf(message, pid), event: { trigger, ...reports } }
+            : encounterOf(
+                message,
+                pid,
+                { trigger, ...reports, occurredAt: parseHl7Time(evn?.value(6), time) },
+                time,
+              ),
   };
 }
 
@@ -90,8 +112,7 @@ function mergeOf(message: Hl7Message, survivingId: string | undefined): InboundC
 function encounterOf(
   message: Hl7Message,
   pid: Hl7Segment,
-  trigger: EncounterEvent['trigger'],
-  occurredAt: string | undefined,
+  event: Pick<EncounterEvent, 'trigger' | 'occurredAt' | 'reports'>,
   time: TimeReading,
 ): InboundContent {
   const pv1 = message.segment('PV1');
@@ -99,8 +120,7 @@ function encounterOf(
     kind: 'encounter',
     sourceId: visitOf(message, pid),
     event: {
-      trigger,
-      occurredAt,
+      ...event,
       admittedAt: parseHl7Time(pv1?.value(44), time),
       dischargedAt: parseHl7Time(pv1?.value(45), time),
       encounterClass: CLASSES[pv1?.value(2) ?? ''],
@@ -109,6 +129,26 @@ function encounterOf(
       disposition: pv1?.value(36),
     },
   };
+}
+
+/**
+ * Allergies, diagnoses and procedures of an admission or change of a stay (AL1, DG1, PR1). Senders leave out what has not
+ * changed, so that what a message lacks still stands. A segment without a code or a name says nothing.
+ */
+export function reportedInAdt(message: Hl7Message, zone: string, sender: string): ReportedSubject[] {
+  const { pid, time } = envelopeOf(message, zone);
+  const resources = Object.entries(DESCRIBED).flatMap(([name, mapping]) =>
+    message.segments(name).flatMap((segment) => {
+      const resource = mappedResource([segment], mapping, { time, sender }) as FhirResource & {
+        code?: object;
+      };
+      const number = mapping.number.map((place) => valueAt([segment], place)).find(Boolean);
+      const key = JSON.stringify([name, number ?? resource.code]);
+      const id = `v-${createHash('sha256').update(key).digest('hex').slice(0, 32)}`;
+      return resource.code === undefined ? [] : [{ resource: { ...resource, id } }];
+    }),
+  );
+  return resources.length === 0 ? [] : [{ kind: 'encounter', sourceId: visitOf(message, pid), resources }];
 }
 
 /** The visit number; without one, the account number identifies the stay. */

@@ -29,6 +29,9 @@ const mapped = messages as unknown as Record<string, MessageMapping>;
 const MESSAGES: Readonly<Record<string, MessageMapping | undefined>> = {
   ...mapped,
   'OML^O21': mapped['ORM^O01'],
+  'OML^O33': mapped['ORM^O01'],
+  'OMG^O19': mapped['ORM^O01'],
+  'RDE^O01': mapped['RDE^O11'],
 };
 
 /** The supported types, for refusals. */
@@ -78,7 +81,9 @@ export function reportedInClinical(
 type Report = ReportedResource & { sourceId: string };
 
 function reportsOf(message: Hl7Message, type: string, reading: ObservationReading): Report[] {
-  const mapping = required(MESSAGES[type], 'MSH-9', 'a supported type');
+  // Before version 2.5, an order of any kind came as ORM.
+  const isOfDrug = type === 'ORM^O01' && message.segment('RXO') !== undefined;
+  const mapping = required(MESSAGES[isOfDrug ? 'OMP^O09' : type], 'MSH-9', 'a supported type');
   const groups = groupsOf(message, mapping);
   if (groups.length === 0)
     throw new UnreadableMessageError('invalid', `${mapping.main} is required: ${mapping.what}`, mapping.main);
@@ -87,7 +92,10 @@ function reportsOf(message: Hl7Message, type: string, reading: ObservationReadin
   );
 }
 
-/** A group begins with ORC, or with a main segment that has none. */
+/**
+ * A group begins with ORC, or with a main segment that has none; it has its main segment first. What stands before that belongs
+ * to the order that was asked for (RXO), and counts only if the main segment has none of its own.
+ */
 function groupsOf(message: Hl7Message, { main, segments }: MessageMapping): Hl7Segment[][] {
   const groups: Hl7Segment[][] = [];
   for (const segment of message.segments(...segments)) {
@@ -96,7 +104,15 @@ function groupsOf(message: Hl7Message, { main, segments }: MessageMapping): Hl7S
       groups.push([]);
     groups.at(-1)?.push(segment);
   }
-  return groups.filter((group) => group.some(({ name }) => name === main));
+  return groups.flatMap((group) => {
+    const at = group.findIndex(({ name }) => name === main);
+    if (at < 0) return [];
+    const own = group.slice(at);
+    const before = group
+      .slice(0, at)
+      .filter(({ name }) => name === 'NTE' || own.every((each) => each.name !== name));
+    return [[...own, ...before]];
+  });
 }
 
 function personal(group: readonly Hl7Segment[], place: string): string | undefined {

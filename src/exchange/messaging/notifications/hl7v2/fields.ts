@@ -53,6 +53,9 @@ const SYSTEMS: Readonly<Record<string, string>> = {
   CVX: 'http://hl7.org/fhir/sid/cvx',
   I10: 'http://hl7.org/fhir/sid/icd-10-cm',
   I10C: 'http://hl7.org/fhir/sid/icd-10-cm',
+  I9C: 'http://hl7.org/fhir/sid/icd-9-cm',
+  I10P: 'http://www.cms.gov/Medicare/Coding/ICD10',
+  C4: 'http://www.ama-assn.org/go/cpt',
   UCUM: 'http://unitsofmeasure.org',
 };
 

@@ -21,6 +21,11 @@ export interface ElementMapping {
   required?: string;
 }
 
+export interface ResourceMapping {
+  resource: object;
+  elements: readonly ElementMapping[];
+}
+
 type Group = readonly Hl7Segment[];
 interface Place {
   segment: Hl7Segment;
@@ -61,7 +66,13 @@ const textAt = ({ segment, field, component }: Place): string | undefined => seg
 const READERS: Readonly<Record<string, Reader>> = {
   text: first(textAt),
   concept: first(({ segment, field }, _, { sender }) => conceptOf(segment.repetitions(field)[0], sender)),
-  coding: first((place, { system }) => textAt(place) && { system, code: textAt(place) }),
+  concepts: (group, { from }, { sender }) =>
+    listed(repetitionsAt(group, from).flatMap(({ read }) => conceptOf(read, sender) ?? [])),
+  coding: first((place, { system, codes }) => {
+    const sent = textAt(place);
+    const code = codes === undefined ? sent : codes[sent ?? ''];
+    return code && { system, code };
+  }),
   person: first(({ segment, field }) => practitionersIn(segment, field)[0]),
   time: first((place, _, { time }) => fhirTime(textAt(place), time)),
   day: first((place, _, { time }) => fhirTime(textAt(place), time)?.slice(0, 10)),
@@ -86,6 +97,35 @@ const READERS: Readonly<Record<string, Reader>> = {
     const isMinutes = /^(?:MIN.*|M)$/i.test(valueAt([place.segment], unit) ?? 'MIN');
     return isMinutes && Number(textAt(place)) > 0 ? Math.round(Number(textAt(place))) : undefined;
   }),
+  dose: (group, { from: [low = '', high = ''], unit }) => {
+    const amountAt = (place: string) =>
+      READERS.quantity?.(group, { to: '', as: '', from: [place], unit }, NO_READING);
+    const [from, to] = [amountAt(low), amountAt(high)] as (object | undefined)[];
+    if (from !== undefined && to !== undefined && JSON.stringify(from) !== JSON.stringify(to))
+      return { doseRange: { low: from, high: to } };
+    const doseQuantity = from ?? to;
+    return doseQuantity && { doseQuantity };
+  },
+  /** Every text and every coded instruction, once. */
+  directions: (group, { from }) =>
+    [
+      ...new Set(
+        repetitionsAt(group, from).flatMap(({ read, component }) =>
+          component === undefined ? (read(2) ?? read(1) ?? []) : (read(component) ?? []),
+        ),
+      ),
+    ].join('; ') || undefined,
+  components: (group) =>
+    listed(
+      [...new Set(group.filter(({ name }) => name === 'RXC').map(componentText))].map((text) => ({ text })),
+    ),
+  reactions: (group, { from, unit = '', codes }) => {
+    const severity = codes?.[valueAt(group, unit) ?? ''];
+    const texts = repetitionsAt(group, from).flatMap(({ read }) => read(2) ?? read(1) ?? []);
+    if (texts.length === 0 && severity === undefined) return undefined;
+    const manifestation = texts.length === 0 ? [UNKNOWN] : texts.map((text) => ({ text }));
+    return [{ manifestation, ...(severity === undefined ? {} : { severity }) }];
+  },
   participants: (group, { from }) =>
     from
       .flatMap((place) => placesOf(group, place))
@@ -103,23 +143,56 @@ const READERS: Readonly<Record<string, Reader>> = {
     return files.length === 0 ? undefined : files.map((attachment) => ({ attachment }));
   },
 };
+const UNKNOWN = {
+  coding: [{ system: 'http://terminology.hl7.org/CodeSystem/data-absent-reason', code: 'unknown' }],
+};
+
+const listed = <T>(values: readonly T[]): readonly T[] | undefined =>
+  values.length === 0 ? undefined : values;
+
+const repetitionsAt = (group: Group, places: readonly string[]) =>
+  places
+    .flatMap((place) => placesOf(group, place))
+    .flatMap(({ segment, field, component }) =>
+      segment.repetitions(field).map((read) => ({ read, component })),
+    );
+
+/** A component of a compounded medication: `Additive: Nicardipine, 5 mg/hr`. */
+function componentText(rxc: Hl7Segment): string {
+  const unit = rxc.value(4, 2) ?? rxc.value(4) ?? '';
+  const amount = `${rxc.value(3) ?? ''} ${unit}`.trim();
+  const kind = { A: 'Additive', B: 'Base' }[rxc.value(1) ?? ''] ?? 'Component';
+  return `${kind}: ${[rxc.value(2, 2) ?? rxc.value(2), amount].filter(Boolean).join(', ')}`;
+}
+
 const NO_READING: ObservationReading = { time: { zone: 'UTC' }, sender: '' };
 
 /** The files of OBX segments, and their lines of text as one file. */
 function filesIn(segments: Group): Attachment[] {
   const files = segments.flatMap((obx) => fileOf(obx) ?? []);
-  const lines = segments.filter((obx) => obx.value(2) !== 'ED').flatMap((obx) => obx.texts(5));
+  const lines = segments.filter((obx) => obx.value(2) !== 'ED').flatMap(linesOf);
   const data = Buffer.from(lines.join('\n').trim()).toString('base64');
   return data === '' ? files : [...files, { contentType: 'text/plain; charset=utf-8', data }];
 }
 
-/** A resource with the elements of a group of segments. Throws UnreadableMessageError. */
-export function mappedResource(
+const TEXT = new Set(['TX', 'FT', 'ST', undefined]);
+
+/** The lines of a text; a value that is measured or coded stands beside what it is a value of. */
+function linesOf(obx: Hl7Segment): string[] {
+  if (TEXT.has(obx.value(2))) return obx.texts(5);
+  const name = obx.value(3, 2) ?? obx.value(3) ?? '';
+  const values = obx.repetitions(5).flatMap((read) => read(2) ?? read(1) ?? []);
+  const unit = obx.value(6, 2) ?? obx.value(6) ?? '';
+  return [`${name}: ${values.join(', ')} ${unit}`.trim()];
+}
+
+/** The elements of a group of segments. Throws UnreadableMessageError. */
+export function mappedElements(
   group: Group,
-  { resource, elements }: { resource: object; elements: readonly ElementMapping[] },
+  elements: readonly ElementMapping[],
   reading: ObservationReading,
-): FhirResource & { id: string } {
-  const result: Record<string, unknown> = { ...structuredClone(resource), id: 'reported' };
+  result: Record<string, unknown> = {},
+): Record<string, unknown> {
   for (const mapping of elements) {
     const value = READERS[mapping.as]?.(group, mapping, reading);
     if (mapping.required !== undefined) required(value, mapping.from[0] ?? '', mapping.required);
@@ -127,6 +200,16 @@ export function mappedResource(
     if (mapping.instead !== undefined) delete result[mapping.instead];
     place(result, mapping.to.split('.'), value);
   }
+  return result;
+}
+
+/** A resource with the elements of a group of segments. Throws UnreadableMessageError. */
+export function mappedResource(
+  group: Group,
+  { resource, elements }: ResourceMapping,
+  reading: ObservationReading,
+): FhirResource & { id: string } {
+  const result = mappedElements(group, elements, reading, { ...structuredClone(resource), id: 'reported' });
   // FHIR wants the end of an appointment with its start; without an end or a duration, the start is only asked for.
   const { start, end, minutesDuration } = result;
   if (typeof start === 'string' && end === undefined) {
@@ -140,6 +223,8 @@ export function mappedResource(
   return result as unknown as FhirResource & { id: string };
 }
 
+const ADDED = new Set(['participant', 'note']);
+
 /** `a[].b`: in the first item of a list. A list is added to one that is there, unless it holds only an empty item. */
 function place(
   target: Record<string, unknown>,
@@ -148,7 +233,7 @@ function place(
 ): void {
   const name = step.replace('[]', '');
   if (rest.length === 0) {
-    const list = Array.isArray(target[name]) && name === 'participant' ? target[name] : [];
+    const list = Array.isArray(target[name]) && ADDED.has(name) ? target[name] : [];
     target[name] = step.endsWith('[]') ? [value] : Array.isArray(value) ? [...list, ...value] : value;
     return;
   }

@@ -1,5 +1,5 @@
 import { type InboundMessage, type ReportedSubject, UnreadableMessageError } from '../inbound.ts';
-import { readAdt } from './adt.ts';
+import { readAdt, reportedInAdt } from './adt.ts';
 import { CLINICAL_TYPES, readClinical, readsClinical, reportedInClinical } from './clinical.ts';
 import type { Hl7Message } from './message.ts';
 import { readOru, reportedInOru } from './oru.ts';
@@ -30,11 +30,13 @@ function readTyped(message: Hl7Message, zone: string): InboundMessage {
   }
 }
 
-/** What a message reports besides encounters, as FHIR resources. Throws UnreadableMessageError. */
+/** What a message reports besides the stay itself, as FHIR resources. Throws UnreadableMessageError. */
 export function reportedInHl7(message: Hl7Message, zone: string, sender: string): ReportedSubject[] {
   const type = typeOf(message);
   if (readsClinical(type)) return reportedInClinical(message, type, zone, sender);
   switch (type) {
+    case 'ADT':
+      return reportedInAdt(message, zone, sender);
     case 'ORU^R01':
       return reportedInOru(message, zone, sender);
     case 'RDS^O13':

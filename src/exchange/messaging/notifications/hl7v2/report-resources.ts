@@ -11,6 +11,7 @@ import { decimalOf } from '../../../../lib/written-decimals.ts';
 import { categoryOf } from '../../../records/summary/observation.ts';
 import type { ReportedResource } from '../rules/present-resources.ts';
 import { conceptOf, fileOf, namedIn, practitionersIn, required } from './fields.ts';
+import { mappedElements, mappedResource } from './mapped.ts';
 import type { Hl7Segment } from './message.ts';
 import {
   isMistaken,
@@ -21,6 +22,7 @@ import {
   resultCategory,
 } from './report-codes.ts';
 import type { ObservationGroup, ReportGroup } from './report-groups.ts';
+import elements from './reported-elements.json' with { type: 'json' };
 import { fhirTime } from './time.ts';
 import { type ObservationReading, observationValue, unitNote } from './value.ts';
 
@@ -129,7 +131,11 @@ function resultOf(
   const value = segments.length === 1 ? observationValue(obx, reading) : { valueString: linesOf(segments) };
   const isEmpty = Object.keys(value).length === 0;
   const at = fhirTime(obx.value(14), reading.time);
-  const performer = obx.value(23) ?? obx.value(15, 2) ?? obx.value(15, 1);
+  const laboratory = obx.value(23) ?? obx.value(15, 2) ?? obx.value(15, 1);
+  const performer = [
+    ...(laboratory === undefined ? [] : [{ display: laboratory }]),
+    ...practitionersIn(obx, 16),
+  ];
   const note = [noteText(notes), unitNote(value, obx)].filter((text) => text !== undefined);
   const flags = obx.repetitions(8).flatMap((flag) => flag(1) ?? []);
   const resource: Observation & { id: string } = {
@@ -142,11 +148,12 @@ function resultOf(
     ...(at === undefined ? timeOf(group, reading) : { effectiveDateTime: at }),
     ...issuedOf(fhirTime(obx.value(19) ?? group.obr.value(22), reading.time)),
     ...value,
+    ...mappedElements([obx], elements.Observation.elements, reading),
     ...(flags.length === 0
       ? {}
       : { interpretation: [{ coding: flags.map((flag) => ({ system: INTERPRETATION, code: flag })) }] }),
     ...rangeOf(obx.value(7)),
-    ...(performer === undefined ? {} : { performer: [{ display: performer }] }),
+    ...(performer.length === 0 ? {} : { performer }),
     ...(specimen === undefined ? {} : { specimen: { reference: `Specimen/${specimen.id}` } }),
     ...(note.length === 0 ? {} : { note: note.map((text) => ({ text })) }),
   };
@@ -193,16 +200,9 @@ function specimenOf(
   { obr, spm }: ReportGroup,
   reading: ObservationReading,
 ): (Specimen & { id: string }) | undefined {
-  const type = (spm && conceptIn(spm, 4, reading)) ?? conceptIn(obr, 15, reading);
-  if (type === undefined) return undefined;
-  const collectedDateTime = fhirTime(spm?.value(17) ?? obr.value(7), reading.time);
-  return {
-    resourceType: 'Specimen',
-    id: 'specimen',
-    type,
-    ...SUBJECT,
-    ...(collectedDateTime === undefined ? {} : { collection: { collectedDateTime } }),
-  };
+  const group = spm === undefined ? [obr] : [spm, obr];
+  const specimen = mappedResource(group, elements.Specimen, reading) as Specimen;
+  return specimen.type === undefined ? undefined : { ...specimen, id: 'specimen' };
 }
 
 function timeOf({ obr, spm }: ReportGroup, { time }: ObservationReading): { effectiveDateTime?: string } {

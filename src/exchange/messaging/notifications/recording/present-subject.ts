@@ -32,7 +32,10 @@ export async function presentSubject(
   const { subject, contents } = await store.asSystem(async (tx) => {
     const stored = await readSubject(tx, subjectId);
     const events = (await eventsOfRecord(tx, stored)).slice(-MESSAGES_MAX);
-    const ids = events.map(({ messageId }) => messageId);
+    // A stay of HL7 v2 messages is described by its state; some of them describe more.
+    const isRead = ({ content }: (typeof events)[number]) =>
+      stored.kind !== 'encounter' || content.trigger === 'snapshot' || content.reports === true;
+    const ids = events.filter(isRead).map(({ messageId }) => messageId);
     return { subject: stored, contents: await readMessageContents(tx, ids) };
   });
   const isOf = (sourceKey: Buffer): boolean =>
@@ -44,8 +47,6 @@ export async function presentSubject(
     ].some((key) => key.equals(subject.sourceKey));
   const versions: ReportedVersion[] = [];
   for (const content of contents) {
-    // An encounter of HL7 v2 messages is described by its state.
-    if (subject.kind === 'encounter' && content.format === 'hl7v2') continue;
     const reported = reportedIn(content, subject, await blobs.read(content.blobRef)).filter(
       ({ kind, sourceId }) =>
         kind === subject.kind && isOf(senderKey(idHmacKey, subject.sender, kind, sourceId)),

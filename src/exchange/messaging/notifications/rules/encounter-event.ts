@@ -30,6 +30,8 @@ export interface EncounterEvent {
   /** Code of HL7's ActEncounterCode: IMP, EMER, AMB, … */
   encounterClass?: string;
   disposition?: string;
+  /** The message describes more than the stay: allergies, diagnoses, procedures. */
+  reports?: true;
   /** Only in a snapshot. */
   phase?: 'open' | 'ended' | 'cancelled';
   transfers?: Transfer[];
