@@ -6,7 +6,7 @@ import { createAuditChain } from './exchange/platform/audit/chain.ts';
 import { openAuditHeads } from './exchange/platform/audit/open-heads.ts';
 import { createStore } from './exchange/platform/database/database.ts';
 import { parseKeyRing } from './lib/key-ring.ts';
-import { openSealedStorage } from './shared/blobs/open-sealed-storage.ts';
+import { openSealedStorage } from './shared/blobs/open-blob-store.ts';
 import type { S3Login } from './shared/blobs/s3-bucket.ts';
 import { readConnection } from './starter/local-stack/connection-file.ts';
 import { ensureSecrets, temporalOfStack } from './starter/local-stack/stack-secrets.ts';

@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs';
 import { closest, distance } from 'fastest-levenshtein';
 import type { z } from 'zod';
 import descriptions from './config/descriptions.json' with { type: 'json' };
-import { SOURCE_VARIABLES } from './config/source-variables.ts';
-import { PROCESS_VARIABLES } from './config/variables.ts';
+import { PROCESS_VARIABLES, SOURCE_VARIABLES } from './config/variables.ts';
 
 /**
  * The only module that reads the environment. Variables are declared in `config/`; each process names those it needs:
@@ -17,7 +16,7 @@ export const VARIABLES = { ...PROCESS_VARIABLES, ...SOURCE_VARIABLES } as const 
   z.ZodType
 >;
 
-export { sourceVariableNames } from './config/source-variables.ts';
+export { sourceVariableNames } from './config/variables.ts';
 
 export type VariableName = keyof typeof VARIABLES;
 export type Config<N extends VariableName> = { [K in N]: z.output<(typeof VARIABLES)[K]> };

@@ -10,12 +10,12 @@ import type { GatewayDeps } from '../../src/exchange/features.ts';
 import { addFacilityRoutes } from '../../src/exchange/people/facilities/feature.ts';
 import { addPatientRoutes } from '../../src/exchange/people/registration/routes.ts';
 import type { Store } from '../../src/exchange/platform/database/database.ts';
+import { createResponseSeal } from '../../src/exchange/platform/http/idempotency-store.ts';
 import { createOperations } from '../../src/exchange/platform/http/operations.ts';
 import { addErrorResponses } from '../../src/exchange/platform/http/plugins/error-responses.ts';
 import { addRequestLimit } from '../../src/exchange/platform/http/plugins/limits.ts';
 import { observeRequests } from '../../src/exchange/platform/http/plugins/observe.ts';
 import { createRefusalAudit } from '../../src/exchange/platform/http/refusals.ts';
-import { createResponseSeal } from '../../src/exchange/platform/http/response-seal.ts';
 import { zodValidator } from '../../src/exchange/platform/http/validator.ts';
 import { parseKeyRing } from '../../src/lib/key-ring.ts';
 

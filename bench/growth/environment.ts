@@ -13,7 +13,7 @@ import { generateApiKey } from '../../src/exchange/access/accounts/rules/api-key
 import { assembleExchange } from '../../src/exchange/assemble.ts';
 import { createGateway } from '../../src/exchange/create-gateway.ts';
 import { seedDemoAccount } from '../../src/exchange/operations/admin/seed.ts';
-import { createResponseSeal } from '../../src/exchange/platform/http/response-seal.ts';
+import { createResponseSeal } from '../../src/exchange/platform/http/idempotency-store.ts';
 import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { parseKeyRing } from '../../src/lib/key-ring.ts';

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import type { Bundle, FhirResource } from 'fhir/r4.js';
 import type { CollectedResource } from '../../src/exchange/records/deliveries/delivery-store.ts';
+import { idAtSource } from '../../tools/simulator/data/patient-view.ts';
 import { createSourceData } from '../../tools/simulator/data/source-data.ts';
-import { idAtSource } from '../../tools/simulator/data/source-ids.ts';
 import type { SourceName } from '../../tools/simulator/protocol.ts';
 import type { SamplePatient } from '../../tools/simulator/samples.ts';
 

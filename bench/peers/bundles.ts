@@ -1,6 +1,6 @@
 import type { FhirResource } from 'fhir/r4.js';
+import { idAtSource } from '../../tools/simulator/data/patient-view.ts';
 import { createSourceData } from '../../tools/simulator/data/source-data.ts';
-import { idAtSource } from '../../tools/simulator/data/source-ids.ts';
 import { loadSamplePatients } from '../../tools/simulator/samples.ts';
 
 /** A transaction Bundle that stores resources under their own ids. */

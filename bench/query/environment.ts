@@ -26,7 +26,7 @@ import { installTemporalRuntime } from '../../src/temporal/runtime.ts';
 import { connectTemporal } from '../../src/temporal/worker-connection.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
 import { loadWorkflowBundle } from '../../src/temporal/workflow-bundle.ts';
-import { startNodeProcess } from '../../tools/embedded/node-process.ts';
+import { startNodeProcess } from '../../tools/embedded/child-process.ts';
 import { startPostgres } from '../../tools/embedded/postgres.ts';
 import { startTemporalServer } from '../../tools/embedded/temporal-server.ts';
 import { createSimulatorAdmin } from '../../tools/simulator/admin-client.ts';

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { isTimeZone } from '../lib/time-zone.ts';
+import { isTimeZone } from '../lib/time.ts';
 
 export const port = z.coerce.number().int().min(0).max(65_535);
 export const ports = z

@@ -14,10 +14,15 @@ import {
 import { addScopeCheck } from './access/authentication/scope-check.ts';
 import { addFeatureRoutes, type GatewayDeps } from './features.ts';
 import { measureOperations } from './operations/ops/metrics.ts';
-import { measureConnections } from './platform/database/connection-metrics.ts';
+import { measureConnections } from './platform/database/connections.ts';
 import { ExchangeError } from './platform/errors.ts';
 import type { AddRoutes } from './platform/feature.ts';
-import { respondToClientError } from './platform/http/client-errors.ts';
+import {
+  halfCharacter,
+  hasHalfCharacter,
+  respondToClientError,
+  unreadableBody,
+} from './platform/http/client-errors.ts';
 import { addHealthRoutes } from './platform/http/health.ts';
 import { addOpenApi } from './platform/http/openapi/plugin.ts';
 import { createOperations } from './platform/http/operations.ts';
@@ -28,7 +33,6 @@ import { observeRequests } from './platform/http/plugins/observe.ts';
 import { countRequests } from './platform/http/plugins/request-share.ts';
 import { createRefusalAudit } from './platform/http/refusals.ts';
 import { zodValidator } from './platform/http/validator.ts';
-import { halfCharacter, hasHalfCharacter, unreadableBody } from './platform/http/well-formed.ts';
 import { measureSources, publicSourceStates } from './sources/health/report.ts';
 
 /** Time in which a client must send its headers. For the body, see plugins/body-time.ts. */

@@ -1,6 +1,6 @@
 import pc from 'picocolors';
 import { widthOf } from './output-width.ts';
-import { minuteOf } from './utc-time.ts';
+import { minuteOf } from './time.ts';
 
 /** The members of an output stream that are used, such as process.stdout. */
 export interface LineStream {

@@ -1,4 +1,4 @@
-import { onClosedOutput } from '../lib/closed-output.ts';
+import { onClosedOutput } from '../lib/command-line.ts';
 import { EXIT } from '../lib/exit-codes.ts';
 import { runStarter } from './program.ts';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import type { Bundle, FhirResource, Patient } from 'fhir/r4.js';
 import type { Person } from '../../src/exchange/records/rules/fold-patient.ts';
-import { idAtSource } from '../../tools/simulator/data/source-ids.ts';
+import { idAtSource } from '../../tools/simulator/data/patient-view.ts';
 import { loadCcda } from '../../tools/simulator/samples.ts';
 import { deliveriesOf, patientIdsOf, personOf, samples } from '../support/deliveries.ts';
 

@@ -4,7 +4,7 @@ import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { WORK_KINDS } from '../../src/exchange/operations/ops/report.ts';
-import { createReconcileMetrics } from '../../src/exchange/platform/recovery/reconcile-metrics.ts';
+import { createReconcileMetrics } from '../../src/exchange/platform/recovery/reconciler.ts';
 import { WORKER_QUEUES } from '../../src/temporal/task-queue-stats.ts';
 import { createTestGateway, type TestGateway } from '../support/gateway.ts';
 

@@ -2,7 +2,7 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createSweepActivities } from '../../src/activities/exchange/query-sweep.ts';
 import { DEFAULT_SWEEP_PACE } from '../../src/contract/bulk-create-workflow.ts';
-import { areCallersServed, GATEWAY_CONNECTIONS } from '../../src/exchange/platform/database/callers.ts';
+import { areCallersServed, GATEWAY_CONNECTIONS } from '../../src/exchange/platform/database/connections.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
 import type { BlobStore } from '../../src/shared/blobs/blob-store.ts';
 import { CALLBACK_KEY, createSweepEnvironment } from '../support/sweep-environment.ts';

@@ -10,7 +10,7 @@ import { reopenUndelivered } from '../../src/exchange/messaging/webhooks/replay-
 import { findDestination, setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
 import { claimEvents } from '../../src/exchange/platform/outbox/claim-store.ts';
 import { afterDelivery, recordDelivered } from '../../src/exchange/platform/outbox/delivery.ts';
-import { eventRecovery } from '../../src/exchange/platform/outbox/event-recovery.ts';
+import { eventRecovery } from '../../src/exchange/platform/outbox/destination-drain.ts';
 import {
   addEvent,
   attemptRows,

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { missingBlobs } from '../../src/exchange/platform/blobs/missing-blobs.ts';
-import { type BlobNames, verifyBlobs } from '../../src/exchange/platform/blobs/verify-blobs.ts';
+import { type BlobNames, missingBlobs, verifyBlobs } from '../../src/exchange/platform/blobs/verify-blobs.ts';
 import { openFolder } from '../../src/shared/blobs/file-blob-store.ts';
 import { runAdminWith } from '../support/run-admin.ts';
 import { type BulkEnvironment, createBulkEnvironment, csvOf } from './bulk-environment.ts';

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { SystemTx } from '../../src/exchange/platform/database/database.ts';
 import { claimDue, claimEvents } from '../../src/exchange/platform/outbox/claim-store.ts';
 import { afterDelivery, recordDelivered } from '../../src/exchange/platform/outbox/delivery.ts';
-import { routesOf } from '../../src/exchange/platform/outbox/event-copy-store.ts';
+import { routesOf } from '../../src/exchange/platform/outbox/event-store.ts';
 import type { EventState } from '../../src/exchange/platform/outbox/tables.ts';
 import { addEvent, createDeliveries, startReceiver } from '../support/events-environment.ts';
 import { createQueryEnvironment, type QueryEnvironment } from '../support/network-query-environment.ts';

@@ -6,7 +6,7 @@ import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createWebhookActivities } from '../../src/activities/exchange/webhook-delivery.ts';
-import { eventRecovery } from '../../src/exchange/platform/outbox/event-recovery.ts';
+import { eventRecovery } from '../../src/exchange/platform/outbox/destination-drain.ts';
 import { addEvent, createDeliveries, startReceiver } from '../support/events-environment.ts';
 import {
   createQueryEnvironment,

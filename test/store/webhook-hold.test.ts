@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createWebhookActivities } from '../../src/activities/exchange/webhook-delivery.ts';
 import { reopenUndelivered } from '../../src/exchange/messaging/webhooks/replay-store.ts';
 import { findDestination, setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
-import { HELD_EVENT_MAX_MS } from '../../src/exchange/platform/outbox/rules/destination-hold.ts';
+import { HELD_EVENT_MAX_MS } from '../../src/exchange/platform/outbox/rules/delivery-schedule.ts';
 import {
   addEvent,
   connectTestTemporal,

@@ -20,7 +20,7 @@ import {
 } from '../../src/exchange/platform/database/database.ts';
 import { createErasures, type Erasures } from '../../src/exchange/platform/erasure/erasures.ts';
 import { ConflictError } from '../../src/exchange/platform/errors.ts';
-import { createResponseSeal } from '../../src/exchange/platform/http/response-seal.ts';
+import { createResponseSeal } from '../../src/exchange/platform/http/idempotency-store.ts';
 import { createLinkMaker } from '../../src/exchange/platform/links/signed-link.ts';
 import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { prepareQuery } from '../../src/exchange/queries/network-query/prepare.ts';

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import pixelmatch from 'pixelmatch';
 import type { Browser, Page, Route } from 'playwright-core';
 import { PNG } from 'pngjs';
-import { THEME } from '../../src/lib/pages/theme.ts';
+import { THEME } from '../../src/lib/pages/notice-page.ts';
 
 const GOLDEN = new URL('../pages/golden/', import.meta.url);
 /** Not in the run's temporary folder, which is removed at its end; ignored by git. */

@@ -14,7 +14,7 @@ import {
   seaweedFsArguments,
   seaweedFsIdentities,
   seaweedFsSockets,
-} from '../../tools/cluster/seaweedfs/program.ts';
+} from '../../tools/cluster/seaweedfs/seaweedfs.ts';
 
 /** Returns the path of SeaweedFS's program, or why it cannot be had here. */
 export async function findSeaweedFs(): Promise<{ path: string } | { missing: string }> {

@@ -1,4 +1,4 @@
-import { startNodeProcess } from '../../tools/embedded/node-process.ts';
+import { startNodeProcess } from '../../tools/embedded/child-process.ts';
 
 // Starts stack-child.ts as a supervisor does; the tests kill this process.
 

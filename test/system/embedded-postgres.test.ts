@@ -18,8 +18,11 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { commandLineOf } from '../../src/lib/command-line-of.ts';
 import { type PostgresOptions, type RunningPostgres, startPostgres } from '../../tools/embedded/postgres.ts';
-import { findPostgresBinaries, hydrateSymlinks } from '../../tools/embedded/postgres-binaries.ts';
-import { asOtherUser } from '../../tools/embedded/postgres-launcher.ts';
+import {
+  asOtherUser,
+  findPostgresBinaries,
+  hydrateSymlinks,
+} from '../../tools/embedded/postgres-launcher.ts';
 import {
   barredFrom,
   CLONE,

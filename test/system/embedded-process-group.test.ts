@@ -2,9 +2,13 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { commandLineOf } from '../../src/lib/command-line-of.ts';
-import { startChild } from '../../tools/embedded/child-process.ts';
-import { type EntryPoint, startNodeProcess } from '../../tools/embedded/node-process.ts';
-import { stopLeftOverProcesses, writePidFile } from '../../tools/embedded/pid-files.ts';
+import {
+  type EntryPoint,
+  startChild,
+  startNodeProcess,
+  stopLeftOverProcesses,
+  writePidFile,
+} from '../../tools/embedded/child-process.ts';
 import { ProcessGroup, StoppedError } from '../../tools/embedded/process-group.ts';
 import type { RunningPart } from '../../tools/embedded/running-part.ts';
 import { killAndWait, runHolder, testFolder } from '../support/postgres-tools.ts';

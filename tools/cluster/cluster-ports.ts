@@ -1,5 +1,5 @@
 import { PORT_NAMES } from '../embedded/stack-ports.ts';
-import { SEAWEEDFS_PORTS } from './seaweedfs/program.ts';
+import { SEAWEEDFS_PORTS } from './seaweedfs/seaweedfs.ts';
 import { TEMPORAL_PORTS } from './temporal/config.ts';
 
 /** `gateway` is the proxy's port; the gateways behind it have their own. */

@@ -21,10 +21,9 @@ import { reachable, startDatabase } from '../embedded/stack-servers.ts';
 import { CLUSTER_PORT_NAMES, GATEWAYS } from './cluster-ports.ts';
 import { type GatewayProxy, type ProxyCounts, startProxy } from './proxy/proxy.ts';
 import type { Refusal } from './proxy/refusals.ts';
-import { getSeaweedFs } from './seaweedfs/program.ts';
-import { s3Storage, startSeaweedFs } from './seaweedfs/seaweedfs.ts';
+import { getSeaweedFs, s3Storage, startSeaweedFs } from './seaweedfs/seaweedfs.ts';
+import { waitUntil } from './server-process.ts';
 import { startTemporalCluster } from './temporal/start-temporal.ts';
-import { waitUntil } from './wait-until.ts';
 
 export type ClusterOptions = Pick<
   StackOptions,

@@ -1,10 +1,13 @@
 import { join } from 'node:path';
 import { givenVariables, readConfig } from '../../src/config.ts';
 import { lockHolder } from '../../src/starter/local-stack/stack-lock.ts';
-import { describeStack } from '../embedded/describe-stack.ts';
-import { runForeground, untilAborted } from '../embedded/foreground.ts';
-import { givenWords } from '../embedded/given-words.ts';
-import { outsideParts } from '../embedded/outside-parts.ts';
+import {
+  describeStack,
+  givenWords,
+  outsideParts,
+  runForeground,
+  untilAborted,
+} from '../embedded/foreground.ts';
 import { type Cluster, startCluster } from './cluster.ts';
 
 /** Asks a running cluster to replace its processes by those of a new build. */

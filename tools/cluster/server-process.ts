@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { startChild } from '../embedded/child-process.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startChild, writePidFile } from '../embedded/child-process.ts';
 import { fileSize, findLogLine } from '../embedded/log-file.ts';
-import { writePidFile } from '../embedded/pid-files.ts';
 import { describeExit, type RunningPart, STOP_STEPS } from '../embedded/running-part.ts';
 
 export interface ServerProcess {
@@ -43,5 +43,23 @@ export async function startServerProcess(server: ServerProcess): Promise<Running
     await child.stop();
     const reason = (await findLogLine(logFile, logStart, server.reason)) ?? (error as Error).message;
     throw new Error(`${name} did not start: ${reason} (log: ${logFile})`);
+  }
+}
+
+const POLL_MS = 100;
+
+/** Resolves with the first value of `look` that is not undefined; its errors count as undefined. Throws after the time. */
+export async function waitUntil<T>(
+  what: string,
+  look: () => Promise<T | undefined>,
+  { timeoutMs, signal }: { timeoutMs: number; signal?: AbortSignal | undefined },
+): Promise<T> {
+  const deadlineAt = Date.now() + timeoutMs;
+  for (;;) {
+    signal?.throwIfAborted();
+    const value = await look().catch(() => undefined);
+    if (value !== undefined) return value;
+    if (Date.now() > deadlineAt) throw new Error(`${what}: not within ${timeoutMs / 1_000} s`);
+    await sleep(POLL_MS);
   }
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command, Option } from 'commander';
 import color from 'picocolors';
-import { onClosedOutput } from '../../src/lib/closed-output.ts';
+import { onClosedOutput } from '../../src/lib/command-line.ts';
 import { EXIT } from '../../src/lib/exit-codes.ts';
 import { onStopSignal } from '../embedded/stop-signals.ts';
 import { runDemo } from './run.ts';

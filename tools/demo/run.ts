@@ -1,13 +1,23 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import color from 'picocolors';
-import type { PatientOnboardingSummary } from '../../src/contract/patient-onboarding.ts';
+import { request } from 'undici';
+import type { TimelineEntry } from '../../src/contract/network-query.ts';
+import {
+  PATIENT_ONBOARDING_MESSAGES,
+  type PatientOnboardingStatus,
+  type PatientOnboardingSummary,
+} from '../../src/contract/patient-onboarding.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
 import { networkQueryWorkflowId } from '../../src/contract/temporal.ts';
 import type { LineStream } from '../../src/lib/live-lines.ts';
 import { renderTable } from '../../src/lib/table.ts';
-import { startOnboarding } from '../../src/orchestrator/patient-onboarding/start-onboarding.ts';
+import {
+  type StartedOnboarding,
+  startOnboarding,
+} from '../../src/orchestrator/patient-onboarding/start-onboarding.ts';
 import { workflowLink } from '../../src/starter/links.ts';
+import type { StackConnection } from '../../src/starter/local-stack/connection-file.ts';
 import { ensureSecrets } from '../../src/starter/local-stack/stack-secrets.ts';
 import { createTemporalClient } from '../../src/temporal/client.ts';
 import { startCluster } from '../cluster/cluster.ts';
@@ -15,7 +25,6 @@ import { startStack } from '../embedded/stack.ts';
 import { createStartProgress } from '../embedded/start-progress.ts';
 import { createSimulatorAdmin } from '../simulator/admin-client.ts';
 import { loadSamplePatients } from '../simulator/samples.ts';
-import { createFollower } from './follow.ts';
 import { INCIDENTS, PATIENTS } from './scenario.ts';
 import { countMerged, findFaults, type PatientFacts, readReceiverLog } from './witnesses.ts';
 
@@ -212,4 +221,78 @@ function sourceCell(row: DemoRow, type: SourceType): string {
 function paint(status: string, text: string): string {
   if (status === 'completed') return color.green(text);
   return status === 'partial' ? color.yellow(text) : color.red(text);
+}
+
+const LOOK_EVERY_MS = 400;
+
+/** Prints the progress of each onboarding: the phases of its workflow, and the timeline entries of its queries. */
+function createFollower(connection: StackConnection, print: (line: string) => void) {
+  const begunAt = Date.now();
+  const printStep = (key: string, source: string, message: string) => {
+    const at = `${((Date.now() - begunAt) / 1000).toFixed(1)} s`.padStart(7);
+    print(`${color.dim(at)}  ${key.padEnd(16)} ${color.cyan(source.padEnd(9))} ${message}`);
+  };
+
+  async function readTimeline(requestId: string): Promise<TimelineEntry[]> {
+    const answer = await request(`${connection.baseUrl}/medical/v1/network/query/${requestId}/timeline`, {
+      headers: { 'x-api-key': connection.apiKey },
+    });
+    const { timeline } = (await answer.body.json()) as { timeline?: TimelineEntry[] };
+    return timeline ?? [];
+  }
+
+  async function follow(
+    key: string,
+    { handle }: StartedOnboarding,
+    signal: AbortSignal,
+  ): Promise<PatientOnboardingSummary> {
+    let ended = false;
+    const result = handle.result().finally(() => {
+      ended = true;
+    });
+    // Awaited below; until then a rejection must not count as unhandled.
+    result.catch(() => undefined);
+    let phase = '';
+    const printed = new Map<string, number>();
+    for (let last = false; !last; ) {
+      last = ended;
+      const status = await handle
+        .query<PatientOnboardingStatus>(PATIENT_ONBOARDING_MESSAGES.status)
+        .catch(() => undefined);
+      if (status !== undefined && status.phase !== phase) {
+        phase = status.phase;
+        printStep(key, '', phase);
+      }
+      for (const requestId of status?.requestIds ?? []) {
+        const timeline = await readTimeline(requestId);
+        for (const { source, kind, message } of timeline.slice(printed.get(requestId) ?? 0)) {
+          printStep(key, source ?? '', paintOutcome(kind, message));
+        }
+        printed.set(requestId, timeline.length);
+      }
+      if (!last) await sleep(LOOK_EVERY_MS, undefined, { signal });
+    }
+    return result;
+  }
+
+  return {
+    /** Resolves with each onboarding's summary; throws when one of them fails. */
+    async until(
+      onboardings: readonly { key: string; started: StartedOnboarding }[],
+      signal: AbortSignal,
+    ): Promise<Map<string, PatientOnboardingSummary>> {
+      const ends = onboardings.map(
+        async ({ key, started }): Promise<[string, PatientOnboardingSummary]> => [
+          key,
+          await follow(key, started, signal),
+        ],
+      );
+      return new Map(await Promise.all(ends));
+    },
+  };
+}
+
+function paintOutcome(kind: string, message: string): string {
+  if (kind === 'call-failed' || kind === 'failed') return color.yellow(message);
+  return kind === 'completed' ? color.green(message) : message;
 }

@@ -1,5 +1,8 @@
-import { ConfigError } from '../../src/config.ts';
+import colors from 'picocolors';
+import { ConfigError, type givenVariables, sourceVariableNames } from '../../src/config.ts';
 import { EXIT_USAGE } from '../../src/lib/process.ts';
+import type { StackConnection } from '../../src/starter/local-stack/connection-file.ts';
+import type { StackOptions } from './stack-options.ts';
 import { createStartProgress, type StartListener } from './start-progress.ts';
 import { onStopSignal } from './stop-signals.ts';
 
@@ -72,4 +75,85 @@ function endAtOnce(stack: ForegroundStack | undefined, print: (line: string) => 
     }
   }
   process.exit(1);
+}
+
+/** The text that `npm start` prints: addresses, API key, and the next command, which begins with `starter`. */
+export function describeStack(connection: StackConnection, dataDir: string, starter: string): string {
+  const rows: [string, string][] = [
+    ['Gateway', connection.baseUrl],
+    ['API reference', `${connection.baseUrl}/reference`],
+    ['Temporal UI', temporalUi(connection)],
+    ['API key', connection.apiKey],
+    ['Facility', connection.facilityId],
+    ['Webhook receiver', `${connection.receiverUrl}/webhooks`],
+    ['Sources', `${connection.simulatorUrl} (simulated)`],
+    ...observers(connection),
+    ['Data and logs', dataDir],
+  ];
+  const width = Math.max(...rows.map(([label]) => label.length)) + 2;
+  const lines = rows.map(([label, value]) => `  ${colors.bold(label.padEnd(width))}${value}`);
+  return [
+    '',
+    ...lines,
+    '',
+    `Everything is running; Ctrl-C stops it. In another terminal, try: ${starter} onboard --sample keith-kiehn`,
+  ].join('\n');
+}
+
+function observers({ prometheusUrl, grafanaUrl }: StackConnection): [string, string][] {
+  return [
+    ...(prometheusUrl === undefined ? [] : [['Prometheus', `${prometheusUrl}/alerts`] as [string, string]]),
+    ...(grafanaUrl === undefined ? [] : [['Grafana', `${grafanaUrl}/dashboards`] as [string, string]]),
+  ];
+}
+
+/** The link opens the UI in the first browser that uses it. */
+function temporalUi({ temporalUiLink, temporalUiUrl, temporalAddress }: StackConnection): string {
+  if (temporalUiLink !== undefined) return `${temporalUiLink} (works once)`;
+  return temporalUiUrl ?? `not configured (Temporal is at ${temporalAddress}; set TEMPORAL_UI_URL)`;
+}
+
+/** The words after a command. An unknown one ends the process: a misspelt option must not be passed over. */
+export function givenWords<W extends string>(command: string, known: readonly W[]): ReadonlySet<W> {
+  const isKnown = (word: string): word is W => (known as readonly string[]).includes(word);
+  const given = process.argv.slice(2);
+  const unknown = given.filter((word) => !isKnown(word));
+  if (unknown.length > 0) {
+    process.stderr.write(`${command}: unknown: ${unknown.join(' ')}; it takes ${known.join(' and ')}\n`);
+    process.exit(EXIT_USAGE);
+  }
+  return new Set(given.filter(isKnown));
+}
+
+/**
+ * Reads which external services replace parts of the stack: DATABASE_URL, TEMPORAL_ADDRESS, and for each source its
+ * `…_BASE_URL` with its other variables. Throws ConfigError.
+ */
+export function outsideParts(given: typeof givenVariables): NonNullable<StackOptions['outside']> {
+  const { DATABASE_URL: databaseUrl } = given(['DATABASE_URL']);
+  const temporal = given(['TEMPORAL_ADDRESS', 'TEMPORAL_NAMESPACE', 'TEMPORAL_UI_URL']);
+  const sources: NonNullable<StackOptions['outside']>['sources'] = {};
+  for (const prefix of ['HIE', 'PHARMACY', 'LAB'] as const) {
+    const variables = given(sourceVariableNames(prefix));
+    if (`${prefix}_BASE_URL` in variables) sources[prefix] = variables as Record<string, string>;
+  }
+  return {
+    databaseUrl,
+    sources,
+    ...(temporal.TEMPORAL_ADDRESS === undefined
+      ? {}
+      : {
+          temporal: {
+            address: temporal.TEMPORAL_ADDRESS,
+            namespace: temporal.TEMPORAL_NAMESPACE ?? 'default',
+            uiUrl: temporal.TEMPORAL_UI_URL,
+            environment: given([
+              'TEMPORAL_API_KEY',
+              'TEMPORAL_TLS_CA',
+              'TEMPORAL_TLS_CERT',
+              'TEMPORAL_TLS_KEY',
+            ]) as Record<string, string>,
+          },
+        }),
+  };
 }

@@ -1,10 +1,7 @@
 import { givenVariables, readConfig } from '../../src/config.ts';
 import { MLLP_VARIABLES } from '../../src/exchange/messaging/notifications/mllp/open-mllp.ts';
 import { TRACE_VARIABLES } from '../../src/lib/tracing/config.ts';
-import { describeStack } from './describe-stack.ts';
-import { runForeground, untilAborted } from './foreground.ts';
-import { givenWords } from './given-words.ts';
-import { outsideParts } from './outside-parts.ts';
+import { describeStack, givenWords, outsideParts, runForeground, untilAborted } from './foreground.ts';
 import { restartOnChange } from './restart-on-change.ts';
 import { startStack } from './stack.ts';
 

@@ -7,8 +7,7 @@ import {
   writeConnection,
 } from '../../src/starter/local-stack/connection-file.ts';
 import { lockDataFolder } from '../../src/starter/local-stack/stack-lock.ts';
-import { type EntryPoint, startNodeProcess } from './node-process.ts';
-import { stopLeftOverProcesses } from './pid-files.ts';
+import { type EntryPoint, startNodeProcess, stopLeftOverProcesses } from './child-process.ts';
 import { stopLeftOverPostgres } from './postgres.ts';
 import { runsAsOtherUser } from './postgres-launcher.ts';
 import { ProcessGroup } from './process-group.ts';

@@ -1,5 +1,5 @@
+import { type StackStorage, s3Environment } from '../../src/starter/local-stack/connection-file.ts';
 import type { StackSecrets } from '../../src/starter/local-stack/stack-secrets.ts';
-import { type StackStorage, s3Environment } from '../../src/starter/local-stack/stack-storage.ts';
 import { BACKGROUND_QUEUES, INTERACTIVE_QUEUES } from '../../src/temporal/task-queue-stats.ts';
 import type { StackPorts } from './stack-ports.ts';
 

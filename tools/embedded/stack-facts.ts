@@ -8,8 +8,11 @@ import {
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { createWebhookKeys, type WebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { parseKeyRing } from '../../src/lib/key-ring.ts';
-import type { StackConnection } from '../../src/starter/local-stack/connection-file.ts';
-import { type StackStorage, storageInFolders } from '../../src/starter/local-stack/stack-storage.ts';
+import {
+  type StackConnection,
+  type StackStorage,
+  storageInFolders,
+} from '../../src/starter/local-stack/connection-file.ts';
 import { gatewayUrl, receiverUrl, type StackFacts, simulatorUrl } from './stack-environment.ts';
 import type { ServerContext, StackTemporal } from './stack-servers.ts';
 

@@ -1,7 +1,8 @@
+import { mkdir, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { holdsCluster } from '../../src/starter/local-stack/cluster-folder.ts';
-import type { StackConnection } from '../../src/starter/local-stack/connection-file.ts';
+import { holdsCluster, type StackConnection } from '../../src/starter/local-stack/connection-file.ts';
 import { ensureSecrets } from '../../src/starter/local-stack/stack-secrets.ts';
+import { getTemporalCli } from '../../src/temporal/server-binary.ts';
 import { startObservers } from './observers.ts';
 import { allOrThrow, openStack, type StackSite, type StartedParts } from './open-stack.ts';
 import {
@@ -16,7 +17,6 @@ import { connectionOf, prepareStack } from './stack-facts.ts';
 import type { ProcessName, ProgramName, StackOptions } from './stack-options.ts';
 import { ensurePorts } from './stack-ports.ts';
 import { startDatabase, startTemporal } from './stack-servers.ts';
-import { checkMachine } from './start-checks.ts';
 
 export interface Stack {
   readonly connection: StackConnection;
@@ -92,3 +92,25 @@ async function startParts(options: StackOptions, site: StackSite): Promise<Start
 }
 
 const programOf = (name: ProcessName): ProgramName => (name === 'worker-background' ? 'worker' : name);
+
+/** For PostgreSQL's files and its log, and for some work. */
+const FREE_BYTES_MIN = 300_000_000;
+
+/** Checks what the parts need of this machine, before any of them starts. Throws an error that names the remedy. */
+async function checkMachine(dataDir: string, { needsTemporal }: { needsTemporal: boolean }): Promise<void> {
+  await checkDisk(dataDir);
+  // It is fetched at the first start, which may fail; then nothing else needs to be stopped again.
+  if (needsTemporal) await getTemporalCli();
+}
+
+/** Exported for its test. */
+export async function checkDisk(dataDir: string, bytesMin = FREE_BYTES_MIN): Promise<void> {
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const { bavail, bsize } = await statfs(dataDir);
+  if (bavail * bsize >= bytesMin) return;
+  const megabytes = (bytes: number) => Math.floor(bytes / 1_000_000);
+  throw new Error(
+    `The disk of ${dataDir} has ${megabytes(bavail * bsize)} MB free, and ${megabytes(bytesMin)} MB are needed. ` +
+      'Free some, or set DATA_DIR (for the demo: TMPDIR) to a folder on another disk.',
+  );
+}

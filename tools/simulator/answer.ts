@@ -1,4 +1,4 @@
-import type { FhirResource, OperationOutcome, OperationOutcomeIssue } from 'fhir/r4.js';
+import type { Bundle, BundleEntry, FhirResource, OperationOutcome, OperationOutcomeIssue } from 'fhir/r4.js';
 
 export const FHIR_JSON = 'application/fhir+json; charset=utf-8';
 
@@ -25,4 +25,32 @@ export function refusal(status: number, code: IssueCode, diagnostics: string): A
 
 export function operationOutcome(code: IssueCode, diagnostics: string): OperationOutcome {
   return { resourceType: 'OperationOutcome', issue: [{ severity: 'error', code, diagnostics }] };
+}
+
+interface BundleLinks {
+  total?: number;
+  selfUrl?: string;
+  nextUrl?: string;
+}
+
+export function searchset(entry: BundleEntry[], { total, selfUrl, nextUrl }: BundleLinks = {}): Bundle {
+  return {
+    resourceType: 'Bundle',
+    type: 'searchset',
+    total: total ?? entry.length,
+    link: [
+      ...(selfUrl ? [{ relation: 'self', url: selfUrl }] : []),
+      ...(nextUrl ? [{ relation: 'next', url: nextUrl }] : []),
+    ],
+    entry,
+  };
+}
+
+/** Wraps the result of an asynchronous request in a batch-response Bundle. */
+export function batchResponse(resource: FhirResource): Bundle {
+  return {
+    resourceType: 'Bundle',
+    type: 'batch-response',
+    entry: [{ response: { status: '200 OK' }, resource }],
+  };
 }

@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { SourceData } from './data/source-data.ts';
-import type { FaultBook } from './faults/fault-book.ts';
-import type { Fault } from './faults/rules.ts';
+import type { Fault, FaultBook } from './faults/rules.ts';
 import type { Jobs } from './jobs/jobs.ts';
 import type { SourceName } from './protocol.ts';
 import type { SourceSettings } from './settings.ts';

@@ -1,9 +1,9 @@
 import { DEMO_ACCOUNT_ID } from '../../../src/exchange/operations/admin/seed.ts';
 import { freePort } from '../../../src/lib/free-port.ts';
+import { storageInFolders } from '../../../src/starter/local-stack/connection-file.ts';
 import { ensureSecrets, type StackSecrets } from '../../../src/starter/local-stack/stack-secrets.ts';
-import { storageInFolders } from '../../../src/starter/local-stack/stack-storage.ts';
 import { startTestStack, type TestStack } from '../../../test/support/stack.ts';
-import { startNodeProcess } from '../../../tools/embedded/node-process.ts';
+import { startNodeProcess } from '../../../tools/embedded/child-process.ts';
 import { ProcessGroup } from '../../../tools/embedded/process-group.ts';
 import { type Environment, workerEnvironment } from '../../../tools/embedded/stack-environment.ts';
 import { ensurePorts, type StackPorts } from '../../../tools/embedded/stack-ports.ts';

@@ -8,7 +8,7 @@ import {
   type SourceStep,
   type SourceStepInput,
 } from '../../contract/network-query-workflow.ts';
-import { isConnectionFault } from '../../exchange/platform/database/connection-fault.ts';
+import { isConnectionFault } from '../../exchange/platform/database/postgres-errors.ts';
 import { cancelJobsOf, type JobCancellation } from '../../exchange/queries/network-query/abandoned-jobs.ts';
 import { askSource, pollSource } from '../../exchange/queries/network-query/ask.ts';
 import { failAttempt } from '../../exchange/queries/network-query/endings.ts';

@@ -4,7 +4,7 @@ import {
   type ReconcilePosition,
 } from '../../contract/reconcile-workflow.ts';
 import type { Store } from '../../exchange/platform/database/database.ts';
-import { pauseReconcile, resumeReconcile } from '../../exchange/platform/recovery/pause-store.ts';
+import { pauseReconcile, resumeReconcile } from '../../exchange/platform/recovery/reconcile-state-store.ts';
 import type { Reconciler } from '../../exchange/platform/recovery/reconciler.ts';
 import { withHeartbeat } from './heartbeat.ts';
 

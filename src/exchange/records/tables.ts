@@ -1,6 +1,6 @@
 import type { ColumnType, Generated } from 'kysely';
 import type { RecordSource } from '../../contract/primitives.ts';
-import type { Instant, JsonColumn } from '../platform/database/columns.ts';
+import type { Instant, JsonColumn } from '../platform/database/schema.ts';
 import type { ExclusionReason } from './rules/delivery-facts.ts';
 import type { RetireReason } from './rules/retirement.ts';
 

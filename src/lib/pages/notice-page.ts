@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import type { FastifyReply } from 'fastify';
-import { escapeHtml } from '../escape-html.ts';
-import { THEME } from './theme.ts';
+import { escapeHtml } from '../escape.ts';
+
+/** The style sheet that all our pages share: palette, light and dark, and basics. */
+export const THEME: string = readFileSync(new URL('theme.css', import.meta.url), 'utf8');
 
 const STYLE = `${THEME}
 body { padding: clamp(1rem, 8vh, 6rem) 1rem; font-size: 1.06rem; line-height: 1.55; }

@@ -1,7 +1,6 @@
 import type { ExchangeClient } from '../client/exchange-client.ts';
 import { ExchangeCallError } from '../client/failures.ts';
-import { type Outcome, QueryStarter } from './ask.ts';
-import { Calls, RateLimited } from './calls.ts';
+import { Calls, type Outcome, QueryStarter, RateLimited } from './ask.ts';
 import { BEGINNING, type MonitoredPage, nothingYet, type PageInput } from './monitored-page.ts';
 
 /** After this many refusals in a row, the page ends and the workflow decides whether to continue. */

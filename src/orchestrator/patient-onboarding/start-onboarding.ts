@@ -13,7 +13,7 @@ import {
   TASK_QUEUES,
   WORKFLOW_TYPES,
 } from '../../contract/temporal.ts';
-import { asCode } from '../../lib/markdown.ts';
+import { asCode } from '../../lib/escape.ts';
 import { opaqueId } from '../../temporal/client.ts';
 import { searchAttribute } from '../../temporal/search-attributes.ts';
 import { accountOf } from '../client/credentials.ts';

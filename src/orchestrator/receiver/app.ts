@@ -5,11 +5,9 @@ import { prepareDraining, SERVES_WHILE_CLOSING } from '../../lib/draining.ts';
 import { sendNotice } from '../../lib/pages/notice-page.ts';
 import { traceRequests } from '../../lib/tracing/trace-requests.ts';
 import { readOnboardingRequest } from '../patient-onboarding/onboarding-request.ts';
-import { sendProblem } from './problem.ts';
-import { type ReceiverDeps, rawBodyOf } from './receiver-deps.ts';
 import { isSigned } from './signatures.ts';
 import { parseJson } from './webhook-message.ts';
-import { registerWebhooks } from './webhooks-route.ts';
+import { type ReceiverDeps, rawBodyOf, registerWebhooks, sendProblem } from './webhooks-route.ts';
 
 const BODY_SIZE_MAX_BYTES = 1024 * 1024;
 const REQUEST_TIMEOUT_MS = 15_000;

@@ -1,9 +1,23 @@
-import type { FastifyInstance } from 'fastify';
+import { randomUUID } from 'node:crypto';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { ERROR_NAMES, type ErrorBody, type ErrorStatus } from '../../contract/errors.ts';
 import type { Logger } from '../../lib/logger.ts';
-import { sendProblem } from './problem.ts';
-import { type ReceiverDeps, rawBodyOf } from './receiver-deps.ts';
+import type { MessageLog } from './message-log.ts';
+import type { Onboardings } from './onboardings.ts';
 import { isSigned } from './signatures.ts';
 import { readWebhookMessage, type WebhookMessage } from './webhook-message.ts';
+
+export interface ReceiverDeps {
+  onboardings: Onboardings;
+  messages: MessageLog;
+  /** The keys that webhooks may be signed with; several during a key rotation. */
+  webhookKeys: readonly string[];
+  intakeKeys: readonly string[];
+  logger: Logger;
+}
+
+/** The body exactly as it was sent; empty if there was none. */
+export const rawBodyOf = (body: unknown): Buffer => (Buffer.isBuffer(body) ? body : Buffer.alloc(0));
 
 /**
  * `POST /webhooks`. Responds 2xx once the message was signaled to its workflow, was received before, or concerns none of
@@ -107,4 +121,24 @@ export function foldedWarning(logger: Pick<Logger, 'warn'>, message: string, eve
     logger.warn(message);
     startTimer();
   };
+}
+
+/** Sends an error body in the interface's format (RFC 9457 with the published members). */
+export function sendProblem(
+  reply: FastifyReply,
+  status: ErrorStatus,
+  title: string,
+  detail: string,
+  errors?: ErrorBody['errors'],
+): FastifyReply {
+  const body: ErrorBody = {
+    type: 'about:blank',
+    status,
+    name: ERROR_NAMES[status],
+    title,
+    detail,
+    instance: `urn:uuid:${randomUUID()}`,
+    errors,
+  };
+  return reply.code(status).type('application/problem+json').send(body);
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mapAtMost } from '../../lib/at-most.ts';
 import { BLOB_KINDS, BlobNotFoundError, type ListedBlob } from './blob-store.ts';
-import type { SealedStorage } from './sealed-storage.ts';
+import type { SealedStorage } from './encrypted-blob-store.ts';
 
 const AT_A_TIME = 8;
 /** With more failures than this the disk, the server or the access is at fault, not single blobs. */

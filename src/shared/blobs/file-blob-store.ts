@@ -2,8 +2,7 @@ import { type FileHandle, mkdir, open, opendir, readdir, rm, stat } from 'node:f
 import { dirname, join } from 'node:path';
 import type { KeyRing } from '../../lib/key-ring.ts';
 import { BlobNotFoundError, type BlobStore, isBlobRef, type ListedBlob, parseBlobRef } from './blob-store.ts';
-import { encryptedBlobStore } from './encrypted-blob-store.ts';
-import type { SealedStorage } from './sealed-storage.ts';
+import { encryptedBlobStore, type SealedStorage } from './encrypted-blob-store.ts';
 
 /** Opens the folder, and creates it if necessary. Several processes on one machine may share it. */
 export async function openFileBlobStore(folder: string, keyRing: KeyRing): Promise<BlobStore> {

@@ -1,8 +1,33 @@
+import { fileURLToPath } from 'node:url';
+import { ConfigError } from '../../config.ts';
 import type { KeyRing } from '../../lib/key-ring.ts';
 import type { BlobStore } from './blob-store.ts';
-import { encryptedBlobStore } from './encrypted-blob-store.ts';
-import { openSealedStorage } from './open-sealed-storage.ts';
+import { encryptedBlobStore, type SealedStorage } from './encrypted-blob-store.ts';
+import { openFolder } from './file-blob-store.ts';
 import type { S3Login } from './s3-bucket.ts';
+
+/** Opens the folder or bucket at an address. Throws ConfigError for any other kind of address. */
+export async function openSealedStorage(
+  address: string,
+  variable: string,
+  login?: S3Login,
+): Promise<SealedStorage> {
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  if (url?.protocol === 's3:' && url.host !== '') {
+    // Loaded only when needed: the AWS SDK takes time and memory that processes on files need not pay.
+    const [{ openS3Bucket }, { s3Storage }] = await Promise.all([
+      import('./s3-bucket.ts'),
+      import('./s3-storage.ts'),
+    ]);
+    return s3Storage(await openS3Bucket(url, variable, login));
+  }
+  if (url?.protocol !== 'file:')
+    throw new ConfigError(
+      `${variable}: expected file:///a/folder or s3://bucket/prefix, not ${url?.protocol ?? 'this address'}`,
+    );
+  if (url.host !== '') throw new ConfigError(`${variable}: a folder has three slashes (file:///a/folder)`);
+  return openFolder(fileURLToPath(url));
+}
 
 /** Opens the store at the address in BLOB_STORE (or another `variable`): `file:///a/folder` or `s3://bucket/prefix`. */
 export async function openBlobStore(

@@ -8,8 +8,8 @@ import {
 } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
 import { BlobNotFoundError, BlobStoreUnavailableError, isBlobRef, parseBlobRef } from './blob-store.ts';
+import type { SealedStorage } from './encrypted-blob-store.ts';
 import type { S3Bucket } from './s3-bucket.ts';
-import type { SealedStorage } from './sealed-storage.ts';
 
 /** 10,000 parts are the most that S3 takes, which allows blobs of 80 GB. */
 const PART_SIZE_BYTES = 8 * 1024 * 1024;

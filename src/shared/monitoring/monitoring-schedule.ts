@@ -13,14 +13,14 @@ import {
   TASK_QUEUES,
   WORKFLOW_TYPES,
 } from '../../contract/temporal.ts';
-import { asCode } from '../../lib/markdown.ts';
+import { asCode } from '../../lib/escape.ts';
 import { searchAttribute } from '../../temporal/search-attributes.ts';
-import { zoneClock } from './clock-changes.ts';
 import {
   JITTER_MINUTES,
   type MonitoringHours,
   type MonitoringSlot,
   monitoringSlot,
+  zoneClock,
 } from './monitoring-slot.ts';
 
 /** The settings that determine a cohort's monitoring Schedule. */

@@ -5,9 +5,8 @@ import { EXIT } from '../../lib/exit-codes.ts';
 import type { BulkOnboardingHandle } from '../../orchestrator/bulk-onboarding/start-bulk-onboarding.ts';
 import { RefusedError } from '../errors.ts';
 import { prepareOutFolder } from '../output/out-folder.ts';
-import { bulkRows } from '../progress/bulk-view.ts';
-import { followBulk, lookAtBulk } from '../progress/follow-bulk.ts';
-import { type BulkOnboardings, openBulkOnboardings } from '../target/bulk-onboardings.ts';
+import { bulkRows, followBulk, lookAtBulk } from '../progress/bulk-view.ts';
+import { type BulkOnboardings, openBulkOnboardings } from '../target/onboardings.ts';
 import type { CommandResult } from '../terminal.ts';
 import {
   type Command,
@@ -16,8 +15,7 @@ import {
   endOfFollowing,
   type FollowingOptions,
 } from './command.ts';
-import { bulkResult, type ReportedBulk } from './report-bulk.ts';
-import { saveOutcome } from './save-outcome.ts';
+import { bulkResult, type ReportedBulk, saveOutcome } from './report-bulk.ts';
 
 const UPDATE_TIMEOUT_MS = 60_000;
 

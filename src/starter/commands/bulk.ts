@@ -9,7 +9,7 @@ import { checkPanel, type PanelFile, type WrongRow, wrongRows } from '../input/p
 import { prepareOutFolder } from '../output/out-folder.ts';
 import { number } from '../progress/bulk-view.ts';
 import { plainText } from '../progress/plain-text.ts';
-import { type BulkOnboardings, openBulkOnboardings } from '../target/bulk-onboardings.ts';
+import { type BulkOnboardings, openBulkOnboardings } from '../target/onboardings.ts';
 import { facilityOf } from '../target/target.ts';
 import type { CommandResult } from '../terminal.ts';
 import { watchBulk } from './bulk-control.ts';

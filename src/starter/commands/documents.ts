@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-
 import { basename, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
@@ -8,8 +7,7 @@ import { mapAtMost } from '../../lib/at-most.ts';
 import { EXIT } from '../../lib/exit-codes.ts';
 import { renderTable } from '../../lib/table.ts';
 import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
-import { prepareOutFolder } from '../output/out-folder.ts';
-import { saveAside } from '../output/save-aside.ts';
+import { prepareOutFolder, saveAside } from '../output/out-folder.ts';
 import { createDownloads } from '../target/download.ts';
 import type { Target } from '../target/target.ts';
 import type { CommandResult } from '../terminal.ts';

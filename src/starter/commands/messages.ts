@@ -8,7 +8,7 @@ import type {
 import { messageTransmissionWorkflowId } from '../../contract/temporal.ts';
 import { EXIT, type ExitCode } from '../../lib/exit-codes.ts';
 import { renderTable } from '../../lib/table.ts';
-import { utcCell } from '../../lib/utc-time.ts';
+import { utcCell } from '../../lib/time.ts';
 import type { MessageResponse } from '../../orchestrator/client/answers.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { workflowLink } from '../links.ts';

@@ -10,8 +10,7 @@ import { type MonitoringId, type Monitorings, withMonitorings } from '../target/
 import type { CommandResult } from '../terminal.ts';
 import type { Command, CommandContext, CommonOptions } from './command.ts';
 import { monitoringResult } from './monitor-report.ts';
-import { changeSetting, untilFollowed } from './monitor-setting.ts';
-import { requireOn } from './monitor-steer.ts';
+import { changeSetting, requireOn, untilFollowed } from './monitor-steer.ts';
 
 export interface MonitorCreateOptions extends CommonOptions {
   frequency: MonitoringFrequency;

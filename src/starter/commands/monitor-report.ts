@@ -2,7 +2,7 @@ import type { MonitoringKind } from '../../contract/cohort-monitoring.ts';
 import { mapAtMost } from '../../lib/at-most.ts';
 import { EXIT, type ExitCode } from '../../lib/exit-codes.ts';
 import { renderTable } from '../../lib/table.ts';
-import { minuteOf } from '../../lib/utc-time.ts';
+import { minuteOf } from '../../lib/time.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import { scheduleLink } from '../links.ts';

@@ -1,19 +1,46 @@
 import { type ScheduleDescription, ScheduleOverlapPolicy } from '@temporalio/client';
+import type { MonitoringFrequency } from '../../contract/cohort-monitoring.ts';
 import { EXIT } from '../../lib/exit-codes.ts';
+import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { deleteMonitoringSchedule } from '../../shared/monitoring/monitoring-control.ts';
 import { sealText } from '../../temporal/sealed-text.ts';
 import { RefusedError } from '../errors.ts';
 import { workflowLink } from '../links.ts';
 import { lastRunOf, type MonitoringView, monitoringView, stateOf } from '../progress/monitoring-view.ts';
-import { pause } from '../progress/pace.ts';
+import { pause } from '../progress/poll-exchange.ts';
 import { type MonitoringId, type Monitorings, withMonitorings } from '../target/monitorings.ts';
 import type { CommandResult } from '../terminal.ts';
 import type { Command, CommandContext, CommonOptions } from './command.ts';
 import { monitoringResult } from './monitor-report.ts';
-import { changeSetting, untilFollowed } from './monitor-setting.ts';
+
+/** Changes one monitoring in the cohort's `settings.monitoring`; all other settings keep their values. Throws ExchangeCallError. */
+export async function changeSetting(
+  exchange: ExchangeClient,
+  { cohortId, kind }: MonitoringId,
+  setting: { enabled: boolean; frequency?: MonitoringFrequency },
+): Promise<void> {
+  const monitoring = kind === 'hie' ? { hie: setting } : { pharmacy: { schedule: setting } };
+  await exchange.call('updateCohort', { params: { id: cohortId }, body: { settings: { monitoring } } });
+}
+
+/** The exchange updates the schedule after it has responded; if that fails, `reconcile` does it later. */
+const FOLLOWS_WITHIN_MS = 20_000;
+const LOOK_AGAIN_MS = 200;
+
+/** Waits, for a limited time, until the schedule reflects the cohort's setting. */
+export async function untilFollowed(
+  monitorings: Monitorings,
+  id: MonitoringId,
+  isRight: (schedule: ScheduleDescription | undefined) => boolean,
+): Promise<void> {
+  const signal = AbortSignal.timeout(FOLLOWS_WITHIN_MS);
+  while (!signal.aborted) {
+    if (isRight(await monitorings.find(id))) return;
+    await pause(LOOK_AGAIN_MS, signal);
+  }
+}
 
 const STARTS_WITHIN_MS = 10_000;
-const LOOK_AGAIN_MS = 200;
 
 /** Starts a run now, also of a paused monitoring. Throws RefusedError while another run is in progress. */
 export const monitorTrigger: Command<[MonitoringId, CommonOptions]> = (id, _options, context) =>

@@ -8,19 +8,17 @@ import {
   readOnboardingRequest,
 } from '../../orchestrator/patient-onboarding/onboarding-request.ts';
 import { UsageError } from '../errors.ts';
+import { requestedSources } from '../input/arguments.ts';
 import { type PatientToOnboard, patientsToOnboard } from '../input/patients.ts';
-import { requestedSources } from '../input/sources.ts';
-import { awaitedByOnboarding } from '../progress/awaited.ts';
-import { followOnboarding } from '../progress/follow-onboarding.ts';
-import { Pace } from '../progress/pace.ts';
-import { onboardingRows } from '../progress/rows.ts';
+import { followOnboarding } from '../progress/onboarding-view.ts';
+import { Pace } from '../progress/poll-exchange.ts';
+import { awaitedByOnboarding, onboardingRows } from '../progress/rows.ts';
 import { type Onboardings, openOnboardings } from '../target/onboardings.ts';
 import { type PersonOutcome, playPerson } from '../target/simulated-person.ts';
 import { facilityOf, requireStack } from '../target/target.ts';
 import { type CommandResult, howToFollow } from '../terminal.ts';
 import { type CommandContext, endOfFollowing, type FollowingOptions } from './command.ts';
-import { createLinkPrinter } from './identity-links.ts';
-import { onboardingsResult, type ReportedOnboarding } from './report-onboarding.ts';
+import { createLinkPrinter, onboardingsResult, type ReportedOnboarding } from './report-onboarding.ts';
 
 export interface OnboardOptions extends FollowingOptions {
   sample?: string[];

@@ -1,6 +1,6 @@
 import { EXIT } from '../../lib/exit-codes.ts';
 import { renderTable } from '../../lib/table.ts';
-import { utcCell } from '../../lib/utc-time.ts';
+import { utcCell } from '../../lib/time.ts';
 import type { CommandResult } from '../terminal.ts';
 import type { Command, CommandContext, CommonOptions } from './command.ts';
 

@@ -1,24 +1,32 @@
 import { randomUUID } from 'node:crypto';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import type { SourceType } from '../../contract/primitives.ts';
-import { EXIT } from '../../lib/exit-codes.ts';
+import { networkQueryWorkflowId } from '../../contract/temporal.ts';
+import { EXIT, exitCodeOf } from '../../lib/exit-codes.ts';
+import type { LiveLines } from '../../lib/live-lines.ts';
+import { renderTable } from '../../lib/table.ts';
+import { utcCell } from '../../lib/time.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import type { OnboardingHandle } from '../../orchestrator/patient-onboarding/start-onboarding.ts';
 import { RefusedError, UsageError } from '../errors.ts';
-import { requestedSources } from '../input/sources.ts';
-import { parseSubject, type SubjectKind } from '../input/subject.ts';
-import { awaitedByOnboarding, awaitedByQuery } from '../progress/awaited.ts';
-import { followOnboarding, lookAtOnboarding } from '../progress/follow-onboarding.ts';
-import { QueryReader } from '../progress/look-at-query.ts';
+import { parseSubject, requestedSources, type SubjectKind } from '../input/arguments.ts';
+import { workflowLink } from '../links.ts';
+import { followOnboarding, lookAtOnboarding } from '../progress/onboarding-view.ts';
 import { type FollowOptions, pollExchange } from '../progress/poll-exchange.ts';
-import { type QueryView, queryView } from '../progress/query-view.ts';
-import { onboardingRows, queryRows } from '../progress/rows.ts';
+import { QueryReader, type QueryView, queryView } from '../progress/query-view.ts';
+import {
+  awaitedByOnboarding,
+  awaitedByQuery,
+  coloured,
+  onboardingRows,
+  queryRows,
+} from '../progress/rows.ts';
 import { findSubject } from '../target/find-subject.ts';
-import type { CommandResult } from '../terminal.ts';
+import type { Target } from '../target/target.ts';
+import { type CommandResult, howToFollow, howToRetry, type Terminal, unfinishedExit } from '../terminal.ts';
 import { type Command, type CommandContext, endOfFollowing, type FollowingOptions } from './command.ts';
 import { onboardingsResult } from './report-onboarding.ts';
-import { queryResult } from './report-query.ts';
 
 export interface QueryOptions extends FollowingOptions {
   sources: SourceType[];
@@ -237,3 +245,69 @@ const unknownId = (): RefusedError =>
   new RefusedError(
     'There is no query and no onboarding with this id. Bulk onboardings have their own commands, such as bulk status.',
   );
+
+type Colors = LiveLines['colors'];
+
+/** Result of a command about one query: a table of its sources, optionally its timeline, and the next command. */
+function queryResult(
+  command: string,
+  view: QueryView,
+  { terminal, target }: { terminal: Terminal; target: Target },
+  options: { withTimeline?: boolean } = {},
+): CommandResult {
+  const { colors } = terminal.live;
+  const link = queryLink(target, view.requestId);
+  return {
+    exitCode: view.state === 'running' ? unfinishedExit(terminal.interrupted) : exitCodeOf(view.state),
+    document: {
+      command,
+      requestId: view.requestId,
+      status: view.state,
+      sources: view.sources,
+      ...(options.withTimeline === true ? { timeline: view.timeline } : {}),
+      problem: view.problem,
+      workflowUrl: link,
+    },
+    lines: [
+      '',
+      ...querySourcesTable(view, colors),
+      '',
+      ...(options.withTimeline === true ? [...timelineLines(view, colors), ''] : []),
+      `Query ${view.requestId}: ${coloured(view.state, colors)}`,
+      ...(link === undefined ? [] : [`Temporal UI: ${link}`]),
+      ...(view.state === 'running' && options.withTimeline !== true ? [howToFollow(view.requestId)] : []),
+      ...(view.state === 'running'
+        ? []
+        : view.sources
+            .filter(({ state }) => state === 'failed')
+            .map(({ type }) => howToRetry(view.requestId, type))),
+    ],
+  };
+}
+
+/** Address of the query's workflow in the Temporal UI; undefined when the UI is not known. */
+const queryLink = ({ ui }: Target, requestId: string): string | undefined =>
+  ui === undefined ? undefined : workflowLink(ui, networkQueryWorkflowId(requestId));
+
+function querySourcesTable(view: QueryView, colors: Colors): string[] {
+  return renderTable(
+    ['Source', 'Outcome', 'Attempts', 'Detail'],
+    view.sources.map(({ type, state, attempts, note = '' }) => [
+      type,
+      coloured(state, colors),
+      String(attempts),
+      note,
+    ]),
+  );
+}
+
+function timelineLines({ timeline }: QueryView, colors: Colors): string[] {
+  return renderTable(
+    ['Time (UTC)', 'Source', 'Event'],
+    timeline.map(({ at, source, attempt, kind, message }) => [
+      utcCell(at),
+      source === undefined ? '' : `${source}${attempt === undefined ? '' : ` #${attempt}`}`,
+      `${message} ${colors.dim(`(${kind})`)}`,
+    ]),
+  );
+}

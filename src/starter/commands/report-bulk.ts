@@ -1,11 +1,13 @@
+import type { BulkResult, FileRef } from '../../contract/bulk-onboarding.ts';
 import { exitCodeOf } from '../../lib/exit-codes.ts';
 import { renderTable } from '../../lib/table.ts';
+import type { FileStore } from '../../orchestrator/bulk-onboarding/file-store.ts';
 import { workflowLink } from '../links.ts';
+import { saveAside } from '../output/out-folder.ts';
 import { type BulkView, number } from '../progress/bulk-view.ts';
 import { coloured } from '../progress/rows.ts';
 import type { Target } from '../target/target.ts';
 import { type CommandResult, type Terminal, unfinishedExit } from '../terminal.ts';
-import type { SavedOutcome } from './save-outcome.ts';
 
 /** One bulk onboarding that a command reports. */
 export interface ReportedBulk {
@@ -121,3 +123,28 @@ function nextSteps(
 
 const linkOf = ({ ui }: Target, workflowId: string): string | undefined =>
   ui === undefined ? undefined : workflowLink(ui, workflowId);
+
+/** Paths of the result files of a bulk onboarding. */
+interface SavedOutcome {
+  /** The exchange's result CSV: all rows with patient id, status and reason. */
+  result: string;
+  /** Patient ids by external id. */
+  patients?: string;
+  /** The failed rows, to correct and send again. */
+  corrections?: string;
+}
+
+/** Saves the result files. @param output their path without the ending: `<output>.result.csv` and so on */
+export async function saveOutcome(
+  { result, patients, corrections }: BulkResult,
+  output: string,
+  files: FileStore,
+): Promise<SavedOutcome> {
+  const save = async ({ ref, sha256 }: FileRef, name: string): Promise<string> =>
+    saveAside(`${output}.${name}.csv`, await files.get(ref), sha256);
+  return {
+    result: await save(result, 'result'),
+    patients: patients && (await save(patients, 'patients')),
+    corrections: corrections && (await save(corrections, 'corrections')),
+  };
+}

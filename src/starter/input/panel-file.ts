@@ -1,12 +1,11 @@
 import { createReadStream } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
+import { type FileHandle, open, readFile } from 'node:fs/promises';
 import { checkCsv } from '../../shared/bulk-csv/check-csv.ts';
 import type { CsvChunk, CsvLayout } from '../../shared/bulk-csv/layout.ts';
 import { parseRecords } from '../../shared/bulk-csv/records.ts';
 import type { RowError } from '../../shared/bulk-csv/row.ts';
 import { createRowReader } from '../../shared/bulk-csv/row-reader.ts';
-import { UsageError } from '../errors.ts';
-import { throwUnreadable } from './read-input-file.ts';
+import { fileReason, UsageError } from '../errors.ts';
 
 /** A CSV of patients whose format is valid; its rows have not been checked. */
 export interface PanelFile {
@@ -59,3 +58,13 @@ async function bytesOf(file: FileHandle, { byteStart, byteEnd }: CsvChunk): Prom
     throw new Error('The file changed while it was being checked. Run the command again.');
   return bytes;
 }
+
+/** Reads a file that the user named. Throws UsageError, with the reason in words. */
+export const readInputFile = (path: string): Promise<Buffer> => readFile(path).catch(throwUnreadable(path));
+
+/** For `catch`: throws UsageError for a file that cannot be read. */
+const throwUnreadable =
+  (path: string) =>
+  (error: NodeJS.ErrnoException): never => {
+    throw new UsageError(`Cannot read ${path}: ${fileReason(error)}.`);
+  };

@@ -1,6 +1,6 @@
 import { loadSamplePatients } from '../../../tools/simulator/samples.ts';
 import { UsageError } from '../errors.ts';
-import { readInputFile } from './read-input-file.ts';
+import { readInputFile } from './panel-file.ts';
 
 /** A patient to onboard. The label is printed in place of the patient's name. */
 export interface PatientToOnboard {

@@ -1,10 +1,39 @@
-import { rm } from 'node:fs/promises';
+import { access, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
-import { holdsCluster } from './cluster-folder.ts';
 import { readJsonFile, writeJsonFile } from './json-file.ts';
 import { lockHolder } from './stack-lock.ts';
-import { storageSchema } from './stack-storage.ts';
+
+/** Where a stack keeps its files: addresses as in BLOB_STORE, ORCHESTRATOR_FILES and AUDIT_HEADS. Contains a secret. */
+const storageSchema = z.object({
+  blobs: z.string(),
+  orchestratorFiles: z.string(),
+  auditHeads: z.string(),
+  /** The login of the S3 server, if they are buckets. */
+  s3: z.object({ region: z.string(), accessKeyId: z.string(), secretAccessKey: z.string() }).optional(),
+});
+export type StackStorage = Readonly<z.infer<typeof storageSchema>>;
+
+/** Folders in the data folder. */
+export function storageInFolders(dataDir: string): StackStorage {
+  const folder = (name: string) => pathToFileURL(join(dataDir, name)).href;
+  return {
+    blobs: folder('blobs'),
+    orchestratorFiles: folder('orchestrator-files'),
+    auditHeads: folder('audit-heads'),
+  };
+}
+
+/** What the AWS SDK of a process reads. */
+export const s3Environment = ({ s3 }: StackStorage): Readonly<Record<string, string>> =>
+  s3 === undefined
+    ? {}
+    : {
+        AWS_REGION: s3.region,
+        AWS_ACCESS_KEY_ID: s3.accessKeyId,
+        AWS_SECRET_ACCESS_KEY: s3.secretAccessKey,
+      };
 
 /** How to reach a running stack. It contains secrets (API key, database password), so only its owner may read it. */
 export const connectionSchema = z.object({
@@ -62,3 +91,13 @@ export async function readConnection(dataDir: string): Promise<StackConnection> 
     );
   return connection;
 }
+
+/** The S3 server's folder in the data folder of `npm run cluster`. */
+export const S3_FOLDER = 'seaweedfs';
+
+/** Whether a data folder is one of `npm run cluster`: blobs and workflows are then not where `npm start` keeps them. */
+export const holdsCluster = (dataDir: string): Promise<boolean> =>
+  access(join(dataDir, S3_FOLDER)).then(
+    () => true,
+    () => false,
+  );

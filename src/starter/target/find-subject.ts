@@ -1,8 +1,7 @@
 import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import type { OnboardingHandle } from '../../orchestrator/patient-onboarding/start-onboarding.ts';
-import type { Subject } from '../input/subject.ts';
-import { QueryReader } from '../progress/look-at-query.ts';
-import type { QueryView } from '../progress/query-view.ts';
+import type { Subject } from '../input/arguments.ts';
+import { QueryReader, type QueryView } from '../progress/query-view.ts';
 import { type Onboardings, openOnboardings } from './onboardings.ts';
 import type { Env, Target } from './target.ts';
 

@@ -6,8 +6,8 @@ import { expect, test } from 'vitest';
 import { runAdmin } from '../../../src/exchange/operations/admin/program.ts';
 import type { BlobStore } from '../../../src/shared/blobs/blob-store.ts';
 import { type BlobCopy, copyBlobs } from '../../../src/shared/blobs/copy-blobs.ts';
+import type { SealedStorage } from '../../../src/shared/blobs/encrypted-blob-store.ts';
 import { openFileBlobStore, openFolder } from '../../../src/shared/blobs/file-blob-store.ts';
-import type { SealedStorage } from '../../../src/shared/blobs/sealed-storage.ts';
 import { makeTestFolder } from '../../support/test-folder.ts';
 import { testKeyRing } from '../../support/test-keys.ts';
 

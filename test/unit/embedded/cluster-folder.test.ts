@@ -1,8 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { S3_FOLDER } from '../../../src/starter/local-stack/cluster-folder.ts';
-import { readConnection } from '../../../src/starter/local-stack/connection-file.ts';
+import { readConnection, S3_FOLDER } from '../../../src/starter/local-stack/connection-file.ts';
 import { BackupError, backUp } from '../../../tools/embedded/backup/backup.ts';
 import { startStack } from '../../../tools/embedded/stack.ts';
 import { makeTestFolder } from '../../support/test-folder.ts';

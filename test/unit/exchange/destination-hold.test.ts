@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { holdMs } from '../../../src/exchange/platform/outbox/rules/destination-hold.ts';
+import { holdMs } from '../../../src/exchange/platform/outbox/rules/delivery-schedule.ts';
 
 const HOUR_MS = 3_600_000;
 const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });

@@ -1,8 +1,10 @@
 import { getEventListeners } from 'node:events';
 import { Registry } from 'prom-client';
 import { expect, test, vi } from 'vitest';
-import { createReconcileMetrics } from '../../../src/exchange/platform/recovery/reconcile-metrics.ts';
-import { createReconciler } from '../../../src/exchange/platform/recovery/reconciler.ts';
+import {
+  createReconcileMetrics,
+  createReconciler,
+} from '../../../src/exchange/platform/recovery/reconciler.ts';
 import {
   deleting,
   itemRecovery,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { RefusalBrake } from '../../../src/exchange/platform/http/plugins/error-responses.ts';
 import { RequestShares } from '../../../src/exchange/platform/http/plugins/request-share.ts';
 import { isUnderPressure, watchPressure } from '../../../src/exchange/platform/limits/pressure.ts';
-import { RefusalBrake } from '../../../src/exchange/platform/limits/refusal-brake.ts';
 
 describe('shares of requests', () => {
   test('are counted by account, and a place that is left is free once', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { BatchedLookUp, LookUpsFullError } from '../../../src/lib/batched-look-up.ts';
+import { BatchedLookUp, LookUpsFullError } from '../../../src/lib/batches.ts';
 import { closedGate } from '../../support/gate.ts';
 
 describe('a batched look-up', () => {

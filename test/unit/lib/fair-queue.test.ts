@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { FairQueue, type FairQueueLimits, QueueFullError } from '../../../src/lib/fair-queue.ts';
+import { FairQueue, type FairQueueLimits, QueueFullError } from '../../../src/lib/lanes.ts';
 import { closedGate } from '../../support/gate.ts';
 
 const LIMITS: FairQueueLimits = { atOnce: 1, ofOneAtOnce: 1, waiting: 100, ofOneWaiting: 100 };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { withReferences } from '../../../tools/simulator/data/references.ts';
+import { withReferences } from '../../../tools/simulator/data/patient-view.ts';
 
 const resolve = (reference: string) => (reference === 'urn:uuid:1' ? 'Patient/1' : undefined);
 

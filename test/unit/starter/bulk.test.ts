@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { saveAside } from '../../../src/starter/output/save-aside.ts';
+import { saveAside } from '../../../src/starter/output/out-folder.ts';
 import { type Stub, startStub } from '../../support/http-stub.ts';
 import { starter } from '../../support/run-starter.ts';
 

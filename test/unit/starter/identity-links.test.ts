@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { LiveLines } from '../../../src/lib/live-lines.ts';
-import { createLinkPrinter, pageOf } from '../../../src/starter/commands/identity-links.ts';
+import { createLinkPrinter, pageOf } from '../../../src/starter/commands/report-onboarding.ts';
 import { onboardingView } from '../../../src/starter/progress/onboarding-view.ts';
 
 const URLS = [

@@ -4,9 +4,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { mapAtMost } from '../../../src/lib/at-most.ts';
 import { UsageError } from '../../../src/starter/errors.ts';
+import {
+  parseSource,
+  parseSources,
+  parseSubject,
+  requestedSources,
+} from '../../../src/starter/input/arguments.ts';
 import { patientsToOnboard } from '../../../src/starter/input/patients.ts';
-import { parseSource, parseSources, requestedSources } from '../../../src/starter/input/sources.ts';
-import { parseSubject } from '../../../src/starter/input/subject.ts';
 import { workflowLink } from '../../../src/starter/links.ts';
 
 const REQUEST = '0198f1c2-7d11-7f3a-9d52-0c8f2f6f1a01';

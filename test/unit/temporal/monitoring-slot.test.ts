@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { MONITORING_FREQUENCIES, MONITORING_KINDS } from '../../../src/contract/cohort-monitoring.ts';
-import { zoneClock } from '../../../src/shared/monitoring/clock-changes.ts';
 import {
   DEFAULT_MONITORING_HOURS,
   JITTER_MINUTES,
   type MonitoringHours,
   monitoringHoursSchema,
   monitoringSlot,
+  zoneClock,
 } from '../../../src/shared/monitoring/monitoring-slot.ts';
 
 const cohort = (number: number) => `01900000-0000-7000-8000-${String(number).padStart(12, '0')}`;

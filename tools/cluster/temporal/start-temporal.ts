@@ -16,11 +16,9 @@ import {
   startTemporal,
   startUi,
 } from '../../embedded/stack-servers.ts';
-import { checkListening } from '../../embedded/temporal-ready.ts';
-import { DATABASE_FILE } from '../../embedded/temporal-server.ts';
+import { checkListening, DATABASE_FILE } from '../../embedded/temporal-server.ts';
 import type { ClusterPorts } from '../cluster-ports.ts';
-import { startServerProcess } from '../server-process.ts';
-import { waitUntil } from '../wait-until.ts';
+import { startServerProcess, waitUntil } from '../server-process.ts';
 import {
   serverConfig,
   TEMPORAL_DATABASES,

@@ -14,10 +14,13 @@ import {
 import { dirname, join } from 'node:path';
 import pg from 'pg';
 import { runCommand } from '../../../src/lib/run-command.ts';
-import { holdsCluster } from '../../../src/starter/local-stack/cluster-folder.ts';
-import { NoStackError, readConnection } from '../../../src/starter/local-stack/connection-file.ts';
+import {
+  holdsCluster,
+  NoStackError,
+  readConnection,
+} from '../../../src/starter/local-stack/connection-file.ts';
 import { lockDataFolder } from '../../../src/starter/local-stack/stack-lock.ts';
-import { clusterFolder } from '../postgres-cluster.ts';
+import { clusterFolder } from '../postgres.ts';
 
 /** Marks a complete backup. */
 const MARK = 'backup.json';

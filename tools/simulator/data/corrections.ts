@@ -1,8 +1,7 @@
 import type { FhirResource } from 'fhir/r4.js';
 import { z } from 'zod';
 import { SOURCE_NAMES } from '../protocol.ts';
-import type { PatientView } from './patient-view.ts';
-import { withReferences } from './references.ts';
+import { type PatientView, withReferences } from './patient-view.ts';
 
 /** A correction at a source: a resource is deleted, or moved to another sample patient. */
 export const correction = z.strictObject({

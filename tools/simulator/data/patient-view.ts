@@ -1,10 +1,15 @@
-import type { FhirResource, MedicationDispense, MedicationRequest, Patient } from 'fhir/r4.js';
+import { createHash } from 'node:crypto';
+import type {
+  DocumentReference,
+  FhirResource,
+  MedicationDispense,
+  MedicationRequest,
+  Patient,
+} from 'fhir/r4.js';
+import { v5 as uuidV5 } from 'uuid';
 import type { SourceName } from '../protocol.ts';
 import { loadCcda, loadSampleResources, type SamplePatient } from '../samples.ts';
-import { ccdaDocumentReference, type StoredBinary } from './ccda-document.ts';
 import { knownTo, SHARED_TYPES } from './knowledge.ts';
-import { withReferences } from './references.ts';
-import { idAtSource } from './source-ids.ts';
 
 /** One Patient of one source with all its resources there. */
 export interface PatientView {
@@ -145,4 +150,85 @@ function dispense(request: MedicationRequest, fill: number, handedOverMs: number
     whenHandedOver: new Date(handedOverMs).toISOString(),
     ...(dosageInstruction ? { dosageInstruction } : {}),
   };
+}
+
+export interface StoredBinary {
+  contentType: string;
+  bytes: Buffer;
+}
+
+/** The DocumentReference with which an information exchange offers a C-CDA document; the content is a Binary. */
+function ccdaDocumentReference(
+  id: string,
+  binaryId: string,
+  patientId: string,
+  { bytes, contentType }: StoredBinary,
+): DocumentReference {
+  return {
+    resourceType: 'DocumentReference',
+    id,
+    status: 'current',
+    docStatus: 'final',
+    type: {
+      coding: [{ system: 'http://loinc.org', code: '34133-9', display: 'Summarization of episode note' }],
+    },
+    subject: { reference: `Patient/${patientId}` },
+    date: '2026-01-01T00:00:00Z',
+    content: [
+      {
+        attachment: {
+          contentType,
+          url: `Binary/${binaryId}`,
+          size: bytes.length,
+          hash: createHash('sha1').update(bytes).digest('base64'),
+          title: 'Continuity of care document',
+        },
+        format: {
+          system: 'http://ihe.net/fhir/ihe.formatcode.fhir/CodeSystem/formatcode',
+          code: 'urn:hl7-org:sdwg:ccda-structuredBody:2.1',
+        },
+      },
+    ],
+  };
+}
+
+/** Maps a reference to the source's own; undefined when the source does not have the target. */
+type Resolve = (reference: string) => string | undefined;
+
+/**
+ * Copies a resource with its references resolved. A reference to an unknown target keeps only its display text, or is
+ * removed if it has none, so that a response never refers to a resource that cannot be read.
+ */
+export function withReferences<T extends object>(resource: T, resolve: Resolve): T {
+  return copyObject(resource as Record<string, unknown>, resolve) as T;
+}
+
+function copyObject(source: Record<string, unknown>, resolve: Resolve): Record<string, unknown> {
+  const copy: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(source)) {
+    const copied = copyValue(name, value, resolve);
+    if (copied !== undefined) copy[name] = copied;
+  }
+  return copy;
+}
+
+function copyValue(name: string, value: unknown, resolve: Resolve): unknown {
+  if (name === 'reference' && typeof value === 'string') return resolve(value);
+  if (Array.isArray(value)) {
+    const items = value.flatMap((item) => {
+      const copied = copyValue('', item, resolve);
+      return copied === undefined ? [] : [copied];
+    });
+    return items.length === 0 && value.length > 0 ? undefined : items;
+  }
+  if (typeof value !== 'object' || value === null) return value;
+  const copied = copyObject(value as Record<string, unknown>, resolve);
+  return Object.keys(copied).length === 0 ? undefined : copied;
+}
+
+const NAMESPACE = 'a4f0d8f6-6f0c-5d3b-9b0e-3c1f4e2d7a10';
+
+/** A source's own id for a resource of the samples: always the same, and different at each source. */
+export function idAtSource(source: SourceName, originalId: string): string {
+  return uuidV5(`${source}:${originalId}`, NAMESPACE);
 }

@@ -1,11 +1,15 @@
 import type { FhirResource, Patient } from 'fhir/r4.js';
 import type { SourceName } from '../protocol.ts';
 import { loadProviders, loadSamplePatients, type SamplePatient } from '../samples.ts';
-import type { StoredBinary } from './ccda-document.ts';
 import { corrected, nameOf } from './corrections.ts';
-import { buildPatientView, type PatientView, type ProvidersByReference } from './patient-view.ts';
-import { withReferences } from './references.ts';
-import { idAtSource } from './source-ids.ts';
+import {
+  buildPatientView,
+  idAtSource,
+  type PatientView,
+  type ProvidersByReference,
+  type StoredBinary,
+  withReferences,
+} from './patient-view.ts';
 
 /** The records of one source. A record is built when it is first used, then cached. */
 export class SourceData {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { OPERATIONS, type Operation, SOURCE_NAMES } from '../protocol.ts';
+import { OPERATIONS, type Operation, SOURCE_NAMES, type SourceName } from '../protocol.ts';
 
 const milliseconds = z.int().min(0);
 
@@ -124,3 +124,48 @@ export type FaultRuleInput = z.input<typeof faultRule>;
 /** A rule with the number of times it has been applied. */
 export const countedRule = faultRule.and(z.object({ applied: z.int() }));
 export type CountedRule = z.infer<typeof countedRule>;
+
+interface Occasion {
+  source: SourceName;
+  operation: Operation;
+  sample?: string;
+}
+
+/** The active rules, in order: the first one that matches is applied. */
+export class FaultBook {
+  #rules: CountedRule[] = [];
+
+  replace(rules: readonly FaultRule[]): void {
+    this.#rules = rules.map((rule) => ({ ...rule, applied: 0 }));
+  }
+
+  list(): readonly CountedRule[] {
+    return this.#rules;
+  }
+
+  /**
+   * Returns the fault to apply and counts it; undefined when no rule matches. A fault that `canShow` excludes is not
+   * counted.
+   */
+  take(phase: Phase, occasion: Occasion, canShow: (fault: Fault) => boolean = () => true): Fault | undefined {
+    const rule = this.#rules.find(
+      (candidate) => fits(candidate, phase, occasion) && canShow(candidate.fault),
+    );
+    if (!rule) return undefined;
+    rule.applied += 1;
+    return rule.fault;
+  }
+}
+
+function fits(rule: CountedRule, phase: Phase, occasion: Occasion): boolean {
+  const place = FAULT_PLACES[rule.fault.type];
+  if (place.phase !== phase) return false;
+  if (rule.times !== undefined && rule.applied >= rule.times) return false;
+  if (rule.source && rule.source !== occasion.source) return false;
+  if (rule.sample && rule.sample !== occasion.sample) return false;
+  // Faults of jobs and callbacks are taken in one place only, whatever operation the rule names.
+  if (phase === 'job' || phase === 'callback') return true;
+  return rule.operation
+    ? rule.operation === occasion.operation
+    : operationsOf(rule.fault).includes(occasion.operation);
+}

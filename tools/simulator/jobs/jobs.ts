@@ -1,5 +1,55 @@
-import { JsonlFile } from '../jsonl-file.ts';
-import { type Job, type JobEvent, jobEvent } from './job.ts';
+import { Webhook } from 'standardwebhooks';
+import { z } from 'zod';
+import { SOURCE_NAMES, type SourceName } from '../protocol.ts';
+import { JsonlFile, type RequestLog } from '../request-log.ts';
+import { signedPost } from '../signed-post.ts';
+
+const job = z.object({
+  id: z.string(),
+  source: z.enum(SOURCE_NAMES),
+  sample: z.string(),
+  patientId: z.string(),
+  types: z.array(z.string()).optional(),
+  count: z.int().optional(),
+  /** Only resources stored after this time. */
+  since: z.string().optional(),
+  /** URL of the request that started the job; a manifest must contain it. */
+  requestUrl: z.string(),
+  createdAtMs: z.number(),
+  readyAtMs: z.number(),
+  outcome: z.enum(['completes', 'fails', 'never-ends']),
+  /** HTTP status of a failed job. */
+  failureStatus: z.int().optional(),
+  callback: z
+    .object({
+      url: z.string(),
+      /** Delays of the callbacks after the job is ready; one callback for each entry. */
+      delaysMs: z.array(z.number()),
+    })
+    .optional(),
+});
+export type Job = z.infer<typeof job>;
+
+type JobState = 'running' | 'completed' | 'failed';
+
+export function jobState({ outcome, readyAtMs }: Job, nowMs: number): JobState {
+  if (outcome === 'never-ends' || nowMs < readyAtMs) return 'running';
+  return outcome === 'fails' ? 'failed' : 'completed';
+}
+
+/** Reported progress of a running job, 0 to 99 percent. */
+export function jobProgress({ createdAtMs, readyAtMs }: Job, nowMs: number): number {
+  const total = Math.max(1, readyAtMs - createdAtMs);
+  return Math.max(0, Math.min(99, Math.floor(((nowMs - createdAtMs) / total) * 100)));
+}
+
+/** One line of the jobs file. */
+const jobEvent = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('started'), job }),
+  z.object({ kind: z.literal('called-back'), jobId: z.string() }),
+  z.object({ kind: z.literal('cancelled'), jobId: z.string() }),
+]);
+type JobEvent = z.infer<typeof jobEvent>;
 
 /** Sends one callback of a job. Never rejects. */
 export type CallBack = (job: Job) => Promise<void>;
@@ -85,4 +135,38 @@ export class Jobs {
       this.#forget(job.id);
     }
   }
+}
+
+/** Standard Webhooks secrets: base64, with or without `whsec_`. A source without a secret sends no callbacks. */
+export type CallbackSecrets = Partial<Record<SourceName, string>>;
+
+/**
+ * Creates the function that reports the end of a job to the client: one POST, signed according to Standard Webhooks. A
+ * failed callback is not repeated, because the client can poll the job. All callbacks of one job have the same message id.
+ */
+export function createCallBack(secrets: CallbackSecrets, log: RequestLog): CallBack {
+  // Created now, so that an invalid secret fails the start and not the first callback.
+  const signers = new Map(
+    Object.entries(secrets).flatMap(([source, secret]) =>
+      secret ? [[source, new Webhook(secret)] as const] : [],
+    ),
+  );
+  return async (job) => {
+    const signer = signers.get(job.source);
+    if (!job.callback || !signer) return;
+    const startedAtMs = Date.now();
+    const body = JSON.stringify({ status: job.outcome === 'fails' ? 'failed' : 'completed' });
+    const status = await signedPost(job.callback.url, signer, `msg_${job.id}`, body);
+    log.add({
+      at: new Date(startedAtMs).toISOString(),
+      source: job.source,
+      operation: 'callback',
+      method: 'POST',
+      // The path may contain a secret of the receiver.
+      path: '',
+      sample: job.sample,
+      status,
+      ms: Date.now() - startedAtMs,
+    });
+  };
 }

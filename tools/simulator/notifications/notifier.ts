@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from 'undici';
-import { idAtSource } from '../data/source-ids.ts';
+import { idAtSource } from '../data/patient-view.ts';
 import { loadSamplePatients } from '../samples.ts';
 import { notificationBundle } from './fhir.ts';
 import { hl7Message } from './hl7v2.ts';

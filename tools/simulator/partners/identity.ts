@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
-import { escapeHtml } from '../../../src/lib/escape-html.ts';
+import { escapeHtml } from '../../../src/lib/escape.ts';
 import { sendNoticePage } from '../../../src/lib/pages/notice-page.ts';
-import { minuteOf } from '../../../src/lib/utc-time.ts';
+import { minuteOf } from '../../../src/lib/time.ts';
 import type { PartnerSettings } from './settings.ts';
 import { SignedCalls } from './signed-call.ts';
 

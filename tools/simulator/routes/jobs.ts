@@ -1,7 +1,6 @@
 import type { Bundle, BundleEntry, FhirResource } from 'fhir/r4.js';
-import { type Answer, ok, operationOutcome, refusal } from '../answer.ts';
-import { batchResponse } from '../bundle.ts';
-import { type Job, jobProgress, jobState } from '../jobs/job.ts';
+import { type Answer, batchResponse, ok, operationOutcome, refusal } from '../answer.ts';
+import { type Job, jobProgress, jobState } from '../jobs/jobs.ts';
 import { firstPage, select } from '../paging.ts';
 import type { Call } from '../source.ts';
 import { pathPart, type Route } from './route.ts';

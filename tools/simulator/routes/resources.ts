@@ -1,10 +1,8 @@
 import type { Binary, BundleEntry } from 'fhir/r4.js';
-import { type Answer, ok, refusal } from '../answer.ts';
-import { searchset } from '../bundle.ts';
+import { type Answer, ok, refusal, searchset } from '../answer.ts';
 import { DOCUMENT_TYPES, PATIENT_TYPES, SHARED_TYPES } from '../data/knowledge.ts';
-import { firstPage } from '../paging.ts';
+import { changedSince, firstPage, requestedSince } from '../paging.ts';
 import type { Operation } from '../protocol.ts';
-import { changedSince, requestedSince } from '../since.ts';
 import type { Call, Source } from '../source.ts';
 import { pathPart, patientParam, type Route, requestedCount } from './route.ts';
 

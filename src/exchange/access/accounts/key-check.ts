@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { BatchedLookUp, LookUpsFullError } from '../../../lib/batched-look-up.ts';
+import { BatchedLookUp, LookUpsFullError } from '../../../lib/batches.ts';
 import type { Store } from '../../platform/database/database.ts';
 import { OverloadError } from '../../platform/errors.ts';
 import { type ApiKeyOwner, findKeysByHash, findKeysById } from './api-key-store.ts';

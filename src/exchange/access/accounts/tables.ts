@@ -1,7 +1,7 @@
 import type { Generated } from 'kysely';
 import type { Scope } from '../../../contract/scope.ts';
 import type { AccountSettings } from '../../platform/account.ts';
-import type { DefaultJsonColumn, Instant } from '../../platform/database/columns.ts';
+import type { DefaultJsonColumn, Instant } from '../../platform/database/schema.ts';
 
 export interface AccountTables {
   account: AccountTable;

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { decodeJwt, jwtVerify } from 'jose';
 import { LRUCache } from 'lru-cache';
 import { SCOPES } from '../../../contract/scope.ts';
-import { BatchedLookUp } from '../../../lib/batched-look-up.ts';
+import { BatchedLookUp } from '../../../lib/batches.ts';
 import type { Store } from '../../platform/database/database.ts';
 import { ExchangeError } from '../../platform/errors.ts';
 import { type Caller, callerOf } from '../../platform/http/caller.ts';

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { errors, type JWTPayload, jwtVerify, SignJWT } from 'jose';
-import { BatchedLookUp } from '../../../lib/batched-look-up.ts';
+import { BatchedLookUp } from '../../../lib/batches.ts';
 import type { Store } from '../../platform/database/database.ts';
 import type { ApiKeyOwner } from '../accounts/api-key-store.ts';
 import type { KeyCheck } from '../accounts/key-check.ts';

@@ -1,4 +1,4 @@
-import type { Instant } from '../../platform/database/columns.ts';
+import type { Instant } from '../../platform/database/schema.ts';
 
 export interface EmbedTables {
   embed_token_revocation: {

@@ -1,5 +1,5 @@
 import type { JSONWebKeySet } from 'jose';
-import type { Instant, NullableJsonColumn } from '../../platform/database/columns.ts';
+import type { Instant, NullableJsonColumn } from '../../platform/database/schema.ts';
 
 export interface FhirClientTables {
   fhir_client: FhirClientTable;

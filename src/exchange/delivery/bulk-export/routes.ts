@@ -7,7 +7,7 @@ import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
 import { ExchangeError, InvalidRequestError, NotFoundError } from '../../platform/errors.ts';
 import { callerOf } from '../../platform/http/caller.ts';
-import { FHIR_PATH } from '../../platform/http/fhir-path.ts';
+import { FHIR_PATH } from '../../platform/http/operation-outcome.ts';
 import { leaveRequestShare } from '../../platform/http/plugins/request-share.ts';
 import { SERVED_TYPES } from '../../records/rules/resource-types.ts';
 import { acceptFhirBodies } from '../fhir-api/bundles.ts';

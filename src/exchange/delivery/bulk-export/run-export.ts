@@ -5,7 +5,7 @@ import { fhirJson } from '../../../lib/written-decimals.ts';
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
 import { findPatient } from '../../people/patients/patient-store.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
-import { FHIR_PATH } from '../../platform/http/fhir-path.ts';
+import { FHIR_PATH } from '../../platform/http/operation-outcome.ts';
 import { incompleteness, readRecordCompleteness } from '../../records/reading/completeness.ts';
 import { type ConsolidatedPlace, readConsolidated } from '../../records/reading/read-consolidated.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';

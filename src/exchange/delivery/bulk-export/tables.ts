@@ -1,6 +1,6 @@
 import type { Generated } from 'kysely';
 import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
-import type { Instant, JsonColumn, NullableJsonColumn } from '../../platform/database/columns.ts';
+import type { Instant, JsonColumn, NullableJsonColumn } from '../../platform/database/schema.ts';
 import type { ConsolidatedPlace } from '../../records/reading/read-consolidated.ts';
 import type { FileKind, TypeFilters } from './rules/export-request.ts';
 

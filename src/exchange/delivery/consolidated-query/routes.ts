@@ -10,7 +10,7 @@ import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { ok, orNotFound } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
 import { addSignedLinkRoute, auditLink } from '../../platform/http/signed-link-route.ts';
-import { countStart, type StartLimit } from '../../platform/limits/start-limit.ts';
+import { countStart, type StartLimit } from '../../platform/limits/limit-store.ts';
 import { resourceOrigins } from '../../records/merge/resource-origins.ts';
 import { joinDelivery, splitDelivery } from '../../records/merge/splits.ts';
 import { countConformance } from '../../records/reading/conformance.ts';

@@ -2,7 +2,7 @@ import type { Generated } from 'kysely';
 import type { ConsolidatedStatus, ConversionType } from '../../../contract/consolidated-query.ts';
 import type { Metadata } from '../../../contract/network-query.ts';
 import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
-import type { Instant, NullableJsonColumn } from '../../platform/database/columns.ts';
+import type { Instant, NullableJsonColumn } from '../../platform/database/schema.ts';
 
 export interface ConsolidatedTables {
   consolidated_query: ConsolidatedQueryTable;

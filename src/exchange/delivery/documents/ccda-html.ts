@@ -1,5 +1,5 @@
 import sanitizeHtml from 'sanitize-html';
-import { escapeHtml } from '../../../lib/escape-html.ts';
+import { escapeHtml } from '../../../lib/escape.ts';
 import { HTML_STYLE } from '../../records/summary/render-html.ts';
 import {
   type Block,

@@ -1,9 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import { v7 as uuidv7 } from 'uuid';
 import type { DocumentFormat } from '../../../contract/documents.ts';
-import { type FairQueueLimits, QueueFullError } from '../../../lib/fair-queue.ts';
-import { createFairThreads } from '../../../lib/fair-threads.ts';
-import type { JobThreadLimits } from '../../../lib/job-thread.ts';
+import { createFairThreads, type JobThreadLimits } from '../../../lib/job-thread.ts';
+import { type FairQueueLimits, QueueFullError } from '../../../lib/lanes.ts';
 import { BlobNotFoundError, type BlobStore } from '../../../shared/blobs/blob-store.ts';
 import type { Store } from '../../platform/database/database.ts';
 import { ExchangeError, InvalidRequestError, NotFoundError, OverloadError } from '../../platform/errors.ts';

@@ -1,5 +1,5 @@
 import type { DocumentFormat } from '../../../contract/documents.ts';
-import type { Instant } from '../../platform/database/columns.ts';
+import type { Instant } from '../../platform/database/schema.ts';
 
 export interface DocumentTables {
   document_rendition: DocumentRenditionTable;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname } from 'node:path';
 import type { FastifyInstance } from 'fastify';
-import { THEME } from '../../../lib/pages/theme.ts';
+import { THEME } from '../../../lib/pages/notice-page.ts';
 import { findAccount } from '../../access/accounts/account-store.ts';
 import { NotFoundError } from '../../platform/errors.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';

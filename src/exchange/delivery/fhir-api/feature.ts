@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { type Feature, type GatewayScopes, NOTHING_OPEN } from '../../platform/feature.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
-import { FHIR_PATH } from '../../platform/http/fhir-path.ts';
+import { FHIR_PATH } from '../../platform/http/operation-outcome.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
 import type { Json } from '../../records/rules/json.ts';
 import { SERVED_TYPES } from '../../records/rules/resource-types.ts';

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import type { Config } from '../../../config.ts';
 import type { MESSAGE_END_REASONS } from '../../../contract/messages-workflow.ts';
-import { partnerConfig } from '../../platform/partners/partner-config.ts';
 import {
   createPartnerHttp,
   type PartnerConfig,
   PartnerFailure,
+  partnerConfig,
 } from '../../platform/partners/partner-http.ts';
 import type { StoredMessage } from './message-store.ts';
 

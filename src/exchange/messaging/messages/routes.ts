@@ -15,7 +15,7 @@ import { ok, orNotFound } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
 import { openPage } from '../../platform/http/paging.ts';
 import { refuseUnsigned, verifySourceCallback } from '../../platform/http/signed-callback.ts';
-import { countStart, type StartLimit } from '../../platform/limits/start-limit.ts';
+import { countStart, type StartLimit } from '../../platform/limits/limit-store.ts';
 import { handleMessageCallback } from './inbound.ts';
 import { boundLargeBodies } from './large-bodies.ts';
 import type { MessageLauncher } from './launcher.ts';

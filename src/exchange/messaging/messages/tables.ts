@@ -5,7 +5,7 @@ import type {
   MessageStatus,
   TransportMethod,
 } from '../../../contract/messages.ts';
-import type { Instant } from '../../platform/database/columns.ts';
+import type { Instant } from '../../platform/database/schema.ts';
 
 export interface MessageTables {
   message: MessageTable;

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { routeCopies } from '../../platform/outbox/event-copy-store.ts';
+import { routeCopies } from '../../platform/outbox/event-store.ts';
 
 /** SQL condition: the destination has a URL and is not disabled. */
 const TAKES_EVENTS = sql`d.url is not null and d.health <> 'disabled'`;

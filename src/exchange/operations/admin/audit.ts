@@ -3,9 +3,8 @@ import { countOf } from '../../../lib/counted.ts';
 import { findAccount, listAccounts } from '../../access/accounts/account-store.ts';
 import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
 import { rowsOfTime } from '../../platform/audit/chain-store.ts';
-import { copyHeads } from '../../platform/audit/copy-heads.ts';
 import { toAuditEvent } from '../../platform/audit/fhir-event.ts';
-import type { AuditHeads } from '../../platform/audit/heads.ts';
+import { type AuditHeads, copyHeads } from '../../platform/audit/heads.ts';
 import {
   type AcceptedLoss,
   HEAD_RENEWED,

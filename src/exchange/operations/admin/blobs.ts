@@ -1,6 +1,6 @@
 import { countOf } from '../../../lib/counted.ts';
 import { type BlobCopyReport, COPY_PARTS, copyBlobs } from '../../../shared/blobs/copy-blobs.ts';
-import { openSealedStorage } from '../../../shared/blobs/open-sealed-storage.ts';
+import { openSealedStorage } from '../../../shared/blobs/open-blob-store.ts';
 import { verifyBlobs } from '../../platform/blobs/verify-blobs.ts';
 import { AdminError, type AdminResult, type AdminTarget, existingStore } from './command.ts';
 

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { KeyRing } from '../../../lib/key-ring.ts';
-import { minuteOf } from '../../../lib/utc-time.ts';
+import { minuteOf } from '../../../lib/time.ts';
 import type { TemporalClient } from '../../../temporal/client.ts';
 import type { AuditChain } from '../../platform/audit/chain.ts';
 import type { AuditHeads } from '../../platform/audit/heads.ts';

@@ -1,4 +1,4 @@
-import { utcCell } from '../../../lib/utc-time.ts';
+import { utcCell } from '../../../lib/time.ts';
 import { listUnmatched } from '../../messaging/notifications/inbound-store.ts';
 import type { AdminResult, AdminTarget } from './command.ts';
 

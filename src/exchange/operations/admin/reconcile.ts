@@ -1,5 +1,9 @@
 import { RECONCILE_PARTS, type ReconcilePart } from '../../../contract/reconcile-workflow.ts';
-import { pauseReconcile, readPauses, resumeReconcile } from '../../platform/recovery/pause-store.ts';
+import {
+  pauseReconcile,
+  readPauses,
+  resumeReconcile,
+} from '../../platform/recovery/reconcile-state-store.ts';
 import {
   AdminError,
   type AdminResult,

@@ -8,7 +8,7 @@ import { lockConsent } from '../../people/cohorts/cohort-store.ts';
 import { isOnLegalHold } from '../../people/patients/legal-hold-store.ts';
 import { type StoredPatient, toPatient } from '../../people/patients/patient-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { recordWorkflowsToStop } from '../../platform/erasure/erasure-store.ts';
+import { recordWorkflowsToStop } from '../../platform/erasure/erasures.ts';
 import { ConflictError, NotFoundError } from '../../platform/errors.ts';
 import { keepJobsOfPatient } from '../../queries/network-query/abandoned-jobs.ts';
 

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { CANCEL_REASONS } from '../../../contract/network-query-workflow.ts';
 import type { Store, SystemTx } from '../../platform/database/database.ts';
-import { readPauses } from '../../platform/recovery/pause-store.ts';
+import { readPauses } from '../../platform/recovery/reconcile-state-store.ts';
 import { reportSources } from '../../sources/health/report.ts';
 import {
   DESTINATION_STATES,

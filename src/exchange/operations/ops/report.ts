@@ -1,4 +1,4 @@
-import type { ReconcilePause } from '../../platform/recovery/pause-store.ts';
+import type { ReconcilePause } from '../../platform/recovery/reconcile-state-store.ts';
 import type { SourceReport } from '../../sources/health/report.ts';
 
 /** Kinds of work that is accepted and not yet done. Also values of the metrics' label `kind`. */

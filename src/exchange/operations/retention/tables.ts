@@ -1,5 +1,5 @@
 import type { Generated } from 'kysely';
-import type { Instant } from '../../platform/database/columns.ts';
+import type { Instant } from '../../platform/database/schema.ts';
 
 export interface RetentionTables {
   retention_rule: RetentionRuleTable;

@@ -4,7 +4,7 @@ import type { CsvLayout } from '../../../shared/bulk-csv/layout.ts';
 import type { RowStatus } from '../../../shared/bulk-csv/result.ts';
 import { rowReason } from '../../../shared/bulk-csv/row.ts';
 import { createRowReader } from '../../../shared/bulk-csv/row-reader.ts';
-import { areCallersServed } from '../../platform/database/callers.ts';
+import { areCallersServed } from '../../platform/database/connections.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { retryOvertaken } from '../../platform/database/retry.ts';
 import { isSameContent } from '../patients/rules/patient-content.ts';

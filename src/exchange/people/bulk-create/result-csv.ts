@@ -1,6 +1,5 @@
-import { escapeFormula } from '../../../shared/bulk-csv/formula.ts';
 import type { CsvLayout } from '../../../shared/bulk-csv/layout.ts';
-import { RESULT_COLUMNS } from '../../../shared/bulk-csv/result.ts';
+import { escapeFormula, RESULT_COLUMNS } from '../../../shared/bulk-csv/result.ts';
 
 /** The first line of the result CSV. */
 export const resultHeader = (layout: CsvLayout): string =>

@@ -1,6 +1,6 @@
 import type { Generated } from 'kysely';
 import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
-import type { Instant, JsonColumn, NullableJsonColumn } from '../../platform/database/columns.ts';
+import type { Instant, JsonColumn, NullableJsonColumn } from '../../platform/database/schema.ts';
 import type { PersonalIdentifier } from '../patients/rules/demographics.ts';
 
 export interface BulkTables {

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { UpdateCohortBody } from '../../../contract/cohorts.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { NameTakenError } from '../../platform/database/violations.ts';
+import { NameTakenError } from '../../platform/database/postgres-errors.ts';
 import { InvalidRequestError, NotFoundError } from '../../platform/errors.ts';
 import type { StoredPatient } from '../patients/patient-store.ts';
 import {

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { COHORT_COLORS, CohortSettings } from '../../../contract/cohorts.ts';
 import type { AccountTx, Store, SystemTx } from '../../platform/database/database.ts';
-import { NameTakenError, violates } from '../../platform/database/violations.ts';
+import { NameTakenError, violates } from '../../platform/database/postgres-errors.ts';
 import { type Recovery, removalRecovery } from '../../platform/recovery/recovery.ts';
 
 export interface StoredCohort {

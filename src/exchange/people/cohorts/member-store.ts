@@ -8,8 +8,8 @@ import {
   type PageRequest,
   readPage,
 } from '../../platform/database/page.ts';
+import { violates } from '../../platform/database/postgres-errors.ts';
 import { OvertakenError } from '../../platform/database/retry.ts';
-import { violates } from '../../platform/database/violations.ts';
 import { findPatients, type StoredPatient } from '../patients/patient-store.ts';
 
 export const COHORT_PATIENT_ORDER: ListOrder<(typeof COHORT_PATIENT_SORT)[number]> = {

@@ -1,6 +1,6 @@
 import type { Generated } from 'kysely';
 import type { CohortSettings } from '../../../contract/cohorts.ts';
-import type { Instant, JsonColumn } from '../../platform/database/columns.ts';
+import type { Instant, JsonColumn } from '../../platform/database/schema.ts';
 
 export interface CohortTables {
   cohort: CohortTable;

@@ -1,5 +1,5 @@
 import type { SourceType } from '../../../contract/primitives.ts';
-import type { Instant, NullableJsonColumn } from '../../platform/database/columns.ts';
+import type { Instant, NullableJsonColumn } from '../../platform/database/schema.ts';
 import type { StatedConsent } from './rules/fhir-consent.ts';
 
 export interface ConsentTables {

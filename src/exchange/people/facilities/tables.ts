@@ -1,5 +1,5 @@
 import type { Generated } from 'kysely';
-import type { Instant, JsonColumn } from '../../platform/database/columns.ts';
+import type { Instant, JsonColumn } from '../../platform/database/schema.ts';
 import type { Address } from '../patients/rules/demographics.ts';
 
 export interface FacilityTables {

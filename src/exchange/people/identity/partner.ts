@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { Config } from '../../../config.ts';
-import { partnerConfig } from '../../platform/partners/partner-config.ts';
 import {
   createPartnerHttp,
   type PartnerConfig,
   PartnerFailure,
+  partnerConfig,
 } from '../../platform/partners/partner-http.ts';
 import type { Demographics } from '../patients/rules/demographics.ts';
 

@@ -1,5 +1,5 @@
 import type { Metadata } from '../../../contract/network-query.ts';
-import type { Instant, NullableJsonColumn } from '../../platform/database/columns.ts';
+import type { Instant, NullableJsonColumn } from '../../platform/database/schema.ts';
 
 export interface IdentityTables {
   identity_session: IdentitySessionTable;

@@ -1,5 +1,5 @@
 import type { MonitoringFrequency, MonitoringKind } from '../../../contract/cohort-monitoring.ts';
-import type { NullableJsonColumn } from '../../platform/database/columns.ts';
+import type { NullableJsonColumn } from '../../platform/database/schema.ts';
 
 export interface MonitoringTables {
   cohort_schedule: CohortScheduleTable;

@@ -1,5 +1,5 @@
 import type { Generated } from 'kysely';
-import type { DefaultJsonColumn, Instant, JsonColumn } from '../../platform/database/columns.ts';
+import type { DefaultJsonColumn, Instant, JsonColumn } from '../../platform/database/schema.ts';
 import type { Address, Contact, Gender, PersonalIdentifier } from './rules/demographics.ts';
 
 export interface PatientTables {

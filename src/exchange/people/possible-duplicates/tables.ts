@@ -1,6 +1,6 @@
 import type { Generated } from 'kysely';
 import type { DUPLICATE_STATUSES } from '../../../contract/possible-duplicates.ts';
-import type { Instant } from '../../platform/database/columns.ts';
+import type { Instant } from '../../platform/database/schema.ts';
 
 export interface PossibleDuplicateTables {
   possible_duplicate: PossibleDuplicateTable;

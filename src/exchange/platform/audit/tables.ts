@@ -1,5 +1,5 @@
 import type { Generated } from 'kysely';
-import type { Instant } from '../database/columns.ts';
+import type { Instant } from '../database/schema.ts';
 
 export interface AuditTables {
   audit_entry: AuditEntryTable;

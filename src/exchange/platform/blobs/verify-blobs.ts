@@ -1,7 +1,9 @@
 import { sql } from 'kysely';
-import { BLOB_KINDS, type ListedBlob } from '../../../shared/blobs/blob-store.ts';
-import type { SealedStorage } from '../../../shared/blobs/sealed-storage.ts';
+import type { Logger } from '../../../lib/logger.ts';
+import { BLOB_KINDS, type BlobStore, type ListedBlob } from '../../../shared/blobs/blob-store.ts';
+import type { SealedStorage } from '../../../shared/blobs/encrypted-blob-store.ts';
 import type { Store, SystemTx } from '../database/database.ts';
+import type { Recovery } from '../recovery/recovery.ts';
 import { BLOB_NAMING_COLUMNS, findUnnamedBlobs } from './named-blobs.ts';
 
 /** A row refers to the blob soon after it was written. */
@@ -131,4 +133,30 @@ async function namedInPart(tx: SystemTx, digits: string): Promise<NamedBlob[]> {
     named.push(...rows);
   }
   return named;
+}
+
+/**
+ * Finds blobs that rows refer to and that are missing, for example after a restore: one part of the store in each round, all
+ * of them in 256 rounds. It cannot heal them; they must come from a backup of the blobs.
+ */
+export function missingBlobs(deps: {
+  store: Pick<Store, 'asSystem'>;
+  blobs: Pick<BlobStore, 'list'>;
+  logger: Pick<Logger, 'error'>;
+}): Recovery {
+  const { store, blobs, logger } = deps;
+  const list = (digits: string) => blobs.list(digits);
+  return {
+    name: 'missing blobs',
+    async takeUp({ cursor = '0' }) {
+      const part = Number(cursor);
+      const { missing } = await verifyPart({ store, list }, digitsOf(part));
+      if (missing.length > 0)
+        logger.error(
+          { missing: missing.length, tables: [...new Set(missing.map(({ table }) => table))] },
+          'blobs that rows refer to are missing; "npm run admin -- blobs verify" lists them',
+        );
+      return { found: missing.length, healed: 0, failures: [], cursor: String((part + 1) % PARTS) };
+    },
+  };
 }

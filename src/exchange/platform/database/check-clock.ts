@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { ConfigError } from '../../../config.ts';
-import { isConnectionFault } from './connection-fault.ts';
 import type { Store } from './database.ts';
+import { isConnectionFault } from './postgres-errors.ts';
 
 /** Receivers refuse webhooks that are off by five minutes; rows of several workers are put in order by seconds. */
 const DIFFERENCE_MAX_MS = 30_000;

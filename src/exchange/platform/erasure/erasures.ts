@@ -1,11 +1,11 @@
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
+import { sql } from 'kysely';
 import type { Logger } from '../../../lib/logger.ts';
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
-import type { Store } from '../database/database.ts';
-import { readPauses } from '../recovery/pause-store.ts';
+import type { AccountTx, Store, SystemTx } from '../database/database.ts';
+import { readPauses } from '../recovery/reconcile-state-store.ts';
 import { healEach, type Recovery, type TakenUp } from '../recovery/recovery.ts';
 import { createBackground } from '../workflows/start-workflow.ts';
-import { deleteErasures, type Erasure, pendingErasures, postponeErasure } from './erasure-store.ts';
 
 /** Erases blobs and stops workflows after their rows were deleted. */
 export interface Erasures {
@@ -86,3 +86,48 @@ export const workflowStopper =
       if (!(error instanceof WorkflowNotFoundError)) throw error;
     }
   };
+
+/** A blob to erase or a workflow to stop, because its rows have been deleted. */
+interface Erasure {
+  kind: 'blob' | 'workflow';
+  /** Reference of the blob, or id of the workflow. */
+  ref: string;
+}
+
+export async function recordWorkflowsToStop(tx: AccountTx, workflowIds: readonly string[]): Promise<void> {
+  if (workflowIds.length === 0) return;
+  await tx.db
+    .insertInto('erasure')
+    .values(workflowIds.map((ref) => ({ kind: 'workflow' as const, ref, account_id: tx.accountId })))
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+/** Pending erasures of all accounts, oldest first. */
+async function pendingErasures(tx: SystemTx, limit: number): Promise<(Erasure & { since: Date })[]> {
+  return tx.db
+    .selectFrom('erasure')
+    .select(['kind', 'ref', 'noted_at as since'])
+    .orderBy('noted_at')
+    .orderBy('ref')
+    .limit(limit)
+    .execute();
+}
+
+async function deleteErasures(tx: SystemTx, done: readonly Erasure[]): Promise<void> {
+  if (done.length === 0) return;
+  await sql`
+    delete from erasure using unnest(${done.map(({ kind }) => kind)}::text[], ${done.map(({ ref }) => ref)}::text[]) as done (kind, ref)
+    where erasure.kind = done.kind and erasure.ref = done.ref
+  `.execute(tx.db);
+}
+
+/** Moves a failed erasure to the end of the queue. */
+async function postponeErasure(tx: SystemTx, { kind, ref }: Erasure): Promise<void> {
+  await tx.db
+    .updateTable('erasure')
+    .set({ noted_at: new Date() })
+    .where('kind', '=', kind)
+    .where('ref', '=', ref)
+    .execute();
+}

@@ -1,4 +1,4 @@
-import type { Instant } from '../database/columns.ts';
+import type { Instant } from '../database/schema.ts';
 
 export interface ErasureTables {
   erasure: ErasureTable;

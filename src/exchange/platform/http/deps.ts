@@ -5,7 +5,7 @@ import type { LinkMaker } from '../links/signed-link.ts';
 import type { DestinationRules } from '../outbox/destination-guard.ts';
 import type { WebhookDispatcher } from '../outbox/webhook-dispatcher.ts';
 import type { WebhookKeys } from '../outbox/webhook-key.ts';
-import type { ResponseSeal } from './response-seal.ts';
+import type { ResponseSeal } from './idempotency-store.ts';
 
 /** Dependencies of the gateway, in addition to the services of the features (`features.ts`). */
 export interface GatewayPlatform {

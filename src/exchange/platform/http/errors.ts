@@ -1,7 +1,7 @@
 import type { FastifyError } from 'fastify';
 import { ERROR_NAMES, type ErrorBody, type ErrorStatus } from '../../../contract/errors.ts';
 import { BlobStoreUnavailableError } from '../../../shared/blobs/blob-store.ts';
-import { isConnectionFault } from '../database/connection-fault.ts';
+import { isConnectionFault } from '../database/postgres-errors.ts';
 import { ExchangeError } from '../errors.ts';
 
 export const PROBLEM_JSON = 'application/problem+json; charset=utf-8';
@@ -97,4 +97,15 @@ function statusFromFastify(thrown: unknown): ErrorStatus | undefined {
 function codeOf(thrown: unknown): string | undefined {
   const code = (thrown as Partial<FastifyError> | null | undefined)?.code;
   return typeof code === 'string' ? code : undefined;
+}
+
+/** An error of OAuth 2.0 (RFC 6749); its body has the form that clients of a token endpoint expect. */
+export class OAuthRefusal extends ExchangeError {
+  override readonly name = 'OAuthRefusal';
+  readonly body: { error: string; error_description: string };
+
+  constructor(error: string, description: string, status: 400 | 401 = 400) {
+    super(status, description);
+    this.body = { error, error_description: description };
+  }
 }

@@ -38,3 +38,6 @@ export function operationOutcomeOf({ status, body }: ErrorResponse): OperationOu
   const whole = issue(`${body.detail} (${body.instance})`);
   return { resourceType: 'OperationOutcome', issue: issues.length === 0 ? [whole] : issues };
 }
+
+/** The path of the FHIR API on this service. */
+export const FHIR_PATH = '/fhir/R4';

@@ -1,7 +1,7 @@
 import type { Logger } from '../../../lib/logger.ts';
 import { type AuditRecord, insertAuditEntry } from '../audit/audit-store.ts';
-import { isConnectionFault } from '../database/connection-fault.ts';
 import type { Store } from '../database/database.ts';
+import { isConnectionFault } from '../database/postgres-errors.ts';
 
 /** A rejected or failed request of a known account. */
 export interface Refusal extends Omit<AuditRecord, 'many' | 'details'> {

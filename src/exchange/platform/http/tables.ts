@@ -1,5 +1,5 @@
 import type { ColumnType } from 'kysely';
-import type { Instant } from '../database/columns.ts';
+import type { Instant } from '../database/schema.ts';
 
 export interface IdempotencyTables {
   idempotency_key: IdempotencyKeyTable;

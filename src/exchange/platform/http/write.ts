@@ -7,9 +7,13 @@ import { retryOvertaken } from '../database/retry.ts';
 import { ExchangeError } from '../errors.ts';
 import { patientNamedBy, targetNamedBy } from './audited-reads.ts';
 import { callerOf } from './caller.ts';
-import { claimIdempotencyKey, releaseIdempotencyKey, storeResponse } from './idempotency-store.ts';
+import {
+  claimIdempotencyKey,
+  type ResponseSeal,
+  releaseIdempotencyKey,
+  storeResponse,
+} from './idempotency-store.ts';
 import type { AnyResponse } from './operation.ts';
-import type { ResponseSeal } from './response-seal.ts';
 
 export interface WriteDeps extends IdempotencyDeps {
   store: Store;

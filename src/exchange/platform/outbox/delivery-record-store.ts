@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { AccountTx } from '../database/database.ts';
 import type { OpenEvent } from './claim-store.ts';
-import { HELD_EVENT_MAX_MS, holdMs, OUTAGE_MIN_MS } from './rules/destination-hold.ts';
+import { HELD_EVENT_MAX_MS, holdMs, OUTAGE_MIN_MS } from './rules/delivery-schedule.ts';
 
 export interface AttemptResult {
   outcome: 'delivered' | 'failed' | 'dead';

@@ -1,8 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Store } from '../database/database.ts';
+import { itemRecovery, type Recovery } from '../recovery/recovery.ts';
 import type { OpenEvent } from './claim-store.ts';
 import type { WebhookDelivery } from './delivery.ts';
-import { beginLook, endLook, type Look } from './look-store.ts';
+import { beginLook, endLook, type Look, overdueDestinations } from './look-store.ts';
+import type { WebhookDispatcher } from './webhook-dispatcher.ts';
 
 /** Deliveries of one destination that are in progress at a time, and started each second, while it is caught up. */
 const IN_PROGRESS_MAX = 8;
@@ -63,3 +65,20 @@ function notBefore(look: Look, earliestMs: number): Look {
   if (look.state === 'due') return { state: 'waiting', untilMs: earliestMs, held: false };
   return { ...look, untilMs: Math.max(look.untilMs, earliestMs) };
 }
+
+/** The process that committed an event has this long to send it itself. */
+const GRACE_MS = 30_000;
+
+/** Starts the workflows of destinations with committed events that were not sent in time, because of a crash. */
+export const eventRecovery = (deps: {
+  store: Pick<Store, 'asSystem'>;
+  webhookDispatcher: Pick<WebhookDispatcher, 'handOver'>;
+}): Recovery =>
+  itemRecovery({
+    name: 'webhooks',
+    find: (limit) => deps.store.asSystem((tx) => overdueDestinations(tx, { graceMs: GRACE_MS, limit })),
+    async heal({ accountId, destinationId }) {
+      await deps.webhookDispatcher.handOver(accountId, destinationId);
+      return true;
+    },
+  });

@@ -1,7 +1,7 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { v5 as uuidv5 } from 'uuid';
-import type { AccountTx } from '../database/database.ts';
-import { copiesOf, STATUS_AT_FIRST } from './event-copy-store.ts';
+import { TEST_EVENT_TYPE } from '../../../contract/webhook-test.ts';
+import type { AccountTx, SystemTx } from '../database/database.ts';
 
 export interface NewEvent {
   type: string;
@@ -53,4 +53,81 @@ export async function insertEvent(
   const eventId = rows[0]?.id;
   if (eventId !== undefined) tx.newEvents.push(eventId);
   return eventId;
+}
+
+/*
+ * A row of `event` is a message to one destination (docs/decisions/0040-a-row-for-each-destination.md). For each further
+ * destination the message is copied.
+ */
+
+/** Initial status of a row for destination `d`, which may be missing. */
+const STATUS_AT_FIRST = sql`case when d.url is null or d.health = 'disabled' then 'unrouted' else 'pending' end`;
+
+/**
+ * Inserts copies of messages for all further destinations whose filters match, unless they exist. Test events are not copied.
+ *
+ * @param messages rows of `event` that are not copies themselves
+ */
+function copiesOf(messages: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`
+    insert into event (id, account_id, patient_id, destination_id, copy_of, type, fact_key, request_id, occurred_at, status)
+    select gen_random_uuid(), m.account_id, m.patient_id, d.id, m.id, m.type, m.fact_key, m.request_id, m.occurred_at, ${STATUS_AT_FIRST}
+    from ${messages} as m join webhook_destination d on d.account_id = m.account_id
+    where not d.of_settings and m.type <> ${TEST_EVENT_TYPE} and exists (
+      select from unnest(d.types) as wanted (type)
+      where m.type = wanted.type or (wanted.type like '%*' and starts_with(m.type, rtrim(wanted.type, '*'))))
+    on conflict (copy_of, destination_id) where copy_of is not null do nothing`;
+}
+
+/** Inserts the missing copies of messages, by the current filters of the destinations. */
+export async function routeCopies(tx: AccountTx, messageIds: readonly string[]): Promise<void> {
+  const messages = sql`(select * from event where id = any(${[...messageIds]}::uuid[]) and copy_of is null)`;
+  await copiesOf(messages).execute(tx.db);
+}
+
+/** Rows of the outbox, or with `isWhole` messages with the rows of all their destinations. */
+export interface Unrouted {
+  eventId: string;
+  isWhole: boolean;
+}
+
+/** The rows of the outbox for each destination, in sending order. */
+export type Routes = ReadonlyMap<string, readonly string[]>;
+
+/**
+ * The rows to send, of several accounts. Rows without a destination, or of one that is held, are left out. MATERIALIZED: events are
+ * looked up once, not once for each destination.
+ *
+ * @returns the routes of each account, in the order of the accounts
+ */
+export async function routesOf(
+  tx: Pick<SystemTx, 'db'>,
+  accounts: readonly { accountId: string; items: readonly Unrouted[] }[],
+): Promise<Routes[]> {
+  const asked = accounts.flatMap(({ accountId, items }, index) =>
+    items.map((item) => ({ ...item, accountId, index })),
+  );
+  const { rows } = await sql<{ id: string; destination_id: string; index: number }>`
+    with asked as (
+      select * from unnest(${asked.map(({ index }) => index)}::int[], ${asked.map(({ accountId }) => accountId)}::uuid[],
+        ${asked.map(({ eventId }) => eventId)}::uuid[], ${asked.map(({ isWhole }) => isWhole)}::boolean[]
+      ) with ordinality as asked (index, account_id, id, is_whole, place)
+    ), found as materialized (
+      select e.id, e.destination_id, asked.index, asked.place
+      from asked join event as e on e.id = asked.id and e.account_id = asked.account_id
+      union all
+      select e.id, e.destination_id, asked.index, asked.place
+      from asked join event as e on e.copy_of = asked.id and e.account_id = asked.account_id where asked.is_whole
+    )
+    select found.id, found.destination_id, found.index
+    from found join webhook_destination as d on d.id = found.destination_id
+    where d.held_until is null order by found.place
+  `.execute(tx.db);
+  const routes = accounts.map(() => new Map<string, string[]>());
+  for (const { id, destination_id: destinationId, index } of rows) {
+    const eventIds = routes[index]?.get(destinationId);
+    if (eventIds === undefined) routes[index]?.set(destinationId, [id]);
+    else eventIds.push(id);
+  }
+  return routes;
 }

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import { Webhook } from 'standardwebhooks';
 import { request } from 'undici';
 import { v7 as uuidv7 } from 'uuid';
@@ -6,7 +7,6 @@ import { retryAfterMs } from '../../../lib/retry-after.ts';
 import { currentSpan, type SpanStart, traced, traceHeaders } from '../../../lib/tracing/spans.ts';
 import type { OpenEvent } from './claim-store.ts';
 import { type DestinationRules, destinationProblem, guardedDispatchers } from './destination-guard.ts';
-import type { EventCauses } from './event-causes.ts';
 import type { WebhookKeys } from './webhook-key.ts';
 
 export type SendResult =
@@ -147,4 +147,26 @@ function noteOf(error: unknown, responseTimeoutMs: number): string {
   if (name === 'TimeoutError' || code === 'UND_ERR_HEADERS_TIMEOUT')
     return `no response within ${responseTimeoutMs / 1000} s`;
   return code ?? name ?? 'connection failed';
+}
+
+/** Long enough for a first attempt that waits for earlier ones; a later one belongs to the destination's workflow. */
+const KEPT_MS = 10 * 60_000;
+const KEPT_MAX = 20_000;
+
+/**
+ * The traces in which messages were announced, so that a webhook sent by the process that committed it is part of the trace.
+ * Only in memory: a trace is not worth a column and its write (docs/decisions/0129-traces-without-a-person.md).
+ */
+export class EventCauses {
+  readonly #traceparents = new LRUCache<string, string>({ max: KEPT_MAX, ttl: KEPT_MS });
+
+  /** Remembers what runs now as the cause of these messages. */
+  note(messageIds: readonly string[]): void {
+    const cause = currentSpan()?.traceparent;
+    if (cause !== undefined) for (const id of messageIds) this.#traceparents.set(id, cause);
+  }
+
+  of(messageId: string): string | undefined {
+    return this.#traceparents.get(messageId);
+  }
 }

@@ -13,7 +13,7 @@ import { withSpan } from '../../../lib/tracing/spans.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import type { Store } from '../database/database.ts';
 import type { WebhookDelivery } from './delivery.ts';
-import { type Routes, routesOf, type Unrouted } from './event-copy-store.ts';
+import { type Routes, routesOf, type Unrouted } from './event-store.ts';
 
 interface Requested {
   /** Requested again since the work last began. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { request } from 'undici';
+import { ConfigError } from '../../../config.ts';
 import { retryAfterMs } from '../../../lib/retry-after.ts';
 import { anySignal, timeoutSignal } from '../../../lib/timeout-signal.ts';
 import { traceHeaders } from '../../../lib/tracing/spans.ts';
@@ -100,4 +101,15 @@ async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
     pieces.push(piece);
   }
   return Buffer.concat(pieces).toString('utf8');
+}
+
+/** The configuration of a partner, or undefined if none is set. Throws ConfigError if only one of its two variables is set. */
+export function partnerConfig(
+  prefix: string,
+  baseUrl: string | undefined,
+  secret: string | undefined,
+): PartnerConfig | undefined {
+  if (baseUrl === undefined && secret === undefined) return undefined;
+  if (baseUrl !== undefined && secret !== undefined) return { baseUrl, secret };
+  throw new ConfigError(`${prefix}_BASE_URL and ${prefix}_SECRET: set both, or neither`);
 }

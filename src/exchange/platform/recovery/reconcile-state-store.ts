@@ -1,7 +1,10 @@
 import { sql } from 'kysely';
-import type { ReconcilePart, RestoreSuspicion } from '../../../contract/reconcile-workflow.ts';
+import {
+  RECONCILE_PARTS,
+  type ReconcilePart,
+  type RestoreSuspicion,
+} from '../../../contract/reconcile-workflow.ts';
 import type { Store, SystemTx } from '../database/database.ts';
-import { readPauses } from './pause-store.ts';
 
 /** Work whose workflow was seen within this time is not looked at again. */
 const LOOK_AGAIN_MS = 15 * 60_000;
@@ -60,4 +63,45 @@ async function endRound(tx: SystemTx, countedByWorkflow: number): Promise<number
     on conflict (only_row) do update set rounds = greatest(reconcile_state.rounds, ${countedByWorkflow}::bigint) + 1
     returning rounds`.execute(tx.db);
   return rows[0]?.rounds ?? countedByWorkflow + 1;
+}
+
+export interface ReconcilePause {
+  part: ReconcilePart;
+  since: Date;
+  by: string;
+  reason: string;
+}
+
+/** The paused parts of reconcile. */
+export const readPauses = (tx: SystemTx): Promise<ReconcilePause[]> =>
+  tx.db
+    .selectFrom('reconcile_pause')
+    .select(['part', 'paused_at as since', 'paused_by as by', 'reason'])
+    .orderBy('part')
+    .execute();
+
+/** Pauses parts; of those that are paused already, who paused them first and why stays. */
+export async function pauseReconcile(
+  tx: SystemTx,
+  parts: readonly ReconcilePart[],
+  { by, reason }: { by: string; reason: string },
+): Promise<void> {
+  await tx.db
+    .insertInto('reconcile_pause')
+    .values(parts.map((part) => ({ part, paused_by: by, reason })))
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+/** Returns false when none of the parts was paused. */
+export async function resumeReconcile(
+  tx: SystemTx,
+  parts: readonly ReconcilePart[] = RECONCILE_PARTS,
+): Promise<boolean> {
+  const resumed = await tx.db
+    .deleteFrom('reconcile_pause')
+    .where('part', 'in', parts)
+    .returning('part')
+    .execute();
+  return resumed.length > 0;
 }

@@ -1,4 +1,4 @@
-import { isConnectionFault } from '../database/connection-fault.ts';
+import { isConnectionFault } from '../database/postgres-errors.ts';
 
 /** Completes committed work of one kind that a crash or an outage left unfinished. The workflow `reconcileLoop` runs all of them. */
 export interface Recovery {

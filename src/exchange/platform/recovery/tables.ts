@@ -1,6 +1,6 @@
 import type { Generated } from 'kysely';
 import type { ReconcilePart } from '../../../contract/reconcile-workflow.ts';
-import type { Instant } from '../database/columns.ts';
+import type { Instant } from '../database/schema.ts';
 
 export interface ReconcileStateTables {
   reconcile_pause: { part: ReconcilePart; paused_at: Generated<Date>; paused_by: string; reason: string };

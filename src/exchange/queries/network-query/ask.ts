@@ -1,8 +1,8 @@
 import type { SourceStep } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
-import { withinGrace } from '../../../lib/within-grace.ts';
+import { withinGrace } from '../../../lib/timeout-signal.ts';
 import type { Store } from '../../platform/database/database.ts';
-import { isRefusedData } from '../../platform/database/violations.ts';
+import { isRefusedData } from '../../platform/database/postgres-errors.ts';
 import type { ChangeChecks } from '../../sources/connectors/change-check-store.ts';
 import {
   type Begin,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { sql } from 'kysely';
-import { minuteOf } from '../../../lib/utc-time.ts';
+import { minuteOf } from '../../../lib/time.ts';
 import type { Demographics } from '../../people/patients/rules/demographics.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { isIn } from '../../records/rules/ids.ts';

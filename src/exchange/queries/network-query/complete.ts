@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { countOf } from '../../../lib/counted.ts';
 import { BlobStoreUnavailableError } from '../../../shared/blobs/blob-store.ts';
-import { isConnectionFault } from '../../platform/database/connection-fault.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
+import { isConnectionFault } from '../../platform/database/postgres-errors.ts';
 import { readSourcePatientIds } from '../../records/deliveries/delivery-store.ts';
 import { type CompleteResult, findMissing, retire } from '../../records/merge/retirement-store.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';

@@ -2,7 +2,7 @@ import { networkQueryEventType } from '../../../contract/events.ts';
 import type { SourceStepInput } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { countOf } from '../../../lib/counted.ts';
-import { minuteOf } from '../../../lib/utc-time.ts';
+import { minuteOf } from '../../../lib/time.ts';
 import { readExternalId } from '../../people/patients/patient-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { insertEvent } from '../../platform/outbox/event-store.ts';

@@ -6,8 +6,8 @@ import {
 } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { networkQueryWorkflowId, PRIORITY, WORKFLOW_TYPES } from '../../../contract/temporal.ts';
+import { asCode } from '../../../lib/escape.ts';
 import type { Logger } from '../../../lib/logger.ts';
-import { asCode } from '../../../lib/markdown.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import type { Store } from '../../platform/database/database.ts';
 import { createBackground, startOnce } from '../../platform/workflows/start-workflow.ts';

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { SourceStepInput } from '../../../contract/network-query-workflow.ts';
 import { countOf } from '../../../lib/counted.ts';
-import { minuteOf } from '../../../lib/utc-time.ts';
+import { minuteOf } from '../../../lib/time.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import type {
   AskedConnection,

@@ -6,7 +6,7 @@ import type {
   Instant,
   JsonColumn,
   NullableJsonColumn,
-} from '../../platform/database/columns.ts';
+} from '../../platform/database/schema.ts';
 
 export interface NetworkQueryTables {
   network_query: NetworkQueryTable;

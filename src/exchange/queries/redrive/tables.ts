@@ -1,6 +1,6 @@
 import type { Generated } from 'kysely';
 import type { SourceType } from '../../../contract/primitives.ts';
-import type { Instant } from '../../platform/database/columns.ts';
+import type { Instant } from '../../platform/database/schema.ts';
 
 export interface QueryRedriveTables {
   query_redrive: QueryRedriveTable;

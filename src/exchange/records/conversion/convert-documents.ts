@@ -5,7 +5,7 @@ import { BlobNotFoundError, type BlobStore } from '../../../shared/blobs/blob-st
 import { findPatient } from '../../people/patients/patient-store.ts';
 import { agreesWithPerson } from '../../people/patients/rules/patient-matching.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
-import { isRefusedData } from '../../platform/database/violations.ts';
+import { isRefusedData } from '../../platform/database/postgres-errors.ts';
 import {
   type CollectedResource,
   deleteReplaced,

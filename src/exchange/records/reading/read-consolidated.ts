@@ -5,7 +5,7 @@ import { fhirJson } from '../../../lib/written-decimals.ts';
 import { findPatient } from '../../people/patients/patient-store.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
 import { NotFoundError } from '../../platform/errors.ts';
-import { FHIR_PATH } from '../../platform/http/fhir-path.ts';
+import { FHIR_PATH } from '../../platform/http/operation-outcome.ts';
 import { listedDocuments, readSourcePatientIds } from '../deliveries/delivery-store.ts';
 import { type HeldDocument, withAddressesAt, withOurAddresses } from '../rules/attachment-addresses.ts';
 import { foldGroup, type Member } from '../rules/fold.ts';

@@ -1,7 +1,7 @@
 import type { JWK } from 'jose';
 import type { Generated } from 'kysely';
 import type { SourceType } from '../../../contract/primitives.ts';
-import type { Instant, JsonColumn } from '../../platform/database/columns.ts';
+import type { Instant, JsonColumn } from '../../platform/database/schema.ts';
 import type { AssertionAlgorithm } from '../connectors/http/auth/token-request.ts';
 import type { ConnectionSettings } from '../connectors/source-settings.ts';
 

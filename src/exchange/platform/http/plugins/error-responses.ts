@@ -1,12 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from '../../../../lib/logger.ts';
 import { sendNotice } from '../../../../lib/pages/notice-page.ts';
-import { isConnectionFault } from '../../database/connection-fault.ts';
+import { isConnectionFault } from '../../database/postgres-errors.ts';
 import { ExchangeError, OverloadError, type OverloadReason, UnavailableError } from '../../errors.ts';
-import { RefusalBrake } from '../../limits/refusal-brake.ts';
 import { patientNamedBy, targetNamedBy } from '../audited-reads.ts';
-import { type ErrorResponse, PROBLEM_JSON, toErrorResponse } from '../errors.ts';
-import { OAuthRefusal } from '../oauth-refusal.ts';
+import { type ErrorResponse, OAuthRefusal, PROBLEM_JSON, toErrorResponse } from '../errors.ts';
 import { FHIR_JSON_ERROR, isFhirUrl, operationOutcomeOf } from '../operation-outcome.ts';
 import type { Refusal, RefusalAudit } from '../refusals.ts';
 import { leaveRequestShare } from './request-share.ts';
@@ -152,4 +151,29 @@ function noRoute({ fixed, others }: KnownRoutes, request: FastifyRequest): Excha
   if (allowed.length === 0) return new ExchangeError(404, 'There is no operation at this path');
   const allow = [...new Set(allowed)].join(', ');
   return new ExchangeError(405, `This path supports only ${allow}`, { headers: { allow } });
+}
+
+const QUICK_PER_SECOND = 50;
+const HOLD_MS = 2_000;
+
+/**
+ * Slows down clients that repeat rejected requests immediately, whose error responses would otherwise overload the gateway.
+ * The first error responses of a second are sent at once; each further one is delayed for longer than `Retry-After`.
+ */
+export class RefusalBrake {
+  #second = 0;
+  #counts = new Map<string, number>();
+
+  constructor(private readonly options: { quickPerSecond?: number; holdMs?: number } = {}) {}
+
+  /** @param group the account, or a common name for all callers without one */
+  async hold(group: string): Promise<void> {
+    const { quickPerSecond = QUICK_PER_SECOND, holdMs = HOLD_MS } = this.options;
+    const second = Math.floor(Date.now() / 1_000);
+    if (second !== this.#second) this.#counts = new Map();
+    this.#second = second;
+    const count = (this.#counts.get(group) ?? 0) + 1;
+    this.#counts.set(group, count);
+    if (count > quickPerSecond) await sleep(holdMs);
+  }
 }

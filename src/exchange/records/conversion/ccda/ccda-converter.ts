@@ -1,5 +1,4 @@
-import { createFairThreads } from '../../../../lib/fair-threads.ts';
-import type { JobThreadLimits } from '../../../../lib/job-thread.ts';
+import { createFairThreads, type JobThreadLimits } from '../../../../lib/job-thread.ts';
 import type { CcdaJob, CcdaOutcome } from './ccda-thread.ts';
 import type { CcdaNames } from './convert.ts';
 import { startsAsXml } from './element.ts';

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
 import { marked } from 'marked';
-import { escapeHtml } from '../../../../../lib/escape-html.ts';
-import { THEME } from '../../../../../lib/pages/theme.ts';
+import { escapeHtml } from '../../../../../lib/escape.ts';
+import { THEME } from '../../../../../lib/pages/notice-page.ts';
 import {
   componentOf,
   type OpenApiDocument,

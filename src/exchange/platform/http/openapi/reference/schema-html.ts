@@ -1,5 +1,5 @@
 import { marked } from 'marked';
-import { escapeHtml } from '../../../../../lib/escape-html.ts';
+import { escapeHtml } from '../../../../../lib/escape.ts';
 import { componentOf, type OpenApiSchema } from '../open-api-document.ts';
 
 export const code = (text: string): string => `<code>${escapeHtml(text)}</code>`;

@@ -5,3 +5,13 @@ export const minuteOf = (instant: string | Date): string =>
 /** An instant as ISO 8601 for a table whose head names the zone, UTC: `2026-11-22 09:52:21`. Empty without one. */
 export const utcCell = (instant: string | Date | null | undefined): string =>
   instant == null || instant === '' ? '' : new Date(instant).toISOString().slice(0, 19).replace('T', ' ');
+
+/** Whether the platform knows this IANA time zone, for example `America/New_York`. */
+export function isTimeZone(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en-US', { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { Histogram, type Registry } from 'prom-client';
 import type { Store } from './database.ts';
 
 /** The name of the gateways' connections: a transaction on one of them is a caller's. */
@@ -18,4 +19,15 @@ export async function areCallersServed(store: Pick<Store, 'call'>): Promise<bool
         and (state <> 'idle' or state_change > clock_timestamp() - make_interval(secs => ${RECENT_MS / 1_000}))
     ) as served`);
   return row?.served === true;
+}
+
+/** Measures how long the transactions of this process wait for a connection of its pool. */
+export function measureConnections(metrics: Registry, store: Pick<Store, 'onConnection'>): void {
+  const waits = new Histogram({
+    name: 'database_connection_wait_seconds',
+    help: 'Time for which transactions of this process waited for a connection to PostgreSQL',
+    buckets: [0.001, 0.01, 0.1, 0.5, 1, 2.5, 5, 10],
+    registers: [metrics],
+  });
+  store.onConnection((waitedMs) => waits.observe(waitedMs / 1_000));
 }
