@@ -1,7 +1,11 @@
 import { createHmac } from 'node:crypto';
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newPerson } from '../support/gateway.ts';
+import { runAdminOn } from '../support/run-admin.ts';
 import {
   adtMessage,
   createSenderEnvironment,
@@ -282,6 +286,32 @@ test('allergies, diagnoses and procedures that come with a stay are in the recor
   expect(await all('Condition')).toMatchObject([
     { verificationStatus: { coding: [{ code: 'entered-in-error' }] } },
   ]);
+});
+
+test("a sender's messages are read in shadow: what would be recorded, matched, refused and not used, and nothing is kept", async () => {
+  const person = newPerson();
+  const patientId = await environment.addPatient(person);
+  const folder = await mkdtemp(join(tmpdir(), 'senders-check-'));
+  const local = glucose(newPerson(), 91).replace('2345-7^Glucose^LN||91', 'GLU^Glucose^L||91');
+  await writeFile(join(folder, 'a.hl7'), [glucose(person, 90), local].join('\r'));
+  await writeFile(join(folder, 'b.hl7'), glucose(person, 92).replace(/OBR\|1\|\|[^|]*/, 'OBR|1||'));
+  await writeFile(join(folder, 'c.hl7'), `${admission(person, nextNumber())}\rNK1|1|Secret^Name`);
+  await writeFile(join(folder, 'd.json'), JSON.stringify({ resourceType: 'Patient' }));
+  const { exitCode, document, out } = await runAdminOn(environment.gateway.store, 'senders', 'check', folder);
+  expect(exitCode).toBe(3);
+  expect(document).toMatchObject({
+    messages: 5,
+    kinds: { R01: { matched: 1, unmatched: 1 }, A01: { matched: 1 }, refused: { refused: 2 } },
+    recorded: { DiagnosticReport: 2, Observation: 2 },
+    unused: { NK1: 1 },
+    localCodes: { 'Observation GLU Glucose': 1 },
+    refused: [{ message: 'b.hl7, message 1', place: 'OBR-3' }, { message: 'd.json' }],
+  });
+  expect(out).not.toContain('Secret');
+  expect(out).not.toContain(person.lastName);
+  expect(await environment.resources('Observation', patientId)).toEqual([]);
+  const empty = await runAdminOn(environment.gateway.store, 'senders', 'check', join(folder, 'none'));
+  expect([empty.exitCode, empty.out + empty.err]).toEqual([2, expect.stringContaining('cannot be read')]);
 });
 
 test('a batch is answered message by message', async () => {

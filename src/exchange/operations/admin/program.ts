@@ -39,6 +39,7 @@ import { listUnmatchedCommand } from './notifications.ts';
 import { opsCommand } from './ops.ts';
 import { listReconcileCommand, pauseReconcileCommand, resumeReconcileCommand } from './reconcile.ts';
 import { retentionReportCommand, runRetentionCommand, setRetentionCommand } from './retention.ts';
+import { checkSenderCommand } from './senders.ts';
 import { listSourcesCommand, pauseSourceCommand, resumeSourceCommand } from './sources.ts';
 
 export interface CommonOptions {
@@ -74,6 +75,7 @@ const COMMANDS: Readonly<Record<Exclude<keyof typeof table.commands, 'blobs copy
   'sources resume': resumeSourceCommand,
   ops: opsCommand,
   'notifications unmatched': listUnmatchedCommand,
+  'senders check': checkSenderCommand,
   'reconcile list': listReconcileCommand,
   'reconcile pause': pauseReconcileCommand,
   'reconcile resume': resumeReconcileCommand,

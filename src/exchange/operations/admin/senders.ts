@@ -1,0 +1,168 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { v7 as uuidv7 } from 'uuid';
+import { findCandidates } from '../../messaging/notifications/candidate-store.ts';
+import { reportedInBundle } from '../../messaging/notifications/fhir/reported-resources.ts';
+import { parseHl7 } from '../../messaging/notifications/hl7v2/message.ts';
+import { reportedInHl7 } from '../../messaging/notifications/hl7v2/read-hl7.ts';
+import { messagesIn } from '../../messaging/notifications/hl7v2/respond.ts';
+import {
+  type InboundMessage,
+  type ReportedSubject,
+  UnreadableMessageError,
+} from '../../messaging/notifications/inbound.ts';
+import { describesEnough, matchPatients, zipsOf } from '../../messaging/notifications/match.ts';
+import { readMessage } from '../../messaging/notifications/read-message.ts';
+import type { Store } from '../../platform/database/database.ts';
+import { AdminError, type AdminResult, type AdminTarget } from './command.ts';
+
+const COLUMNS = ['matched', 'ambiguous', 'unmatched', 'incomplete', 'merge', 'refused'] as const;
+type Outcome = (typeof COLUMNS)[number];
+/** Refused messages and local codes that are listed; the rest is counted. */
+const LISTED_MAX = 50;
+/** See `ownSystem` of hl7v2/fields.ts. */
+const LOCAL = /^urn:medical-exchange:sender:/;
+
+/**
+ * `senders check`: reads the messages in a folder as they would be read from a sender, and records nothing. Shows what would be
+ * recorded, refused or not used, which codes are the sender's own, and how many patients match; never a value of a message.
+ */
+export async function checkSenderCommand(
+  { store }: Pick<AdminTarget, 'store'>,
+  folder: string,
+  { timeZone }: { timeZone: string },
+): Promise<AdminResult> {
+  if (!Intl.supportedValuesOf('timeZone').includes(timeZone) && timeZone !== 'UTC')
+    throw new AdminError(`--time-zone "${timeZone}" is not a time zone; expected one like America/New_York`);
+  const kinds = new Map<string, Map<string, number>>();
+  const [recorded, unused, codes] = [
+    new Map<string, number>(),
+    new Map<string, number>(),
+    new Map<string, number>(),
+  ];
+  const refused: { message: string; place?: string; reason: string }[] = [];
+  let messages = 0;
+  for await (const { name, read } of messagesOf(folder, timeZone)) {
+    messages += 1;
+    try {
+      const { message, reported } = read();
+      const kind = message.trigger;
+      count(kinds, kind, await outcomeOf(store, message));
+      for (const place of message.unused ?? []) add(unused, place);
+      for (const resource of reported.flatMap(({ resources }) => resources.map((each) => each.resource))) {
+        add(recorded, resource.resourceType);
+        for (const code of localCodes(resource)) add(codes, `${resource.resourceType} ${code}`);
+      }
+    } catch (error) {
+      if (!(error instanceof UnreadableMessageError)) throw error;
+      count(kinds, 'refused', 'refused');
+      refused.push({ message: name, place: error.place, reason: error.message });
+    }
+  }
+  if (messages === 0)
+    throw new AdminError(`${folder} contains no messages; expected HL7 v2 files, or FHIR Bundles in .json`);
+  return {
+    document: {
+      ...{
+        command: 'senders check',
+        messages,
+        kinds: Object.fromEntries([...kinds].map(([kind, by]) => [kind, Object.fromEntries(by)])),
+      },
+      ...{
+        recorded: Object.fromEntries(recorded),
+        unused: Object.fromEntries(unused),
+        localCodes: Object.fromEntries(codes),
+        refused,
+      },
+    },
+    table: {
+      head: ['event', ...COLUMNS],
+      rows: [...kinds]
+        .sort()
+        .map(([kind, by]) => [kind, ...COLUMNS.map((column) => `${by.get(column) ?? ''}`)]),
+    },
+    lines: [
+      '',
+      ...listOf('Would be recorded, besides stays', recorded),
+      ...listOf('Sent and not used', unused),
+      ...listOf("The sender's own codes", codes),
+      ...refused.slice(0, LISTED_MAX).map(({ message, reason }) => `Refused: ${message}: ${reason}`),
+      ...(refused.length > LISTED_MAX ? [`Refused: ${refused.length - LISTED_MAX} more`] : []),
+    ],
+    failed: refused.length > 0,
+  };
+}
+
+interface Read {
+  message: InboundMessage;
+  reported: readonly ReportedSubject[];
+}
+
+/** Each message of the files of a folder, in the order of their names; reading one throws UnreadableMessageError. */
+async function* messagesOf(
+  folder: string,
+  timeZone: string,
+): AsyncGenerator<{ name: string; read: () => Read }> {
+  const files = await readdir(folder, { withFileTypes: true }).catch(() => {
+    throw new AdminError(`${folder} cannot be read; give a folder with one or more messages to a file`);
+  });
+  for (const { name } of files.filter((file) => file.isFile()).sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    const bytes = await readFile(join(folder, name));
+    if (name.endsWith('.json'))
+      yield {
+        name,
+        read: () => ({ message: readMessage('fhir', bytes, timeZone), reported: reportedInBundle(bytes) }),
+      };
+    else
+      for (const [index, one] of messagesIn(bytes).entries())
+        yield {
+          name: `${name}, message ${index + 1}`,
+          read: () => ({
+            message: readMessage('hl7v2', one, timeZone),
+            reported: reportedInHl7(parseHl7(one), timeZone, 'checked'),
+          }),
+        };
+  }
+}
+
+/** As `applySubject` would match a message of a subject about which none has come before. */
+async function outcomeOf(store: Store, { person, content }: InboundMessage): Promise<Outcome> {
+  if (content.kind === 'merge') return 'merge';
+  if (!describesEnough(person)) return 'incomplete';
+  const candidates = await store.asSystem((tx) =>
+    findCandidates(tx, { subjectId: uuidv7(), birthDate: person.birthDate, zips: zipsOf(person) }),
+  );
+  const { matches, isAmbiguous } = matchPatients(candidates, person);
+  return matches.length > 0 ? 'matched' : isAmbiguous ? 'ambiguous' : 'unmatched';
+}
+
+function localCodes(resource: object): string[] {
+  const found = new Set<string>();
+  JSON.stringify(resource, (_, value) => {
+    if (typeof value?.system === 'string' && LOCAL.test(value.system))
+      found.add(`${value.code} ${value.display ?? ''}`.trim());
+    return value;
+  });
+  return [...found];
+}
+
+const add = (counts: Map<string, number>, name: string): unknown =>
+  counts.set(name, (counts.get(name) ?? 0) + 1);
+
+function count(kinds: Map<string, Map<string, number>>, kind: string, outcome: Outcome): void {
+  const by = kinds.get(kind) ?? new Map<string, number>();
+  kinds.set(kind, by);
+  add(by, outcome);
+}
+
+function listOf(title: string, counts: ReadonlyMap<string, number>): string[] {
+  const all = [...counts].sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1));
+  if (all.length === 0) return [];
+  const more = all.length > LISTED_MAX ? `, and ${all.length - LISTED_MAX} more` : '';
+  return [
+    `${title}: ${all
+      .slice(0, LISTED_MAX)
+      .map(([name, times]) => `${name} (${times})`)
+      .join(', ')}${more}`,
+  ];
+}
