@@ -18,8 +18,8 @@ import { AdminError, type AdminResult, type AdminTarget } from './command.ts';
 
 const COLUMNS = ['matched', 'ambiguous', 'unmatched', 'incomplete', 'merge', 'refused'] as const;
 type Outcome = (typeof COLUMNS)[number];
-/** Refused messages and local codes that are listed; the rest is counted. */
-const LISTED_MAX = 50;
+/** What is listed of a kind; the rest is counted. `--json` has all. */
+const LISTED_MAX = 20;
 /** See `ownSystem` of hl7v2/fields.ts. */
 const LOCAL = /^urn:medical-exchange:sender:/;
 
@@ -86,8 +86,10 @@ export async function checkSenderCommand(
       ...listOf('Would be recorded, besides stays', recorded),
       ...listOf('Sent and not used', unused),
       ...listOf("The sender's own codes", codes),
-      ...refused.slice(0, LISTED_MAX).map(({ message, reason }) => `Refused: ${message}: ${reason}`),
-      ...(refused.length > LISTED_MAX ? [`Refused: ${refused.length - LISTED_MAX} more`] : []),
+      ...[...new Set(refused.map(({ reason }) => reason))].map((reason) => {
+        const of = refused.filter((each) => each.reason === reason).map(({ message }) => message);
+        return `Refused: ${reason}: ${firstOf(of)}`;
+      }),
     ],
     failed: refused.length > 0,
   };
@@ -158,11 +160,10 @@ function count(kinds: Map<string, Map<string, number>>, kind: string, outcome: O
 function listOf(title: string, counts: ReadonlyMap<string, number>): string[] {
   const all = [...counts].sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1));
   if (all.length === 0) return [];
+  return [`${title}: ${firstOf(all.map(([name, times]) => `${name} (${times})`))}`];
+}
+
+function firstOf(all: readonly string[]): string {
   const more = all.length > LISTED_MAX ? `, and ${all.length - LISTED_MAX} more` : '';
-  return [
-    `${title}: ${all
-      .slice(0, LISTED_MAX)
-      .map(([name, times]) => `${name} (${times})`)
-      .join(', ')}${more}`,
-  ];
+  return `${all.slice(0, LISTED_MAX).join(', ')}${more}`;
 }

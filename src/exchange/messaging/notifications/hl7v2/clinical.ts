@@ -143,7 +143,7 @@ function reportOf(
   const isStatusOnly =
     mapping.statusOnlyWithout !== undefined && !group.some(({ name }) => name === mapping.statusOnlyWithout);
   const sourceId = idOf(
-    `${required(number, mapping.number[0] ?? '', `the number of ${mapping.what.replace('the ', '')}`)}${code}`,
+    `${required(number, mapping.number[0] ?? '', `the number of ${mapping.what}`)}${code}`,
   );
   const own: Report = { sourceId, resource: reported, ...(isStatusOnly ? { isStatusOnly } : {}) };
   const relation = replaces?.events[valueAt(group, 'MSH-9.2') ?? ''];
