@@ -119,7 +119,9 @@ export function givenWords<W extends string>(command: string, known: readonly W[
   const given = process.argv.slice(2);
   const unknown = given.filter((word) => !isKnown(word));
   if (unknown.length > 0) {
-    process.stderr.write(`${command}: unknown: ${unknown.join(' ')}; it takes ${known.join(' and ')}\n`);
+    process.stderr.write(
+      `${command}: unknown: ${unknown.join(' ')}; it takes ${known.join(' and ')}; the data folder is DATA_DIR\n`,
+    );
     process.exit(EXIT_USAGE);
   }
   return new Set(given.filter(isKnown));
