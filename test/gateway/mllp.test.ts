@@ -226,7 +226,9 @@ describe('the MLLP listener', () => {
   });
 
   test('closes a stranger that sends no message, and anyone whose message does not end', async () => {
-    const { port } = await listen({ limits: { firstMessageMs: 200, frameMs: 200, connectionsOfAddress: 9 } });
+    const { port } = await listen({
+      limits: { firstMessageMs: 1_000, frameMs: 1_000, connectionsOfAddress: 9 },
+    });
     await (await open(port)).closed;
     const slow = await open(port);
     slow.socket.write(Buffer.from([0x0b]));
@@ -238,7 +240,7 @@ describe('the MLLP listener', () => {
     expect(await sender.answered(1)).toEqual(['AA first']);
     // The address is known now: an engine may connect long before it has something to send.
     const waiting = await open(port);
-    await new Promise((resolve) => setTimeout(resolve, 600));
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
     waiting.socket.write(framed(adt({ id: 'later' })));
     expect(await waiting.answered(1)).toEqual(['AA later']);
     waiting.socket.write(framed(adt()).subarray(0, 30));

@@ -310,7 +310,7 @@ describe('faults become failures of a kind, with a reason', () => {
 });
 
 /** @param requestTimeoutSeconds short only where it is to run out: a busy machine may take seconds for an answer */
-function connectors(requestTimeoutSeconds = 30): Record<SourceType, SourceConnector> {
+function connectors(requestTimeoutSeconds = 60): Record<SourceType, SourceConnector> {
   const { hie, pharmacyToken, labToken } = SIMULATOR_CREDENTIALS;
   const base = (source: SourceType) => ({
     source,

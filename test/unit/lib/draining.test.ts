@@ -12,10 +12,12 @@ const LARGE = 20_000_000;
 let app: FastifyInstance;
 let port: number;
 let gate: ReturnType<typeof closedGate>;
+let hasLargeBegun: boolean;
 const sockets: Socket[] = [];
 
 beforeEach(async () => {
   gate = closedGate();
+  hasLargeBegun = false;
   app = fastify(SERVES_WHILE_CLOSING);
   prepareDraining(app);
   app.get('/quick', async () => 'quick');
@@ -23,7 +25,10 @@ beforeEach(async () => {
     await gate.passed;
     return 'slow';
   });
-  app.get('/large', async () => Buffer.alloc(LARGE));
+  app.get('/large', async () => {
+    hasLargeBegun = true;
+    return Buffer.alloc(LARGE);
+  });
   app.get('/stream', (_request, reply) => {
     reply.raw.writeHead(200, { 'content-length': '10' });
     reply.raw.write('begin');
@@ -67,7 +72,8 @@ test('while it drains, it serves what comes, and each response closes its connec
   await expect.poll(() => idle.text).toMatch(/keep-alive.*quick$/s);
   idle.text = '';
 
-  const ended = drain(app, 0.3);
+  // Long enough for a busy machine to let another client in meanwhile.
+  const ended = drain(app, 3);
   expect(app.draining.hasBegun).toBe(true);
   idle.get('/quick');
   await expect.poll(() => idle.isOpen).toBe(false);
@@ -86,7 +92,7 @@ test('a response that its client reads slowly arrives whole', async () => {
   const slow = await keepAliveClient();
   slow.socket.pause();
   slow.get('/large');
-  await sleep(100);
+  await expect.poll(() => hasLargeBegun).toBe(true);
   const ended = drain(app, 0);
   await sleep(100);
   slow.socket.resume();

@@ -117,7 +117,7 @@ export function condition(id: string, patient = 'Patient/p1') {
 export const never = new AbortController().signal;
 
 export function connect(source: FakeSource, config: Partial<SourceConfig> = {}, deps: ConnectorDeps = {}) {
-  const base = { baseUrl: source.baseUrl, auth: { kind: 'none' }, requestTimeoutSeconds: 5 } as const;
+  const base = { baseUrl: source.baseUrl, auth: { kind: 'none' }, requestTimeoutSeconds: 60 } as const;
   return createFhirConnector({ source: 'hie', ...base, ...config }, deps);
 }
 
