@@ -17,7 +17,8 @@ describe.each(samples.map((sample) => [sample.key, sample] as const))('the recor
   const record = merged(whole, sample);
 
   property.prop([fc.shuffledSubarray(whole, { minLength: whole.length }), fc.subarray(whole)], {
-    numRuns: 3,
+    // With six samples, and other orders in each run of the tests.
+    numRuns: 1,
   })('is the same byte for byte, whatever the order and however many doubles', (shuffled, doubles) => {
     expect(canonicalJson(merged([...shuffled, ...doubles], sample))).toBe(canonicalJson(record));
   });
@@ -57,10 +58,11 @@ describe.each(samples.map((sample) => [sample.key, sample] as const))('the recor
       ({ resourceType }) =>
         !['Organization', 'Practitioner', 'Location', 'Medication', 'Device'].includes(resourceType),
     );
-    const { excluded } = mergeDeliveries(personOf(sample), [...whole, ...theirs], patientIdsOf(sample));
+    const deliveries = [...whole, ...theirs];
+    const { excluded, resources } = mergeDeliveries(personOf(sample), deliveries, patientIdsOf(sample));
     expect(excluded.every(({ exclusion }) => exclusion === 'names-another')).toBe(true);
     expect(excluded).toHaveLength(theirs.length);
-    expect(canonicalJson(merged([...whole, ...theirs], sample))).toBe(canonicalJson(record));
+    expect(canonicalJson(resources)).toBe(canonicalJson(record));
   });
 });
 
