@@ -343,6 +343,34 @@ test('a result says how and where it was measured, by whom, and whether its spec
   });
 });
 
+test('an observation before the first report is kept with it', () => {
+  const resources = reported('OBX|1|NM|29463-7^Weight^LN||70|kg|||||F', 'NTE|1||In clothes', OBR);
+  expect(only('Observation', resources)).toMatchObject([
+    { code: { text: 'Weight' }, note: [{ text: 'In clothes' }] },
+  ]);
+});
+
+test('results that are sent by specimen belong to it, each to its own', () => {
+  const text = [
+    (HEAD[0] ?? '').replace('ORU^R01', 'OUL^R22'),
+    HEAD[1],
+    'SPM|1|S-1||BLD^Blood^L',
+    'OBX|1|ST|HEM^Hemolysis^L||none||||||F',
+    OBR,
+    'OBX|1|NM|2823-3^Potassium^LN||4.1|mmol/L|||||F',
+    'SPM|2|S-2||UR^Urine^L',
+    OBR.replace('F-1', 'F-2'),
+    'OBX|1|NM|2888-6^Protein^LN||5|mg/dL|||||F',
+  ].join('\r');
+  const parsed = parseHl7(Buffer.from(text));
+  expect(readHl7(parsed, 'UTC')).toMatchObject({ trigger: 'R22', content: { kind: 'laboratory' } });
+  const [blood, urine] = reportedInHl7(parsed, 'UTC', 'acme').map(({ resources }) => resources);
+  expect(only('Specimen', blood)[0].type.text).toBe('Blood');
+  expect(only('Observation', blood).map(({ code }) => code.text)).toEqual(['Hemolysis', 'Potassium']);
+  expect(only('Specimen', urine)[0].type.text).toBe('Urine');
+  expect(only('Observation', urine)).toHaveLength(1);
+});
+
 test('a dispense is a fill with its drug, amount, day and instructions', () => {
   const text = [
     (HEAD[0] ?? '').replace('ORU^R01', 'RDS^O13'),

@@ -14,7 +14,7 @@ import { reportResources } from './report-resources.ts';
 import { parseHl7Time, type TimeReading } from './time.ts';
 
 /**
- * Reads an unsolicited result (ORU^R01): each OBR segment is a report, known by its order number and code.
+ * Reads unsolicited results (ORU, OUL): each OBR segment is a report, known by its order number and code.
  * Throws UnreadableMessageError.
  */
 export function readOru(message: Hl7Message, zone: string): InboundMessage {
@@ -24,7 +24,7 @@ export function readOru(message: Hl7Message, zone: string): InboundMessage {
   for (const [, groups] of reports) reportResources(groups, { time, sender: '' });
   return {
     ...envelope,
-    trigger: 'R01',
+    trigger: message.header.value(9, 2) ?? '',
     recordedAt: required(envelope.sentAt, 'MSH-7', 'the time of the message'),
     content: {
       kind: 'laboratory',

@@ -24,11 +24,14 @@ function readTyped(message: Hl7Message, zone: string): InboundMessage {
     default:
       throw new UnreadableMessageError(
         'unsupported',
-        `Not supported: send ADT, ORU^R01, RDS^O13, ${CLINICAL_TYPES.join(', ')}`,
+        `Not supported: send ADT, ORU^R01, ${[...RESULTS].join(', ')}, RDS^O13, ${CLINICAL_TYPES.join(', ')}`,
         'MSH-9',
       );
   }
 }
+
+/** Results are reported by several events: also of a point of care (R30 to R32), and of automated laboratories (OUL). */
+const RESULTS = new Set(['ORU^R30', 'ORU^R31', 'ORU^R32', 'OUL^R22', 'OUL^R23', 'OUL^R24']);
 
 /** What a message reports besides the stay itself, as FHIR resources. Throws UnreadableMessageError. */
 export function reportedInHl7(message: Hl7Message, zone: string, sender: string): ReportedSubject[] {
@@ -51,5 +54,6 @@ const OF_ANY_EVENT = new Set(['ADT', 'MDM', 'SIU']);
 
 function typeOf({ header }: Hl7Message): string {
   const [code = '', event = ''] = [header.value(9, 1), header.value(9, 2)];
-  return OF_ANY_EVENT.has(code) ? code : `${code}^${event}`;
+  const type = OF_ANY_EVENT.has(code) ? code : `${code}^${event}`;
+  return RESULTS.has(type) ? 'ORU^R01' : type;
 }
