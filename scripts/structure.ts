@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { VARIABLES } from '../src/config.ts';
 import { importsOf } from './check-imports.ts';
 import { circlesAmong, type Imports } from './import-circles.ts';
-import { foundTableUse, upwardUse } from './table-use.ts';
+import { foundTableUse, roomOf as ownerOf, upwardUse } from './table-use.ts';
 
 /**
  * Measures what grows unnoticed, and fails above a limit: `npm run structure`, also part of `npm run check`. Lower a limit
@@ -23,6 +23,7 @@ const files = new Map(
 );
 const lengths = [...files.values()].map((text) => text.split('\n').length - 1);
 const use = foundTableUse();
+const way = wayOfAQuery();
 const roomsInCircles = circlesAmong(roomImports()).flat();
 
 const FIGURES: readonly [what: string, figure: number, limit: number][] = [
@@ -37,6 +38,9 @@ const FIGURES: readonly [what: string, figure: number, limit: number][] = [
   ['rooms of the exchange that import each other in a circle', roomsInCircles.length, 0],
   ['tables named by the SQL of other rooms', sum(Object.values(use).map(countTables)), 97],
   ['tables named by the SQL of lower districts', upwardUse(use).length, 8],
+  ['files on the way of a query', way.length, 30],
+  ['rooms on the way of a query', new Set(way.map(wayRoom)).size, 7],
+  ['returns on the way of a query', returnsOn(way.map(wayRoom)), 5],
   ['environment variables', Object.keys(VARIABLES).length, 80],
   ['runtime dependencies', Object.keys(packageJson().dependencies).length, 44],
   ...FIELDS.map((field): [string, number, number] => [
@@ -68,6 +72,26 @@ function roomOf(file: string): string | undefined {
   const [src, root, district, room] = file.split('/');
   if (src !== 'src' || root !== 'exchange' || room === undefined) return undefined;
   return `${district}/${room}`;
+}
+
+/** The list in the README of queries. Throws when one of its files does not exist. */
+function wayOfAQuery(): string[] {
+  const text = readFileSync(join(ROOT, 'src/exchange/queries/README.md'), 'utf8');
+  const way = [...text.matchAll(/^\d+\. `([^`]+)`/gm)].map(([, file = '']) => file.replace(/^src\//, ''));
+  const gone = way.filter((file) => !files.has(file));
+  if (gone.length > 0)
+    throw new Error(`The way of a query names files that do not exist: ${gone.join(', ')}`);
+  return way;
+}
+
+function wayRoom(file: string): string {
+  return file.startsWith('exchange/') ? ownerOf(file.slice('exchange/'.length)) : dirname(file);
+}
+
+/** How often the rooms go back to one that was left. */
+function returnsOn(rooms: readonly string[]): number {
+  return rooms.filter((room, index) => room !== rooms[index - 1] && rooms.slice(0, index).includes(room))
+    .length;
 }
 
 function foldersOf(field: string): string[] {

@@ -45,7 +45,7 @@ export const upwardUse = (use: TableUse): string[] =>
 const level = (room: string): number => DISTRICTS.findIndex((district) => room.startsWith(district));
 
 /** The record is one room, whatever folders it has. */
-const roomOf = (file: string): string =>
+export const roomOf = (file: string): string =>
   file.startsWith('records/') ? 'records' : file.split('/').slice(0, 2).join('/');
 
 const tablesDeclaredIn = (text: string): string[] =>

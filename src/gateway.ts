@@ -12,7 +12,7 @@ import { exitWithParent, reportReady } from './lib/exit-with-parent.ts';
 import { runProcess } from './lib/process.ts';
 import { createTemporalClient, TEMPORAL_VARIABLES } from './temporal/client.ts';
 import { certificatesReplaced } from './temporal/credentials.ts';
-import { readTaskQueueStats } from './temporal/task-queue-stats.ts';
+import { readTaskQueueStats } from './temporal/task-queues.ts';
 
 const VARIABLES = [
   ...EXCHANGE_VARIABLES,

@@ -11,7 +11,7 @@ import { certificatesReplaced } from './temporal/credentials.ts';
 import { createDataConverter } from './temporal/data-converter.ts';
 import { ensureSearchAttributes } from './temporal/register-search-attributes.ts';
 import { installTemporalRuntime } from './temporal/runtime.ts';
-import { isBackgroundOnly, parseWorkerQueues } from './temporal/task-queue-stats.ts';
+import { isBackgroundOnly, parseWorkerQueues } from './temporal/task-queues.ts';
 import { connectTemporal } from './temporal/worker-connection.ts';
 import { createWorkers } from './temporal/workers.ts';
 import { hashOfBuild, loadWorkflowBundle } from './temporal/workflow-bundle.ts';

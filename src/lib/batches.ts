@@ -6,6 +6,8 @@ export interface BatchesOptions<I, O> {
   work(items: I[]): Promise<readonly O[]>;
   /** After a failure the items are done one by one, so that a bad one does not make the others fail. */
   failsAlone?: boolean;
+  /** A call that finds room begins at once, alone, instead of with what else is called in the same turn of the event loop. */
+  startsAtOnce?: boolean;
 }
 
 /**
@@ -25,7 +27,8 @@ export class Batches<I, O> {
   run(item: I): Promise<O> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });
-      this.#startSoon();
+      if (this.#options.startsAtOnce === true) this.#start();
+      else this.#startSoon();
     });
   }
 
@@ -35,10 +38,14 @@ export class Batches<I, O> {
     this.#isStarting = true;
     setImmediate(() => {
       this.#isStarting = false;
-      const { batchMax, inProgressMax } = this.#options;
-      while (this.#waiting.length > 0 && this.#inProgress < inProgressMax)
-        void this.#work(this.#waiting.splice(0, batchMax));
+      this.#start();
     });
+  }
+
+  #start(): void {
+    const { batchMax, inProgressMax } = this.#options;
+    while (this.#waiting.length > 0 && this.#inProgress < inProgressMax)
+      void this.#work(this.#waiting.splice(0, batchMax));
   }
 
   async #work(calls: Call<I, O>[]): Promise<void> {
@@ -73,54 +80,43 @@ export class LookUpsFullError extends Error {
 }
 
 /**
- * Looks up keys in batches: while one look-up runs, further keys wait for the next one. Results are not cached, and a key
- * never joins a look-up that is already running, so a result is never older than its request.
+ * Looks up keys in batches: while one look-up runs, further keys wait for the next one, each once. Results are not cached, and a
+ * key never joins a look-up that is already running, so a result is never older than its request.
  */
 export class BatchedLookUp<V> {
-  readonly #waiting = new Map<string, Asking<V>>();
-  #running = false;
+  /** What waits for a look-up, by key. */
+  readonly #waiting = new Map<string, { answer?: Promise<V | undefined> }>();
+  readonly #waitingMax: number;
+  readonly #batches: Batches<string, V | undefined>;
 
   /**
    * @param find looks up a batch; keys missing from the returned map count as not found
    * @param max maximum number of keys per look-up, and of waiting keys
    */
   constructor(
-    private readonly find: (keys: string[]) => Promise<ReadonlyMap<string, V>>,
-    private readonly max: { atOnce: number; waiting: number } = { atOnce: 500, waiting: 10_000 },
-  ) {}
+    find: (keys: string[]) => Promise<ReadonlyMap<string, V>>,
+    max: { atOnce: number; waiting: number } = { atOnce: 500, waiting: 10_000 },
+  ) {
+    this.#waitingMax = max.waiting;
+    this.#batches = new Batches({
+      ...{ batchMax: max.atOnce, inProgressMax: 1, startsAtOnce: true },
+      work: async (keys) => {
+        for (const key of keys) this.#waiting.delete(key);
+        const found = await find(keys);
+        return keys.map((key) => found.get(key));
+      },
+    });
+  }
 
   /** Rejects when the look-up fails, and with LookUpsFullError when too many keys are waiting. */
-  get(key: string): Promise<V | undefined> {
-    const answer = new Promise<V | undefined>((resolve, reject) => {
-      const asking = this.#waiting.get(key) ?? [];
-      if (asking.length === 0 && this.#waiting.size >= this.max.waiting) throw new LookUpsFullError();
-      asking.push({ resolve, reject });
-      this.#waiting.set(key, asking);
-    });
-    if (!this.#running) void this.#run();
-    return answer;
-  }
-
-  async #run(): Promise<void> {
-    this.#running = true;
-    while (this.#waiting.size > 0) {
-      const batch = this.#takeBatch();
-      try {
-        const found = await this.find(batch.map(([key]) => key));
-        for (const [key, asking] of batch) for (const { resolve } of asking) resolve(found.get(key));
-      } catch (error) {
-        for (const [, asking] of batch) for (const { reject } of asking) reject(error);
-      }
-    }
-    this.#running = false;
-  }
-
-  /** Removes the keys that have waited longest. */
-  #takeBatch(): [string, Asking<V>][] {
-    const batch = [...this.#waiting].slice(0, this.max.atOnce);
-    for (const [key] of batch) this.#waiting.delete(key);
-    return batch;
+  async get(key: string): Promise<V | undefined> {
+    const known = this.#waiting.get(key)?.answer;
+    if (known !== undefined) return known;
+    if (this.#waiting.size >= this.#waitingMax) throw new LookUpsFullError();
+    // Waits before it is looked up, because a look-up that begins at once ends the wait.
+    const asked: { answer?: Promise<V | undefined> } = {};
+    this.#waiting.set(key, asked);
+    asked.answer = this.#batches.run(key);
+    return asked.answer;
   }
 }
-
-type Asking<V> = { resolve: (value: V | undefined) => void; reject: (error: unknown) => void }[];

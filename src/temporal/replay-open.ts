@@ -1,7 +1,7 @@
 import { type Client, type HistoryAndWorkflowId, WorkflowNotFoundError } from '@temporalio/client';
 import { type ReplayWorkerOptions, Worker } from '@temporalio/worker';
 import { DeterminismViolationError } from '@temporalio/workflow';
-import { WORKFLOW_QUEUES } from './task-queue-stats.ts';
+import { WORKFLOW_QUEUES } from './task-queues.ts';
 
 /** The outcome for the open runs of one workflow type. */
 export interface ReplayedType {

@@ -4,7 +4,7 @@ import { SOURCE_TYPES } from '../contract/source-types.ts';
 import { TASK_QUEUES } from '../contract/temporal.ts';
 import { isTracing } from '../lib/tracing/spans.ts';
 import { DEPLOYMENT_NAME } from './builds.ts';
-import { QUEUES_OF_BOTH_LANES, WORKER_QUEUES, type WorkerQueue } from './task-queue-stats.ts';
+import { QUEUES_OF_BOTH_LANES, WORKER_QUEUES, type WorkerQueue } from './task-queues.ts';
 import { activityTraces, runTraces, TRACE_INTERCEPTORS } from './tracing/in-processes.ts';
 
 /**

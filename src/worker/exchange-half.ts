@@ -31,7 +31,7 @@ import { createCallBudgets } from '../exchange/sources/connectors/budgets.ts';
 import { createConnectors } from '../exchange/sources/connectors/fhir-connector.ts';
 import type { SourceConfig } from '../exchange/sources/connectors/source-config.ts';
 import { connectionSettingsSchema } from '../exchange/sources/connectors/source-settings.ts';
-import { inBothLanes } from '../temporal/task-queue-stats.ts';
+import { inBothLanes } from '../temporal/task-queues.ts';
 import type { Half, HalfDeps } from './half.ts';
 
 /** Only workers have these: an attacker who controls a gateway must not be able to seal audit entries. */

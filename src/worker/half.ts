@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import type { Registry } from 'prom-client';
 import type { Logger } from '../lib/logger.ts';
-import type { WorkerQueue } from '../temporal/task-queue-stats.ts';
+import type { WorkerQueue } from '../temporal/task-queues.ts';
 
 /** What a worker process hosts of one half of the system: its activities by task queue. */
 export interface Half {

@@ -1,5 +1,5 @@
 import { TASK_QUEUES } from '../contract/temporal.ts';
-import type { WorkerQueue } from '../temporal/task-queue-stats.ts';
+import type { WorkerQueue } from '../temporal/task-queues.ts';
 import { activitySlots } from '../temporal/workers.ts';
 
 /**

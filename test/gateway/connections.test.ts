@@ -7,7 +7,7 @@ import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runAdmin } from '../../src/exchange/operations/admin/program.ts';
 import { generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
-import { callbackToken, provenToken } from '../../src/exchange/queries/network-query/callback-token.ts';
+import { callbackToken, provenToken } from '../../src/exchange/queries/network-query/attempt-store.ts';
 import { createSourceCallbacks } from '../../src/exchange/queries/network-query/source-callback.ts';
 import { createSourceConnections } from '../../src/exchange/sources/connections/connections.ts';
 import { createSourceHealth } from '../../src/exchange/sources/health/source-health.ts';

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { WORK_KINDS } from '../../src/exchange/operations/ops/report.ts';
 import { createReconcileMetrics } from '../../src/exchange/platform/recovery/reconciler.ts';
-import { WORKER_QUEUES } from '../../src/temporal/task-queue-stats.ts';
+import { WORKER_QUEUES } from '../../src/temporal/task-queues.ts';
 import { createTestGateway, type TestGateway } from '../support/gateway.ts';
 
 interface Rule {

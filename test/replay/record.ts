@@ -7,7 +7,7 @@ import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
 import { TASK_QUEUES } from '../../src/contract/temporal.ts';
 import { openConnection } from '../../src/temporal/connection.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
-import { WORKFLOW_QUEUES } from '../../src/temporal/task-queue-stats.ts';
+import { WORKFLOW_QUEUES } from '../../src/temporal/task-queues.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
 import { startTestTemporalServer } from '../support/temporal-server.ts';
 import { testKeyRing } from '../support/test-keys.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runsToEnsure } from '../../src/exchange/queries/network-query/run-store.ts';
+import { runsToEnsure } from '../../src/exchange/queries/network-query/launcher.ts';
 import { createQueryEnvironment, type QueryEnvironment } from '../support/network-query-environment.ts';
 
 let environment: QueryEnvironment;

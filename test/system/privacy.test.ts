@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Client } from '@temporalio/client';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { callbackToken } from '../../src/exchange/queries/network-query/callback-token.ts';
+import { callbackToken } from '../../src/exchange/queries/network-query/attempt-store.ts';
 import { loadSamplePatients } from '../../tools/simulator/samples.ts';
 import { type OtlpReceiver, startOtlpReceiver, tracedTo } from '../support/otlp-receiver.ts';
 import { findWords, UNKNOWN_PERSON, wordsOf } from '../support/personal-words.ts';

@@ -19,7 +19,7 @@ import { insertFacility } from '../../src/exchange/people/facilities/facility-st
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { openConnection } from '../../src/temporal/connection.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
-import { inBothLanes } from '../../src/temporal/task-queue-stats.ts';
+import { inBothLanes } from '../../src/temporal/task-queues.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
 import { createDeliveries, startReceiver } from '../support/events-environment.ts';
 import { createQueryEnvironment } from '../support/network-query-environment.ts';

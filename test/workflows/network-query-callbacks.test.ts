@@ -2,7 +2,7 @@ import { Webhook } from 'standardwebhooks';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { SourceType } from '../../src/contract/primitives.ts';
-import { callbackToken } from '../../src/exchange/queries/network-query/callback-token.ts';
+import { callbackToken } from '../../src/exchange/queries/network-query/attempt-store.ts';
 import { planOfCursor } from '../../src/exchange/sources/connectors/collect/plan.ts';
 import { SourceFailure } from '../../src/exchange/sources/connectors/connector.ts';
 import { CALLBACK_KEY } from '../support/network-query-environment.ts';

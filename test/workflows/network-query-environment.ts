@@ -29,7 +29,7 @@ import { SOURCE_RETRIES } from '../../src/exchange/queries/network-query/rules/r
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { IndexedValueType } from '../../src/temporal/proto.ts';
 import { getTimeSkippingServer } from '../../src/temporal/server-binary.ts';
-import { BACKGROUND_QUEUES } from '../../src/temporal/task-queue-stats.ts';
+import { BACKGROUND_QUEUES } from '../../src/temporal/task-queues.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';

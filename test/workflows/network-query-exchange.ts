@@ -22,7 +22,7 @@ import { type SourceConnector, SourceFailure } from '../../src/exchange/sources/
 import { createSourceHealth } from '../../src/exchange/sources/health/source-health.ts';
 import { openConnection } from '../../src/temporal/connection.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
-import { inBothLanes } from '../../src/temporal/task-queue-stats.ts';
+import { inBothLanes } from '../../src/temporal/task-queues.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
 import { createDeliveries, startReceiver } from '../support/events-environment.ts';
 import { CALLBACK_KEY, createQueryEnvironment } from '../support/network-query-environment.ts';

@@ -16,7 +16,7 @@ import { createSweepControl, sweepRecovery } from '../../src/exchange/queries/sw
 import { readSweepCounts } from '../../src/exchange/queries/sweep/sweep-store.ts';
 import { openConnection } from '../../src/temporal/connection.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
-import { inBothLanes } from '../../src/temporal/task-queue-stats.ts';
+import { inBothLanes } from '../../src/temporal/task-queues.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
 import { loadWorkflowBundle } from '../../src/temporal/workflow-bundle.ts';
 import {

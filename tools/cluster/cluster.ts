@@ -4,7 +4,7 @@ import type { StackConnection } from '../../src/starter/local-stack/connection-f
 import { ensureSecrets } from '../../src/starter/local-stack/stack-secrets.ts';
 import { pinnedRuns, setCurrentBuild, unpinRun } from '../../src/temporal/builds.ts';
 import { createTemporalClient, type TemporalClient } from '../../src/temporal/client.ts';
-import { BACKGROUND_QUEUES } from '../../src/temporal/task-queue-stats.ts';
+import { BACKGROUND_QUEUES } from '../../src/temporal/task-queues.ts';
 import { allOrThrow, openStack, type StackSite, type StartedParts } from '../embedded/open-stack.ts';
 import { WORKER_NODE_ARGS } from '../embedded/stack.ts';
 import {

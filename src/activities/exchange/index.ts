@@ -11,7 +11,7 @@ import type { Platform } from '../../exchange/platform/platform.ts';
 import type { StartGuard } from '../../exchange/platform/recovery/start-guard.ts';
 import { createRedriver } from '../../exchange/queries/redrive/redriver.ts';
 import type { Connectors } from '../../exchange/sources/connections/connections.ts';
-import type { WorkerQueue } from '../../temporal/task-queue-stats.ts';
+import type { WorkerQueue } from '../../temporal/task-queues.ts';
 import { createBulkActivities } from './bulk-create.ts';
 import { createBulkExportActivities } from './bulk-export.ts';
 import { createConsolidatedActivities } from './consolidated-query.ts';

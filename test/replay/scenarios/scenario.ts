@@ -1,5 +1,5 @@
 import type { WorkflowHandle } from '@temporalio/client';
-import type { WorkerQueue } from '../../../src/temporal/task-queue-stats.ts';
+import type { WorkerQueue } from '../../../src/temporal/task-queues.ts';
 
 /** One run of a workflow with activities that answer from a script: what produced a recorded history. */
 export interface Scenario {

@@ -4,11 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { SEARCH_ATTRIBUTES } from '../../../src/contract/temporal.ts';
 import { DEMO_ACCOUNT_ID } from '../../../src/exchange/operations/admin/seed.ts';
-import {
-  BACKGROUND_QUEUES,
-  INTERACTIVE_QUEUES,
-  WORKER_QUEUES,
-} from '../../../src/temporal/task-queue-stats.ts';
+import { BACKGROUND_QUEUES, INTERACTIVE_QUEUES, WORKER_QUEUES } from '../../../src/temporal/task-queues.ts';
 import {
   type ComposeService,
   compose,

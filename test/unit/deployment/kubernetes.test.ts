@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { parseWorkerQueues, WORKER_QUEUES } from '../../../src/temporal/task-queue-stats.ts';
+import { parseWorkerQueues, WORKER_QUEUES } from '../../../src/temporal/task-queues.ts';
 import { compose, entryOf, isVariable, ROOT, readText } from '../../support/compose-file.ts';
 import { kustomizations, manifests, ofKind, workloads } from '../../support/kubernetes-files.ts';
 

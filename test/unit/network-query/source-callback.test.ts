@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
 import type { Store } from '../../../src/exchange/platform/database/database.ts';
-import { provenToken } from '../../../src/exchange/queries/network-query/callback-token.ts';
+import { provenToken } from '../../../src/exchange/queries/network-query/attempt-store.ts';
 import { createSourceCallbacks } from '../../../src/exchange/queries/network-query/source-callback.ts';
 import { testKeyRing } from '../../support/test-keys.ts';
 

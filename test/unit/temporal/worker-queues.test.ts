@@ -6,7 +6,7 @@ import {
   isBackgroundOnly,
   parseWorkerQueues,
   WORKER_QUEUES,
-} from '../../../src/temporal/task-queue-stats.ts';
+} from '../../../src/temporal/task-queues.ts';
 
 test('all means every queue of both halves', () => {
   expect(parseWorkerQueues('all')).toEqual(WORKER_QUEUES);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
-import { parseWorkerQueues } from '../../../src/temporal/task-queue-stats.ts';
+import { parseWorkerQueues } from '../../../src/temporal/task-queues.ts';
 import { poolWarning } from '../../../src/worker/pool-size.ts';
 
 const warning = (queues: string, poolMax: number) => poolWarning(parseWorkerQueues(queues), poolMax);

@@ -1,5 +1,5 @@
 import { renderTable } from '../../../lib/table.ts';
-import { readTaskQueueStats, type TaskQueueStats } from '../../../temporal/task-queue-stats.ts';
+import { readTaskQueueStats, type TaskQueueStats } from '../../../temporal/task-queues.ts';
 import { ageOf, type Finding, findingsOf } from '../ops/findings.ts';
 import { readOperationsReport } from '../ops/read-report.ts';
 import type { OpenWork, SenderReport } from '../ops/report.ts';

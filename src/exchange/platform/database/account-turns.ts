@@ -50,6 +50,9 @@ const CHECK_MS = 100;
  * Limits the number of concurrent transactions per account. Further transactions of an account wait in its own queue before
  * they request a connection, so that one account cannot fill the queue of the connection pool. While several accounts are
  * active, each may have fewer, because they share the cores of PostgreSQL.
+ *
+ * Not `Lanes`, whose limits are fixed and whose lanes wait for each other: accounts never wait for another one here, the share
+ * moves with who is active, long transactions are not counted, and waiting ends after a time.
  */
 export class AccountTurns {
   readonly #lines = new Map<string, Line>();

@@ -13,15 +13,28 @@ import {
   type SourcePage,
 } from '../../sources/connectors/connector.ts';
 import { cancelJobsOf, type JobCancellation, keepSurplusJob } from './abandoned-jobs.ts';
-import { connectionKey, keepJob, purposeOf, type SourceWork, saveJob } from './attempt-store.ts';
-import { callbackToken, provenToken } from './callback-token.ts';
+import {
+  type AttemptWork,
+  callbackToken,
+  connectionKey,
+  keepJob,
+  provenToken,
+  purposeOf,
+  type SourceWork,
+  saveJob,
+} from './attempt-store.ts';
 import { type Collecting, collectPages } from './collect.ts';
-import { basisOf, beginCollection, changesSince, readHeld, readLastCollection } from './collection-store.ts';
+import {
+  basisOf,
+  beginCollection,
+  changesSince,
+  readHeld,
+  readLastCollection,
+  recordNotice,
+} from './collection-store.ts';
 import { CountsDiffer, completeCollected } from './complete.ts';
-import { checkAccess } from './consent-check.ts';
 import { endWithoutData } from './endings.ts';
 import { askForEverything, clearFailedCalls, isNotEnough, type NotEnough } from './failed-calls.ts';
-import { recordNotice } from './omissions.ts';
 import { isWhole } from './part-store.ts';
 import { UNKNOWN_PATIENT } from './rules/query-status.ts';
 import { reviewOf } from './source-candidate-store.ts';
@@ -85,6 +98,18 @@ export async function askSource(deps: Asking, on: SourceWork): Promise<SourceSte
   // Another execution of this step was faster, or the attempt was given up: this job would never be collected.
   if (!isKept) await cancelJobsOf(deps, step);
   return { state: 'waiting', retryAfterMs: begun.retryAfterMs };
+}
+
+/**
+ * Individual access is valid only as long as the session that the query was started with. Checked before each request to a
+ * source, which may be days later. The result of a request that a source accepted in time is still collected.
+ */
+function checkAccess({ accessEndsAt }: Pick<AttemptWork, 'accessEndsAt'>, now: Date): void {
+  if (accessEndsAt === undefined || (accessEndsAt !== null && accessEndsAt > now)) return;
+  throw new SourceFailure(
+    'refused',
+    'The AAL2 session of this query has expired; start a query with an active session',
+  );
 }
 
 /** Polls an accepted request. Collects the data if it is ready. */

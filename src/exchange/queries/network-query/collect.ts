@@ -20,10 +20,9 @@ import type { Json } from '../../records/rules/json.ts';
 import { isTakenBack } from '../../records/rules/retirement.ts';
 import { SourceFailure, type SourcePage } from '../../sources/connectors/connector.ts';
 import { type PartStep, type SourceWork, savePage } from './attempt-store.ts';
-import { forgetLastCollection } from './collection-store.ts';
+import { forgetLastCollection, lacksResources, leavesGap, recordOmissions } from './collection-store.ts';
 import { type Answer, type Completing, completeCollected, merge, readAnswer } from './complete.ts';
 import { announceFirstData } from './endings.ts';
-import { lacksResources, leavesGap, recordOmissions } from './omissions.ts';
 import { AttemptSuperseded } from './step-errors.ts';
 import type { Collection } from './tables.ts';
 

@@ -18,9 +18,9 @@ import {
   endStuckWorkflow,
   unavailable,
 } from '../../platform/workflows/workflow-command.ts';
-import { callbackHash, callbackToken } from './callback-token.ts';
-import { failOpenAttempts } from './endings.ts';
-import type { Launcher } from './launcher.ts';
+import { callbackHash, callbackToken } from './attempt-store.ts';
+import { failOpenAttempts, openAttemptsOfRun } from './endings.ts';
+import { type Launcher, latestRun } from './launcher.ts';
 import { refusal } from './prepare.ts';
 import {
   type AttemptView,
@@ -31,7 +31,6 @@ import {
   settleQuery,
 } from './query-store.ts';
 import { lastAttempts } from './rules/query-status.ts';
-import { latestRun, openAttemptsOfRun } from './run-store.ts';
 import { addToTimeline } from './timeline-store.ts';
 
 interface Run {

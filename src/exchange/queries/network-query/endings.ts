@@ -11,11 +11,9 @@ import type { RetireReason } from '../../records/rules/retirement.ts';
 import { defaultConnection } from '../../sources/connections/connections.ts';
 import { keepJobsOfAttempt } from './abandoned-jobs.ts';
 import { endAttempt, type PartStep, readStatus } from './attempt-store.ts';
-import { readCollection, rememberCollection } from './collection-store.ts';
-import { recordExclusions } from './omissions.ts';
+import { readCollection, recordExclusions, rememberCollection } from './collection-store.ts';
 import { endPart, isWhole, readParts } from './part-store.ts';
 import { type LockedQuery, lockQuery, settleQuery } from './query-store.ts';
-import { openAttemptsOfRun } from './run-store.ts';
 import type { QueryState } from './tables.ts';
 import { addToTimeline } from './timeline-store.ts';
 
@@ -178,6 +176,21 @@ const REASONS: readonly [RetireReason, string][] = [
   ['deleted', 'The source no longer has'],
   ['moved', 'The source now names another person in'],
 ];
+
+/** Attempts of a run that are running or waiting for a retry. */
+export async function openAttemptsOfRun(
+  tx: AccountTx,
+  requestId: string,
+  run: number,
+): Promise<{ source: SourceType; attempt: number }[]> {
+  return tx.db
+    .selectFrom('network_query_attempt')
+    .select(['source', 'attempt'])
+    .where('query_id', '=', requestId)
+    .where('run', '=', run)
+    .where(({ eb, or }) => or([eb('status', '=', 'running'), eb('will_retry', '=', true)]))
+    .execute();
+}
 
 /**
  * Fails the open attempts of a run whose workflow is closed: those of one source, or of all. Returns how many there were.

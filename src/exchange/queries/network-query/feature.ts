@@ -4,9 +4,8 @@ import type { Platform } from '../../platform/platform.ts';
 import { itemRecovery, type Recovery, removalRecovery } from '../../platform/recovery/recovery.ts';
 import { deleteOldAbandonedJobs } from './abandoned-jobs.ts';
 import { failOpenAttempts } from './endings.ts';
-import type { Launcher } from './launcher.ts';
+import { type Launcher, runsToEnsure } from './launcher.ts';
 import { addNetworkQueryRoutes } from './routes.ts';
-import { runsToEnsure } from './run-store.ts';
 import { createNetworkQueryService, type NetworkQueryService } from './service.ts';
 import { addSourceCallbackRoute, createSourceCallbacks, type SourceCallbacks } from './source-callback.ts';
 

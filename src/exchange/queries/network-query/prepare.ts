@@ -15,9 +15,9 @@ import { countUse, type LimitUse, readUse } from '../../platform/limits/limit-st
 import { ownConnections } from '../../sources/connections/connection-store.ts';
 import { backgroundHoldMs } from '../../sources/health/rules/breaker.ts';
 import { readConnections } from '../../sources/health/source-health.ts';
-import { callbackHash, callbackToken } from './callback-token.ts';
-import { excludedByConsent } from './consent-check.ts';
+import { callbackHash, callbackToken } from './attempt-store.ts';
 import { insertQuery, type QueryView } from './query-store.ts';
+import { excludedByConsent } from './rules/query-status.ts';
 import { addToTimeline } from './timeline-store.ts';
 
 export interface PrepareInput {

@@ -8,7 +8,7 @@ import type { Logger } from '../../../lib/logger.ts';
 import type { AccountTx, Store, SystemTx } from '../../platform/database/database.ts';
 import { refuseUnsigned, verifySourceCallback } from '../../platform/http/signed-callback.ts';
 import { callbackSecretsOf } from '../../sources/connections/settings.ts';
-import { callbackHash, isCallbackToken, tokenOfProven } from './callback-token.ts';
+import { callbackHash, isCallbackToken, tokenOfProven } from './attempt-store.ts';
 import { addToTimeline } from './timeline-store.ts';
 
 interface Called {

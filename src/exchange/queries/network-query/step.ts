@@ -3,11 +3,18 @@ import {
   type SourceStep,
   type SourceStepInput,
 } from '../../../contract/network-query-workflow.ts';
+import { deniedSources } from '../../people/consents/consent-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { SourceFailure } from '../../sources/connectors/connector.ts';
-import { type AttemptWork, insertNextAttempt, newestAttempt, readAttempt } from './attempt-store.ts';
-import { callbackHash, callbackToken } from './callback-token.ts';
-import { consentWithdrawn } from './consent-check.ts';
+import {
+  type AttemptWork,
+  callbackHash,
+  callbackToken,
+  insertNextAttempt,
+  newestAttempt,
+  purposeOf,
+  readAttempt,
+} from './attempt-store.ts';
 import {
   afterFailedCall,
   type CallingSources,
@@ -17,6 +24,7 @@ import {
   workOnParts,
 } from './parts.ts';
 import { lockQuery, settleQuery } from './query-store.ts';
+import { excludedByConsent } from './rules/query-status.ts';
 import { QueryGone, StepFailed } from './step-errors.ts';
 import { addToTimeline } from './timeline-store.ts';
 
@@ -96,4 +104,19 @@ export async function openNextAttempt(
   const attempt = newest?.status === 'running' ? newest.attempt : (newest?.attempt ?? 0) + 1;
   await openAttempt(tx, { ...of, attempt }, callbackKey);
   return { attempt };
+}
+
+/**
+ * Why an attempt that is under way must not go on: the patient has opted out, or a consent excludes the source, since the query
+ * began. Undefined when it may go on, and when everything is collected already.
+ */
+async function consentWithdrawn(
+  tx: AccountTx,
+  { source }: SourceStepInput,
+  work: AttemptWork,
+): Promise<string | undefined> {
+  if (work.isCollected) return undefined;
+  const denied = await deniedSources(tx, work.patientId, purposeOf(work), [source]);
+  if (!denied.has(source)) return undefined;
+  return `${excludedByConsent(source)}; nothing more is collected for this query`;
 }

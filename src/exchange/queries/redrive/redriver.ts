@@ -14,10 +14,9 @@ import { retryOvertaken } from '../../platform/database/retry.ts';
 import { ConflictError, NotFoundError, UnavailableError } from '../../platform/errors.ts';
 import { createWorkLauncher, type WorkLauncher } from '../../platform/workflows/launcher.ts';
 import { checkRetryable, openRetryRun, type QueryControl } from '../network-query/control.ts';
-import type { Launcher } from '../network-query/launcher.ts';
+import { type Launcher, latestRun } from '../network-query/launcher.ts';
 import { readSweepRoom, takeSweepRoom } from '../network-query/prepare.ts';
 import { lockQuery } from '../network-query/query-store.ts';
-import { latestRun } from '../network-query/run-store.ts';
 import {
   countOpenRetries,
   endRedrive,

@@ -6,7 +6,7 @@ import type { SourceType } from '../../../contract/primitives.ts';
 import { findAccount } from '../../access/accounts/account-store.ts';
 import type { AccountSettings } from '../../platform/account.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { callbackHash, callbackToken } from '../network-query/callback-token.ts';
+import { callbackHash, callbackToken } from '../network-query/attempt-store.ts';
 import { type BackgroundRoom, readSweepRoom, refusal, takeSweepRoom } from '../network-query/prepare.ts';
 import { countOpenQueries, lockSweep, readSweepCounts } from './sweep-store.ts';
 import type { SweepState } from './tables.ts';

@@ -77,7 +77,7 @@ interface RequestPlace {
 /**
  * Limits each account's concurrent requests in this gateway, including waiting ones, which also take memory. While the gateway
  * cannot keep up (`adapt`), all accounts together may have fewer and fewer, each an equal share: so the account that causes the
- * pressure is refused, and one with few requests is not.
+ * pressure is refused, and one with few requests is not. Nothing waits here, unlike in `Lanes` and `AccountTurns`.
  */
 export class RequestShares {
   readonly #underWay = new Map<string, number>();

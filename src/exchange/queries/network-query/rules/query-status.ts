@@ -35,6 +35,12 @@ export function lastAttempts<A extends { source: SourceType; attempt: number }>(
   return [...last.values()];
 }
 
+/** Why the patient's consents exclude a source, as callers see it. */
+export const excludedByConsent = (source: SourceType): string =>
+  source === 'hie'
+    ? 'The patient has opted out of hie queries'
+    : `A consent of the patient excludes the ${source} source`;
+
 export const UNKNOWN_PATIENT = 'The source does not know this patient';
 
 /** A part of an attempt that has ended. */
