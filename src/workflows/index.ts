@@ -5,7 +5,7 @@ import { messageTransmission } from './exchange/message-transmission/workflow.ts
 import { networkQuery } from './exchange/network-query/workflow.ts';
 import { queryRedrive } from './exchange/query-redrive/workflow.ts';
 import { querySweep } from './exchange/query-sweep/workflow.ts';
-import { isVersioned } from './shared/current-build.ts';
+import { isVersioned } from './shared/own-run.ts';
 
 /** Every function exported here is a workflow type. Its name must match `WORKFLOW_TYPES` in contract/temporal.ts. */
 export { bulkExport } from './exchange/bulk-export/workflow.ts';
@@ -24,7 +24,7 @@ export { patientOnboarding } from './orchestrator/patient-onboarding/workflow.ts
 
 /**
  * With Worker Versioning, a run of these types stays with the build that it began with, until it ends or continues as new:
- * long ones do that soon after another build has become current (shared/current-build.ts). The others go on with the current
+ * long ones do that soon after another build has become current (shared/own-run.ts). The others go on with the current
  * build, so their changes need `patched`. Decision 71.
  */
 for (const workflow of [

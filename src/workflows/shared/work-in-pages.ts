@@ -1,5 +1,5 @@
 import { allHandlersFinished, condition, workflowInfo } from '@temporalio/workflow';
-import { hasNewerBuild } from './current-build.ts';
+import { hasNewerBuild } from './own-run.ts';
 
 /** The outcome of one page. */
 export interface PageDone {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { pdfColumns } from '../../../src/exchange/delivery/documents/ccda-pdf.ts';
+import { pdfColumns } from '../../../src/exchange/delivery/documents/render.ts';
 
 const cell = (text: string) => ({ runs: [{ text }], isHeading: false, columns: 1, rows: 1 });
 

@@ -22,7 +22,7 @@ import {
 } from '../../../contract/bulk-export-workflow.ts';
 import { TASK_QUEUES } from '../../../contract/temporal.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
-import { inOwnLane } from '../../shared/own-lane.ts';
+import { inOwnLane } from '../../shared/own-run.ts';
 
 /** Failures on our side are retried until the step's deadline. A killed step continues after its last slice within seconds. */
 const builds = () =>

@@ -9,7 +9,7 @@ import type {
 } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { overallStatus } from '../../../exchange/queries/network-query/rules/query-status.ts';
-import { hasNewerBuild } from '../../shared/current-build.ts';
+import { hasNewerBuild } from '../../shared/own-run.ts';
 
 /**
  * The state of one run of a query: the progress of each source, and the callbacks received. Plain rules without Temporal,

@@ -27,7 +27,7 @@ import {
   pollDelayMs,
   SOURCE_RETRIES,
 } from '../../../exchange/queries/network-query/rules/retries.ts';
-import { inOwnLane } from '../../shared/own-lane.ts';
+import { inOwnLane } from '../../shared/own-run.ts';
 import type { Continuation, QueryProgress } from './progress.ts';
 
 type AttemptOutcome =

@@ -21,8 +21,8 @@ import {
 } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
-import { continueWithCurrentBuild } from '../../shared/current-build.ts';
 import { rejected } from '../../shared/failures.ts';
+import { continueWithCurrentBuild } from '../../shared/own-run.ts';
 import { Continuation, hasEnded, QueryProgress } from './progress.ts';
 import { recordActivities, runSource } from './source-branch.ts';
 

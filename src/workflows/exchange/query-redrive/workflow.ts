@@ -16,7 +16,7 @@ import {
   type RedriveProgress,
 } from '../../../contract/query-redrive-workflow.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
-import { continueWithCurrentBuild, hasNewerBuild } from '../../shared/current-build.ts';
+import { continueWithCurrentBuild, hasNewerBuild } from '../../shared/own-run.ts';
 import { shouldContinueAsNew } from '../../shared/work-in-pages.ts';
 
 /** Retried until they succeed: PostgreSQL may be down for a while. */

@@ -19,8 +19,8 @@ import {
   type SweepPace,
 } from '../../../contract/bulk-create-workflow.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
-import { continueWithCurrentBuild } from '../../shared/current-build.ts';
 import { rejected } from '../../shared/failures.ts';
+import { continueWithCurrentBuild } from '../../shared/own-run.ts';
 import { backOff, Gate, type PageDone, workInPages } from '../../shared/work-in-pages.ts';
 
 /**

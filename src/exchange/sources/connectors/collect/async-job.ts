@@ -15,8 +15,7 @@ import { readSourceJson } from '../http/http-response.ts';
 import { describeType, FHIR_JSON, type JsonResponse, readError } from '../http/source-http.ts';
 import { addressOf, isAllowedUrl } from '../source-config.ts';
 import { fetchedBundle } from './bundle-page.ts';
-import type { FetchedPart } from './fetched-part.ts';
-import { newPlan, type Plan, type StepOf, stepsSchema, versionSchema } from './plan.ts';
+import { type FetchedPart, newPlan, type Plan, type StepOf, stepsSchema, versionSchema } from './plan.ts';
 import { resourceTypesOf } from './resource-types.ts';
 
 const JOB_STATUS = 'the status of its job';

@@ -12,9 +12,8 @@ import {
 } from '../http/failures.ts';
 import { type JsonResponse, readError } from '../http/source-http.ts';
 import { addressOf, isAllowedUrl, type ResolvedSourceConfig } from '../source-config.ts';
-import type { FetchedPart, ResponseEntry } from './fetched-part.ts';
 import { medicationSteps } from './medications.ts';
-import { hashOfLink, type StepOf } from './plan.ts';
+import { type FetchedPart, hashOfLink, type ResponseEntry, type StepOf } from './plan.ts';
 import { isResourceId } from './subjects.ts';
 
 const FURTHER_PAGE = 'a further page';

@@ -1,8 +1,7 @@
 import type { SourceContext } from '../capabilities.ts';
 import { isRecord } from '../http/failures.ts';
 import { FHIR_JSON } from '../http/source-http.ts';
-import type { FetchedPart, ResponseEntry } from './fetched-part.ts';
-import type { Step, StepOf } from './plan.ts';
+import type { FetchedPart, ResponseEntry, Step, StepOf } from './plan.ts';
 import { refersToMedication } from './resource-types.ts';
 import { isResourceId } from './subjects.ts';
 

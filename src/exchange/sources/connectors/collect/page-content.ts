@@ -15,7 +15,7 @@ import {
   reportedIn,
   withLocalReferences,
 } from './bundle-page.ts';
-import type { ResponseEntry } from './fetched-part.ts';
+import type { ResponseEntry } from './plan.ts';
 import { resourceTypesOf } from './resource-types.ts';
 import { belongingOf, isResourceId, namedPatientIds, type Subjects } from './subjects.ts';
 

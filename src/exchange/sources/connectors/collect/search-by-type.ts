@@ -5,9 +5,8 @@ import { type ErrorResponse, failureOfStatus } from '../http/failures.ts';
 import { FHIR_JSON, readError, type SourceRequest } from '../http/source-http.ts';
 import { fetchedBundle, namesOf } from './bundle-page.ts';
 import { documentSearches } from './documents.ts';
-import type { FetchedPart } from './fetched-part.ts';
 import { missingReads } from './medications.ts';
-import type { Plan, StepOf } from './plan.ts';
+import type { FetchedPart, Plan, StepOf } from './plan.ts';
 import { neededTypesOf, patientParameterOf, refersToMedication, searchedTypesOf } from './resource-types.ts';
 
 /**

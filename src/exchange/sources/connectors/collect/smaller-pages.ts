@@ -7,8 +7,7 @@ import { FHIR_JSON } from '../http/source-http.ts';
 import type { ResolvedSourceConfig } from '../source-config.ts';
 import { settingCommand, settingName } from '../source-settings.ts';
 import { localReferenceOf, nextLinkOf, nextStep, withCount } from './bundle-page.ts';
-import type { FetchedPart } from './fetched-part.ts';
-import type { Step, StepOf } from './plan.ts';
+import type { FetchedPart, Step, StepOf } from './plan.ts';
 import { isResourceId } from './subjects.ts';
 
 type PagedStep = StepOf<'everything'> | StepOf<'search'> | StepOf<'link'>;

@@ -1,4 +1,5 @@
 import { makeContinueAsNewFunc, type Workflow, workflowInfo } from '@temporalio/workflow';
+import { type QueueOfBothLanes, TASK_QUEUES } from '../../contract/temporal.ts';
 
 /** Whether this run is on a worker with Worker Versioning. Temporal refuses what another worker completes for a pinned run. */
 export const isVersioned = (): boolean =>
@@ -16,3 +17,9 @@ export function hasNewerBuild(): boolean {
 /** Continues as new, with the build that is current now. Without this, a pinned workflow stays with its first build for ever. */
 export const continueWithCurrentBuild = <F extends Workflow>(...args: Parameters<F>): Promise<never> =>
   makeContinueAsNewFunc<F>(isVersioned() ? { initialVersioningBehavior: 'AUTO_UPGRADE' } : {})(...args);
+
+/** The queue for a step of the current workflow: a workflow of the background lane has its steps there. */
+export const inOwnLane = (queue: QueueOfBothLanes): string =>
+  workflowInfo().taskQueue === TASK_QUEUES.background(TASK_QUEUES.exchange)
+    ? TASK_QUEUES.background(queue)
+    : queue;
