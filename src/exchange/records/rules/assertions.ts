@@ -74,7 +74,7 @@ function readDose({ text, timing, doseAndRate, dose, route, asNeededBoolean, ...
   const amounts = rates.flatMap(({ doseQuantity, doseRange, rateQuantity, rateRange, rateRatio }) =>
     [doseQuantity, doseRange, rateQuantity, rateRange, rateRatio].flatMap((each) => quantity(each) ?? []),
   );
-  // `ccda/prepare.ts` writes an amount without a unit so; an amount of 1 states nothing more than "a dose".
+  // The conversion of C-CDA writes an amount without a unit so; an amount of 1 states nothing more than "a dose".
   const counted = /^dose: (\d+)$/i.exec(textOf(text) ?? '')?.[1];
   const bounds = isJson(repeat.boundsPeriod) ? moment(repeat.boundsPeriod.end) : undefined;
   const timed = [

@@ -52,7 +52,7 @@ export interface DateCondition {
   isDay: boolean;
 }
 
-/** One of the values of a search parameter, compared with the entries of `search-index.ts`. */
+/** One of the values of a search parameter, compared with the entries of a resource. */
 export type Alternative =
   | { kind: 'equal'; entries: readonly string[] }
   | { kind: 'affixes'; start: string; end: string }

@@ -64,7 +64,7 @@ const STATES = ['ok', 'open', 'paused'] as const;
 
 /**
  * Measures the state of all sources whenever the metrics are collected. Without the database there are no values. Connections
- * of accounts are counted elsewhere (operations/metrics.ts): their ids must not become label values.
+ * of accounts are counted elsewhere (operations/ops/metrics.ts): their ids must not become label values.
  */
 export function measureSources(metrics: Registry, store: Pick<Store, 'asSystem'>): void {
   const read = async () => {

@@ -24,7 +24,7 @@ import { backOff } from '../../shared/work-in-pages.ts';
 
 const { transmitMessage } = proxyActivities<Pick<MessageActivities, 'transmitMessage'>>({
   taskQueue: TASK_QUEUES.partners,
-  // Longer than the largest message may take (exchange/messages/partner.ts).
+  // Longer than the largest message may take (messaging/messages/partner.ts).
   startToCloseTimeout: '6 minutes',
   heartbeatTimeout: '15 seconds',
   scheduleToCloseTimeout: '24 hours',
