@@ -1,6 +1,6 @@
 import sanitizeHtml from 'sanitize-html';
 import type { DocumentFormat } from '../../../contract/documents.ts';
-import { escapeHtml } from '../../../lib/escape-html.ts';
+import { escapeHtml } from '../../../lib/escape.ts';
 import {
   type CdaElement,
   childOf,
