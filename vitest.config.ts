@@ -1,7 +1,7 @@
 import { accessSync, constants } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 import { CountReporter } from './test/support/count-reporter.ts';
-import { FaultsFirst } from './test/support/faults-first.ts';
+import { LongestFirst } from './test/support/longest-first.ts';
 
 /**
  * The folder of a test decides when it runs (CONTRIBUTING.md, "Add a test"). `npm test` has two projects: `unit` needs no
@@ -43,7 +43,7 @@ export default defineConfig({
     maxWorkers: 3,
     // Sources that have not changed since the last run are not compiled again.
     experimental: { fsModuleCache: mayKeep(), fsModuleCachePath: 'node_modules/.cache/vitest' },
-    sequence: { sequencer: FaultsFirst },
+    sequence: { sequencer: LongestFirst },
     reporters: ['default', new CountReporter()],
     projects: [
       { test: { ...common, name: 'unit', include: ['test/unit/**/*.test.ts'], globalSetup: [RUN_FOLDER] } },

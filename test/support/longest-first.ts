@@ -1,0 +1,31 @@
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** Files that last a minute or more, longest first: they kill parts, start several stacks or compare pictures. */
+const LONGEST = [
+  'faults/',
+  'system/starter',
+  'system/s3-blob-store',
+  'system/demo',
+  'system/embedded-stack',
+  'system/privacy',
+  'system/readme',
+  'pages/summary-pictures',
+  'system/embedded-postgres',
+  'system/embedded-backup',
+];
+
+/**
+ * Without an earlier run, as in a clean clone, vitest begins with the largest files. Those that last longest would then begin
+ * last, while the other workers have nothing left to do.
+ */
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const place = ({ moduleId }: TestSpecification): number => {
+      const path = moduleId.replaceAll('\\', '/');
+      const index = LONGEST.findIndex((name) => path.includes(`/test/${name}`));
+      return index < 0 ? LONGEST.length : index;
+    };
+    return sorted.toSorted((left, right) => place(left) - place(right));
+  }
+}
