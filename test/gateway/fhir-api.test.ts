@@ -210,7 +210,7 @@ describe('a search', () => {
     ['Observation?patient=someone', 'patient'],
     ['Observation?patient={id}&date=yesterday', 'date'],
     ['Observation?patient={id}&code:not=8302-2', 'modifier'],
-    ['Observation?patient={id}&_count=0', '_count'],
+    ['Observation?patient={id}&_count=few', '_count'],
     ['Observation?patient={id}&_elements=value.code', '_elements'],
     ['Observation?patient={id}&_lastUpdated=soon', '_lastUpdated'],
     [`Observation?patient={id}&code=${'x'.repeat(4_000)}`, '4000'],
@@ -219,6 +219,38 @@ describe('a search', () => {
     expect(response.statusCode).toBe(400);
     expect(diagnosticsIn(response.json())).toContain(named);
     expect(fhirIssues(response.json())).toEqual([]);
+  });
+
+  test('counts with _count=0, and takes the whole URL of a Patient for its id, but not that of another server', async () => {
+    const counted = await door.get(`Observation?patient=${patientId}&_count=0`);
+    expect(counted.json()).toMatchObject({ total: expect.any(Number) });
+    expect(
+      (counted.json().entry ?? []).filter(
+        ({ search: { mode } }: { search: { mode: string } }) => mode === 'match',
+      ),
+    ).toEqual([]);
+    const self = counted.json().link[0].url as string;
+    const base = self.slice(0, self.indexOf('/Observation'));
+    const whole = await door.get(
+      `Observation?patient=${encodeURIComponent(`${base}/Patient/${patientId}`)}&_count=0`,
+    );
+    expect(whole.json().total).toBe(counted.json().total);
+    const other = await door.get(`Observation?patient=https://other.example/Patient/${patientId}`);
+    expect(other.statusCode).toBe(400);
+  });
+
+  test.each([
+    ['_format=xml', {}],
+    ['_format=application/fhir+xml', {}],
+    ['', { accept: 'application/fhir+xml' }],
+  ])('serves no XML, and says so: %s %o', async (format, headers) => {
+    const response = await door.get(`Observation?patient=${patientId}&${format}`, headers);
+    expect(response.statusCode).toBe(406);
+    expect(diagnosticsIn(response.json())).toContain('_format=json');
+    const both = await door.get(`Observation?patient=${patientId}&_count=0`, {
+      accept: 'text/html, */*;q=0.1',
+    });
+    expect(both.statusCode).toBe(200);
   });
 
   test('by _lastUpdated finds what changed in our record since', async () => {

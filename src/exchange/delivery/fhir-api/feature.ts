@@ -10,7 +10,7 @@ import { profilesOfType } from '../../records/rules/us-core/us-core.ts';
 import { acceptFhirBodies, createPageCursors, FHIR_JSON } from './bundles.ts';
 import { addMatchRoute } from './patient-search.ts';
 import { addBinaryRoute, addReadRoutes } from './read-routes.ts';
-import { createFhirReadAudit, type FhirDeps } from './requests.ts';
+import { createFhirReadAudit, type FhirDeps, requireJson } from './requests.ts';
 import { includesOf } from './rules/search-request.ts';
 import { addSearchRoutes } from './search-routes.ts';
 
@@ -51,8 +51,11 @@ function addFhirRoutes(
     audit: createFhirReadAudit(deps.store),
     base: `${publicBaseUrl}${FHIR_PATH}`,
   };
-  addSearchRoutes(app, fhir);
-  addReadRoutes(app, fhir);
+  app.register(async (json) => {
+    json.addHook('preHandler', requireJson);
+    addSearchRoutes(json, fhir);
+    addReadRoutes(json, fhir);
+  });
   addBinaryRoute(app, { ...fhir, blobs: deps.blobs });
   addMatchRoute(app, fhir);
 }

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { queryOf } from '../../../lib/query-of.ts';
 import { typesOfScopes } from '../../access/fhir-clients/rules/fhir-scopes.ts';
 import type { Store } from '../../platform/database/database.ts';
-import { ForbiddenError, InvalidRequestError } from '../../platform/errors.ts';
+import { ExchangeError, ForbiddenError, InvalidRequestError } from '../../platform/errors.ts';
 import { callerOf } from '../../platform/http/caller.ts';
 import { createReadAudit } from '../../platform/http/write.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
@@ -21,11 +21,37 @@ export interface FhirDeps {
   base: string;
 }
 
-/** The parameters of the URL and of a form in the body, in order. */
-export function pairsOf(request: FastifyRequest): SearchPair[] {
+/**
+ * The parameters of the URL and of a form in the body, in order. A reference to a resource of this server by its whole URL is
+ * the same as the relative one.
+ *
+ * @param base URL of the FHIR API, without a trailing slash
+ */
+export function pairsOf(request: FastifyRequest, base?: string): SearchPair[] {
   const query = queryOf(request.url);
   const form = request.body instanceof URLSearchParams ? [...request.body] : [];
-  return [...new URLSearchParams(query), ...form];
+  return [...new URLSearchParams(query), ...form].map(([name, value]) => [
+    name,
+    base !== undefined && value.startsWith(`${base}/`) ? value.slice(base.length + 1) : value,
+  ]);
+}
+
+const JSON_OR_ANY = /json|\*\/\*|application\/\*/i;
+const JSON_FORMAT = /^(?:json|application\/(?:fhir\+)?json)\s*(?:;|$)/i;
+
+/** @throws ExchangeError 406 for a request that accepts no JSON, by `_format` or else by the header Accept */
+export async function requireJson(request: FastifyRequest): Promise<void> {
+  const format = pairsOf(request)
+    .find(([name]) => name === '_format')?.[1]
+    .replace(' ', '+');
+  const { accept } = request.headers;
+  const isJson =
+    format === undefined ? accept === undefined || JSON_OR_ANY.test(accept) : JSON_FORMAT.test(format);
+  if (!isJson)
+    throw new ExchangeError(
+      406,
+      'Only JSON is served here: send Accept: application/fhir+json, or _format=json',
+    );
 }
 
 /** Whether the header Prefer contains the preference, such as `respond-async` or `handling=strict`. */

@@ -53,8 +53,8 @@ export function requireType(type: string): void {
 }
 
 /** The search of a page: as sent, or as it was when its first page was sent. */
-async function openPage<Place>({ cursors }: FhirDeps, path: string, request: FastifyRequest) {
-  const pairs = pairsOf(request);
+async function openPage<Place>({ base, cursors }: FhirDeps, path: string, request: FastifyRequest) {
+  const pairs = pairsOf(request, base);
   const cursor = pairs.find(([name]) => name === '_page')?.[1];
   if (cursor === undefined) return { pairs, place: undefined };
   return cursors.read<Place>(path, cursor);

@@ -7,6 +7,7 @@ const CODES: Readonly<Record<number, OperationOutcomeIssue['code']>> = {
   403: 'forbidden',
   404: 'not-found',
   405: 'not-supported',
+  406: 'not-supported',
   408: 'timeout',
   409: 'conflict',
   410: 'deleted',

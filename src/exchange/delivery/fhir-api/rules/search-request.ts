@@ -148,9 +148,10 @@ export function readCommonPair(
   if (WITHOUT_EFFECT.has(`${name}=${value}`)) return 'used';
   switch (name) {
     case '_count': {
-      const count = /^\d{1,9}$/.test(value) ? Number(value) : 0;
-      if (count < 1) return { fault: 'is not a number from 1 on' };
-      request.count = Math.min(count, COUNT_MAX);
+      if (!/^\d{1,9}$/.test(value)) return { fault: 'is not a number from 0 on' };
+      const count = Number(value);
+      if (count === 0) request.isCountOnly = true;
+      else request.count = Math.min(count, COUNT_MAX);
       return 'used';
     }
     case '_id': {
