@@ -154,6 +154,14 @@ describe('an export', () => {
     expect(observations.map(({ id }) => id).sort()).toEqual(ids.sort());
   });
 
+  test('refuses a body that is not Parameters, instead of exporting what it meant to leave out', async () => {
+    const headers = { ...ASYNC, 'content-type': 'application/fhir+json' };
+    const body = JSON.stringify({ resourceType: 'Patient', _type: 'Condition' });
+    const response = await door.call('POST', 'Patient/$export', headers, body);
+    expect(response.statusCode).toBe(400);
+    expect(diagnosticsIn(response.json())).toContain('Parameters');
+  });
+
   test.each([
     ['Patient/$export', {}, 'respond-async'],
     ['Patient/$export?_type=Colour', ASYNC, '_type'],

@@ -70,7 +70,7 @@ describe.each(names)('%s', (name) => {
     for (const apiKey of ['', 'wrong']) {
       const answer = await call(name, withHeaders(asked, { 'x-api-key': apiKey }));
       expectRefused(answer, { status: 401, message: 'The API key is not valid' });
-      expect(answer.headers['www-authenticate']).toMatch(/^ApiKey /);
+      expect(answer.headers['www-authenticate']).toMatch(/^ApiKey .*, Bearer /);
     }
     const others = SCOPES.filter((scope) => scope !== scopeOf(rowOf(name)));
     for (const scope of others) {

@@ -157,6 +157,8 @@ async function accountOfToken(token: string, signingKey: Uint8Array): Promise<st
 const hasCredentials = ({ headers }: FastifyRequest): boolean =>
   (headers['x-api-key'] ?? headers.authorization) !== undefined;
 
+const REALM = 'realm="medical-data-exchange"';
+
 function unauthorized(request: FastifyRequest): ExchangeError {
   const { 'x-api-key': apiKey, authorization } = request.headers;
   const message =
@@ -166,7 +168,7 @@ function unauthorized(request: FastifyRequest): ExchangeError {
         ? 'The bearer token is invalid or has expired'
         : 'Authentication is required: send your API key in the header x-api-key';
   return new ExchangeError(401, message, {
-    headers: { 'www-authenticate': 'ApiKey realm="medical-data-exchange"' },
+    headers: { 'www-authenticate': `ApiKey ${REALM}, Bearer ${REALM}` },
   });
 }
 

@@ -130,7 +130,11 @@ async function openExport(
       { path: 'Prefer', message: 'must be respond-async: an export takes its time' },
     ]);
   const { account, actor } = callerOf(request);
-  const pairs = [...pairsOf(request), ...(pairsOfParameters(request.body) ?? [])];
+  const inBody = pairsOfParameters(request.body);
+  const { body } = request;
+  if (inBody === undefined && body !== undefined && body !== null && !(body instanceof URLSearchParams))
+    throw new InvalidRequestError([{ path: 'resourceType', message: 'of the body must be Parameters' }]);
+  const pairs = [...pairsOf(request), ...(inBody ?? [])];
   const { request: parsed, faults } = parseExport(pairs, (type) => SERVED_TYPES.includes(type));
   // Unlike in a search, an ignored parameter could multiply the data.
   const isLenient = prefers(request, 'handling=lenient');

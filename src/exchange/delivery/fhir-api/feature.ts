@@ -61,7 +61,7 @@ function addFhirRoutes(
 }
 
 /** Raise it when the statement changes, so that clients notice. */
-const STATEMENT_DATE = '2026-11-22';
+const STATEMENT_DATE = '2026-11-23';
 
 const parameter = (name: string, type: string): Json => ({ name, type });
 const ALWAYS = [parameter('_id', 'token'), parameter('_lastUpdated', 'date')];
@@ -94,6 +94,7 @@ function resourceOf(type: string): Json {
       operation: [
         { name: 'everything', definition: 'http://hl7.org/fhir/OperationDefinition/Patient-everything' },
         { name: 'match', definition: 'http://hl7.org/fhir/OperationDefinition/Patient-match' },
+        { name: 'export', definition: 'http://hl7.org/fhir/uv/bulkdata/OperationDefinition/patient-export' },
       ],
     };
   const own = Object.entries(searchParametersOf(type)).map(([name, { kind }]) => parameter(name, kind));
@@ -128,6 +129,7 @@ const capabilityStatement = (publicBaseUrl: string): Json => ({
   kind: 'instance',
   fhirVersion: '4.0.1',
   format: ['application/fhir+json', 'json'],
+  software: { name: 'medical-data-exchange' },
   implementation: {
     description: 'Consolidated records of the patients of one account, read-only',
     url: `${publicBaseUrl}${FHIR_PATH}`,
@@ -152,9 +154,6 @@ const capabilityStatement = (publicBaseUrl: string): Json => ({
           'An API key of the account, in the header x-api-key or as a bearer token; or a token of SMART Backend Services (.well-known/smart-configuration)',
       },
       resource: [...SERVED_TYPES.map(resourceOf), BINARY, GROUP],
-      operation: [
-        { name: 'export', definition: 'http://hl7.org/fhir/uv/bulkdata/OperationDefinition/patient-export' },
-      ],
     },
   ],
 });
