@@ -96,6 +96,12 @@ describe('the flag hieOptOut', () => {
     expect(await refusals(patientId)).toEqual({ hie: 'The patient has opted out of hie queries' });
   });
 
+  test('is not what a query names when another consent excludes hie', async () => {
+    const patientId = await add();
+    await record(patientId, { type: 'deny', actor: [custodian('hie')] });
+    expect(await refusals(patientId)).toEqual({ hie: 'A consent of the patient excludes the hie source' });
+  });
+
   test('does not end a denial that was recorded as a consent', async () => {
     const patientId = await add();
     await record(patientId, { type: 'deny', actor: [custodian('hie')] });

@@ -136,7 +136,7 @@ describe('a consent that is withdrawn while a query runs', () => {
     environment.store.asAccount(accountId, (tx) =>
       tx.db.updateTable('patient').set({ hie_opt_out: true }).where('id', '=', patientId).execute(),
     );
-  const REASON = 'The patient has opted out of hie queries; nothing more is collected for this query';
+  const REASON = 'A consent of the patient excludes the hie source; nothing more is collected for this query';
 
   test('keeps a late answer from being collected, and the source is told to stop', async () => {
     const { patientId, requestId, step } = await begin();

@@ -134,10 +134,9 @@ export function refusal(
   if (input.account.settings.sources?.[source]?.enabled !== true) {
     return sourceError(source, 400, `Access to the ${source} source is not enabled for this account`);
   }
-  if (denied.has(source) || (source === 'hie' && input.patient.hieOptOut)) {
-    return sourceError(source, 400, excludedByConsent(source));
-  }
-  return undefined;
+  if (source === 'hie' && input.patient.hieOptOut)
+    return sourceError(source, 400, 'The patient has opted out of hie queries');
+  return denied.has(source) ? sourceError(source, 400, excludedByConsent(source)) : undefined;
 }
 
 interface LimitCheck {

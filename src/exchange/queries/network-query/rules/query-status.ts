@@ -35,11 +35,9 @@ export function lastAttempts<A extends { source: SourceType; attempt: number }>(
   return [...last.values()];
 }
 
-/** Why the patient's consents exclude a source, as callers see it. */
+/** Why the patient's consents exclude a source, as callers see it. The opt-out of hie is one of them, too. */
 export const excludedByConsent = (source: SourceType): string =>
-  source === 'hie'
-    ? 'The patient has opted out of hie queries'
-    : `A consent of the patient excludes the ${source} source`;
+  `A consent of the patient excludes the ${source} source`;
 
 export const UNKNOWN_PATIENT = 'The source does not know this patient';
 
