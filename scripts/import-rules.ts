@@ -21,7 +21,7 @@ const SEARCH_ATTRIBUTES = /^temporal\/search-attributes\.ts$/;
 const RULES = /^exchange\/(?:[\w-]+\/)+rules\//;
 const EXCHANGE = /^exchange\//;
 const ORCHESTRATOR = /^orchestrator\//;
-const OWN_HALF = 'The exchange and the orchestrator know each other only through contract.';
+const OWN_SERVICE = 'The exchange and the orchestrator know each other only through contract.';
 /** The districts of the exchange, the lowest first: each may import those before it (src/exchange/README.md). */
 export const DISTRICTS = [
   'platform',
@@ -53,12 +53,12 @@ export const IMPORT_RULES: readonly ImportRule[] = [
   {
     from: TEMPORAL,
     may: [CONTRACT, LIB, CONFIG],
-    why: 'temporal may depend on contract and lib, but on neither half.',
+    why: 'temporal may depend on contract and lib, but on neither service.',
   },
   {
     from: SHARED,
     may: [CONTRACT, LIB, CONFIG, SEARCH_ATTRIBUTES],
-    why: 'shared is used by both halves, so it may depend on neither of them.',
+    why: 'shared is used by both services, so it may depend on neither of them.',
   },
   {
     from: RULES,
@@ -66,8 +66,8 @@ export const IMPORT_RULES: readonly ImportRule[] = [
     packages: [/^node:crypto$/, /^uuid$/, /^fhir\/r4/],
     why: 'Rules are pure: no I/O, no database, no clock.',
   },
-  { from: EXCHANGE, may: [CONTRACT, SHARED, LIB, TEMPORAL, CONFIG], why: OWN_HALF },
-  { from: ORCHESTRATOR, may: [CONTRACT, SHARED, LIB, TEMPORAL, CONFIG], why: OWN_HALF },
+  { from: EXCHANGE, may: [CONTRACT, SHARED, LIB, TEMPORAL, CONFIG], why: OWN_SERVICE },
+  { from: ORCHESTRATOR, may: [CONTRACT, SHARED, LIB, TEMPORAL, CONFIG], why: OWN_SERVICE },
   {
     from: /^workflows\/shared\//,
     may: [CONTRACT],
@@ -89,12 +89,12 @@ export const IMPORT_RULES: readonly ImportRule[] = [
   {
     from: /^activities\/exchange\//,
     may: [CONTRACT, SHARED, LIB, TEMPORAL, EXCHANGE],
-    why: 'Activities import their own half.',
+    why: 'Activities import their own service.',
   },
   {
     from: /^activities\/orchestrator\//,
     may: [CONTRACT, SHARED, LIB, TEMPORAL, ORCHESTRATOR],
-    why: 'Activities import their own half.',
+    why: 'Activities import their own service.',
   },
   {
     from: /^tools\/simulator\//,

@@ -15,8 +15,8 @@ import { isBackgroundOnly, parseWorkerQueues } from './temporal/task-queues.ts';
 import { connectTemporal } from './temporal/worker-connection.ts';
 import { createWorkers } from './temporal/workers.ts';
 import { hashOfBuild, loadWorkflowBundle } from './temporal/workflow-bundle.ts';
-import { openExchangeHalf } from './worker/exchange-half.ts';
-import { openOrchestratorHalf } from './worker/orchestrator-half.ts';
+import { openExchangeService } from './worker/exchange-service.ts';
+import { openOrchestratorService } from './worker/orchestrator-service.ts';
 import { poolWarning } from './worker/pool-size.ts';
 import { settleRouting } from './worker/routing.ts';
 import { yieldToOthers } from './worker/yield-to-others.ts';
@@ -42,13 +42,13 @@ await runProcess('worker', async (logger) => {
   if (tooFewConnections !== undefined) logger.warn(tooFewConnections);
   const keyRing = parseKeyRing(config.DATA_KEYS);
   installTemporalRuntime(logger, config.WORKER_TEMPORAL_METRICS);
-  // Lazy, so that configuration errors of the halves are reported first, even without a Temporal server.
+  // Lazy, so that configuration errors of the services are reported first, even without a Temporal server.
   const temporal = await createTemporalClient(config, { lazy: true });
   const metrics = createMetrics('worker');
   const deps = { logger, temporal, metrics };
-  const halves = [
-    ...(queues.some((queue) => queue !== TASK_QUEUES.orchestrator) ? [await openExchangeHalf(deps)] : []),
-    ...(queues.includes(TASK_QUEUES.orchestrator) ? [await openOrchestratorHalf()] : []),
+  const services = [
+    ...(queues.some((queue) => queue !== TASK_QUEUES.orchestrator) ? [await openExchangeService(deps)] : []),
+    ...(queues.includes(TASK_QUEUES.orchestrator) ? [await openOrchestratorService()] : []),
   ];
   const versioning = config.WORKER_VERSIONING;
   const [build, connection, workflowBundle] = await Promise.all([
@@ -58,7 +58,7 @@ await runProcess('worker', async (logger) => {
     ensureSearchAttributes(temporal.connection, config.TEMPORAL_NAMESPACE),
   ]);
 
-  const hosted = Object.entries(Object.assign({}, ...halves.map(({ activities }) => activities)));
+  const hosted = Object.entries(Object.assign({}, ...services.map(({ activities }) => activities)));
   const workers = await createWorkers({
     connection,
     namespace: config.TEMPORAL_NAMESPACE,
@@ -96,7 +96,7 @@ await runProcess('worker', async (logger) => {
       stopKeeping?.();
       for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
       await ended;
-      await Promise.all(halves.map((half) => half.close()));
+      await Promise.all(services.map((service) => service.close()));
       await Promise.all([temporal.connection.close(), connection.close(), probes.close()]);
     },
   };

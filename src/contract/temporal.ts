@@ -2,7 +2,7 @@ import type { MonitoringKind } from './cohort-monitoring.ts';
 import type { SourceType } from './primitives.ts';
 
 /**
- * Task queues, workflow types and workflow ids, shared by both halves and the operators' tools.
+ * Task queues, workflow types and workflow ids, shared by both services and the operators' tools.
  * Temporal stores workflow ids and types in clear text, so they contain opaque ids only.
  */
 export const TASK_QUEUES = {
@@ -15,7 +15,7 @@ export const TASK_QUEUES = {
   builds: 'builds',
   orchestrator: 'orchestrator',
   source: (source: SourceType) => `source-${source}` as const,
-  /** The same steps for work that no caller waits for, in processes of their own (decision 141). */
+  /** Queue of the background lane: the same steps for work that no caller waits for, in its own processes (decision 141). */
   background: <Queue extends QueueOfBothLanes>(queue: Queue) => `background-${queue}` as const,
 } as const;
 

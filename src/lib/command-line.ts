@@ -11,7 +11,7 @@ export interface CommandOutcome {
 }
 
 export interface CommandLine {
-  /** Of the npm script. */
+  /** Name of the npm script. */
   name: string;
   /** Adds the commands. An action prints its outcome itself, while what it opened is still open. */
   define(program: Command, print: (outcome: CommandOutcome) => Promise<void>): void;

@@ -1,7 +1,3 @@
-/** `1 entry`, `2,000 entries` */
+/** A count with its noun: `1 entry`, `2,000 entries`. */
 export const counted = (count: number, one: string, many = `${one}s`): string =>
   `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`;
-
-/** A count with its noun: `1 resource`, `2 resources`. */
-export const countOf = (count: number, singular: string, plural = `${singular}s`): string =>
-  `${count} ${count === 1 ? singular : plural}`;

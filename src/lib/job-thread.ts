@@ -22,7 +22,7 @@ export interface JobThread<Job, Answer> {
   close(): Promise<void>;
 }
 
-/** @param file code of the thread; it must post one answer for each message it receives */
+/** @param file code of the thread; it must post one response for each message it receives */
 export function createJobThread<Job, Answer>(file: URL, limits: JobThreadLimits): JobThread<Job, Answer> {
   let thread: Worker | undefined;
   let idle: NodeJS.Timeout | undefined;
@@ -58,7 +58,7 @@ function endOf<Answer>(thread: Worker, job: unknown, timeoutMs: number): Promise
     const end = (how: JobEnd<Answer>) => {
       clearTimeout(timer);
       for (const event of ['message', 'error', 'exit']) thread.removeAllListeners(event);
-      // Ignore errors after the answer; without a listener they would end the process.
+      // Ignore errors after the response; without a listener they would end the process.
       thread.on('error', () => undefined);
       resolve(how);
     };

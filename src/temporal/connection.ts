@@ -5,7 +5,7 @@ import {
   makeGrpcRetryInterceptor,
 } from '@temporalio/client';
 
-/** From the last retry of a call to its answer, where the server refuses. */
+/** From the last retry of a call to its response, where the server refuses. */
 const LAST_ANSWER_MS = 100;
 
 /**

@@ -58,7 +58,7 @@ async function statsOf(
   };
 }
 
-/** The queues of work that a caller waits for, and of both halves' small steps. */
+/** The queues of work that a caller waits for, and of both services' small steps. */
 export const INTERACTIVE_QUEUES = [
   TASK_QUEUES.exchange,
   TASK_QUEUES.webhooks,

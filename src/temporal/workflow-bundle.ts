@@ -58,7 +58,7 @@ async function keep(path: string, code: string): Promise<void> {
 /** Names a build without BUILD_ID: the same sources have the same name on every machine. */
 export const hashOfBuild = async (): Promise<string> => hashOfSources(WORKFLOWS_PATH).slice(0, 12);
 
-/** Of a thousand small files, which are read five times faster at once than one after the other's promise. */
+/** Reads synchronously: a thousand small files take a fifth of the time that they take one promise after the other. */
 function hashOfSources(workflowsPath: string): string {
   const hash = createHash('sha256').update(relative(root, workflowsPath));
   const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })

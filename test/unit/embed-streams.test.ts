@@ -6,7 +6,7 @@ import {
   watchQueries,
 } from '../../src/exchange/delivery/embed/data-routes.ts';
 import { pagePolicy } from '../../src/exchange/delivery/embed/page-routes.ts';
-import { Places } from '../../src/exchange/platform/limits/places.ts';
+import { Permits } from '../../src/exchange/platform/limits/permits.ts';
 import type { QueryView } from '../../src/exchange/queries/network-query/query-store.ts';
 
 const query = (status: QueryProgress['status']): QueryProgress => ({
@@ -70,28 +70,28 @@ describe('the events of the embedded page', () => {
   });
 });
 
-describe('places for streams', () => {
+describe('permits for streams', () => {
   test('are as many as are allowed, over all, for each account and each token, and free again when left', () => {
-    const places = new Places({ all: 3, account: 2, holder: 1 });
-    const first = places.take('a', 'token 1');
-    expect(() => places.take('a', 'token 1')).toThrow('Too many');
-    places.take('a', 'token 2');
-    expect(() => places.take('a', 'token 3')).toThrow('Too many');
-    places.take('b', 'token 4');
-    expect(() => places.take('c', 'token 5')).toThrow('Too many');
+    const permits = new Permits({ all: 3, account: 2, holder: 1 });
+    const first = permits.take('a', 'token 1');
+    expect(() => permits.take('a', 'token 1')).toThrow('Too many');
+    permits.take('a', 'token 2');
+    expect(() => permits.take('a', 'token 3')).toThrow('Too many');
+    permits.take('b', 'token 4');
+    expect(() => permits.take('c', 'token 5')).toThrow('Too many');
     first.leave();
     first.leave();
     expect(first.signal.aborted).toBe(true);
-    places.take('c', 'token 5');
-    expect(() => places.take('a', 'token 1')).toThrow('Too many');
+    permits.take('c', 'token 5');
+    expect(() => permits.take('a', 'token 1')).toThrow('Too many');
   });
 
   test('are all ended when the gateway closes, and none is given any more', () => {
-    const places = new Places();
-    const { signal } = places.take('a', 'token');
-    places.close();
+    const permits = new Permits();
+    const { signal } = permits.take('a', 'token');
+    permits.close();
     expect(signal.aborted).toBe(true);
-    expect(() => places.take('a', 'token')).toThrow('Too many');
+    expect(() => permits.take('a', 'token')).toThrow('Too many');
   });
 });
 

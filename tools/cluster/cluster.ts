@@ -204,7 +204,7 @@ export function rollInTurn(roll: (build: number) => Promise<void>): () => Promis
   };
 }
 
-/** Both builds have the same code here, so what is pinned to the old one may go on with the new one. */
+/** Both builds have the same code here, so workflows that are pinned to the old build may continue on the new one. */
 async function unpin(temporal: TemporalClient, build: number): Promise<number> {
   let moved = 0;
   for await (const run of pinnedRuns(temporal, buildName(build))) {

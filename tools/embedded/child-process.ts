@@ -103,7 +103,7 @@ interface NodeProcessOptions {
   dataDir: string;
   /** Entry point, such as `src/gateway.ts`, or a file: URL. It must call exitWithParent(), and reportReady() once it serves. */
   entry: EntryPoint;
-  /** Its whole environment, in addition to the operating system's variables. */
+  /** The environment of the process, in addition to the operating system's variables. */
   env: Readonly<Record<string, string>>;
   /** Arguments for Node.js itself, such as `--max-old-space-size=512`. */
   nodeArgs?: readonly string[];

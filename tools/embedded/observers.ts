@@ -195,7 +195,7 @@ async function serves(url: string, exited: Promise<unknown>, signal: AbortSignal
   return false;
 }
 
-/** Its command line names the files in the data folder. */
+/** Stops a process that its command line shows to be ours: it names files in the data folder. */
 async function stopLeftOver(pidFile: string, dataDir: string): Promise<void> {
   const pid = Number(await readFile(pidFile, 'utf8').catch(() => ''));
   if (pid > 0) await stopOrphan(pid, [join(dataDir, 'observe')], STOP_STEPS);

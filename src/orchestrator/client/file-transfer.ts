@@ -20,7 +20,7 @@ export interface FileTransferOptions {
   dispatcher?: Dispatcher;
   /** A transfer fails when no byte has moved for this long. */
   stallMs: number;
-  /** Whether a download may be an HTML page. Otherwise such an answer is taken for the page of a proxy. */
+  /** Whether a download may be an HTML page. Otherwise such a response is taken for the page of a proxy. */
   acceptsHtml?: boolean;
 }
 

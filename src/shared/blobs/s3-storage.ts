@@ -18,7 +18,7 @@ const PARTS_AT_A_TIME = 2;
 /** The first read of a range brings the header and the size of the blob. */
 const HEAD_BYTES = 512;
 
-/** How long the server may take to begin an answer, with the SDK's repetitions, and to complete a short one. */
+/** How long the server may take to begin a response, with the SDK's repetitions, and to complete a short one. */
 const ANSWER_TIMEOUT_MS = 10_000;
 /** An upload of which the server takes nothing for this long is given up. */
 const STALLED_AFTER_MS = 30_000;

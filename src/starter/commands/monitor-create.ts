@@ -14,7 +14,7 @@ import { changeSetting, requireOn, untilFollowed } from './monitor-steer.ts';
 
 export interface MonitorCreateOptions extends CommonOptions {
   frequency: MonitoringFrequency;
-  /** These four apply to other exchanges only; our own exchange takes them from the account's settings. */
+  /** Hours and limit for other exchanges only; our own exchange takes them from the account's settings. */
   timeZone?: string;
   fromHour?: number;
   toHour?: number;

@@ -37,7 +37,7 @@ export interface RunCounts {
   patients: number;
   started: number;
   skipped: number;
-  /** The same, by reason. */
+  /** Number of skipped patients, by reason. */
   skippedBecause: CohortMonitoringStatus['skipped'];
   failed: number;
 }

@@ -86,7 +86,7 @@ export function awaitedByOnboarding({ state, phase, sources }: OnboardingView): 
     .map(({ type, note, startedAt }) => awaitedSource(type, note, startedAt));
 }
 
-/** Only our own exchange says what a source is doing, and only there we know when an attempt ends without an answer. */
+/** Only our own exchange says what a source is doing, and only there we know when an attempt ends without a response. */
 function awaitedSource(type: SourceType, note: string | undefined, startedAt: string | undefined): Awaited {
   if (note === undefined || startedAt === undefined) return { what: type };
   return { what: type, until: new Date(Date.parse(startedAt) + SOURCE_RETRIES[type].deadlineMs) };

@@ -22,7 +22,7 @@ export interface WatchedWorkflow<S> {
 const STATUS_TIMEOUT_MS = 5_000;
 const TEMPORAL_AWAY_MS = 2_000;
 
-/** Returns the answer to a workflow query; undefined when no worker answers. Throws WorkflowNotFoundError. */
+/** Returns the response to a workflow query; undefined when no worker answers. Throws WorkflowNotFoundError. */
 export async function askWorkflow<R>(
   handle: WatchedWorkflow<unknown>,
   query: string,

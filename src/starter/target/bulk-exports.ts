@@ -46,7 +46,7 @@ const READ: CallNature = { changes: false, repeatable: true, conflictMeansRunnin
 /** A transfer fails when no byte has moved for this long. */
 const STALL_MS = 60_000;
 const RETRY_AFTER_MAX_MS = 60_000;
-/** Only the address of the exchange gets the API key, so ids are used and not the addresses in its answers. */
+/** Only the address of the exchange gets the API key, so ids are used and not the addresses in its responses. */
 const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** The id of an export, from the id or from the address of its status. Undefined for anything else. */

@@ -69,7 +69,7 @@ export function proxyEndpoints(options: ActivityOptions = {}): EndpointProxies {
 /** Names of calls that are under way or have succeeded. Each workflow run has a copy of this module of its own. */
 const used = new Set<string>();
 
-/** The same activities; each call uses up the name, and names the execution that makes it. */
+/** Wraps the activities: each call uses up the call id, and names the execution that makes it. */
 function onceEach<Activities extends object>(callId: string, activities: Activities): Activities {
   async function once(call: (execution: string) => unknown): Promise<unknown> {
     if (used.has(callId))

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { ConfigError, readConfig } from '../../../src/config.ts';
-import { SOURCE_VARIABLES, sourceConfigs } from '../../../src/worker/exchange-half.ts';
+import { SOURCE_VARIABLES, sourceConfigs } from '../../../src/worker/exchange-service.ts';
 
 const base = {
   HIE_BASE_URL: 'https://hie.example.org/fhir/',

@@ -28,7 +28,7 @@ interface ProxyOptions {
   holdMs?: number;
 }
 
-/** The answer of a gateway, or why there is none. */
+/** The response of a gateway, or why there is none. */
 type Forwarded = { answer: Answer; backend: string } | { mayHaveTakenEffect: boolean };
 
 /** A reverse proxy in front of several gateways. */
@@ -42,16 +42,16 @@ export interface GatewayProxy {
 
 /**
  * How long a request waits for a server that is ready, such as while PostgreSQL starts again. Shorter than clients wait: they
- * should learn that they may come again, instead of leaving without an answer.
+ * should learn that they may come again, instead of leaving without a response.
  */
 const HOLD_MS = 15_000;
 const SOCKETS_MAX = 256;
 const HOST = '127.0.0.1';
 
 /**
- * Forwards each request to one of the gateways that are ready. If the answer is lost, a request that may be repeated (GET,
+ * Forwards each request to one of the gateways that are ready. If the response is lost, a request that may be repeated (GET,
  * HEAD, or with an Idempotency-Key) is sent to another one; any other only if nothing of it had been sent. A 503 of a gateway
- * that says it is not ready counts as a lost answer. One of a gateway that is ready is passed on: it sheds load.
+ * that says it is not ready counts as a lost response. One of a gateway that is ready is passed on: it sheds load.
  */
 export async function startProxy(options: ProxyOptions): Promise<GatewayProxy> {
   const { holdMs = HOLD_MS } = options;
@@ -203,7 +203,7 @@ async function probe(url: string, closing: AbortSignal): Promise<boolean> {
 /** What is longer than this is passed on without being read. */
 const REFUSAL_BYTES_MAX = 64 * 1024;
 
-/** Passes an answer on. Returns how it refuses the request, if it does. Rejects when the client leaves. */
+/** Passes a response on. Returns how it refuses the request, if it does. Rejects when the client leaves. */
 async function passAnswer(
   answer: Answer,
   reply: ServerResponse,

@@ -2,9 +2,9 @@ import type { IncomingHttpHeaders } from 'node:http';
 
 /** How a request was refused. */
 export interface Refused {
-  /** `cut`: the answer ended in the middle. */
+  /** `cut`: the response ended in the middle. */
   status: number | 'cut';
-  /** What the answer says, such as which part is away. */
+  /** What the response says, such as which part is away. */
   detail?: string | undefined;
   /** 503 with Retry-After: nothing was done, and the client knows when to send the request again. */
   isPostponed: boolean;

@@ -66,7 +66,7 @@ function begin({ agent, origin, incoming, body, signal }: Sending): Promise<Outc
 /** What is larger is streamed, and so cannot be sent a second time. */
 const REPEATABLE_BYTES_MAX = 1024 * 1024;
 
-/** Whether a request may be sent again when its answer was lost: it reads, or its Idempotency-Key makes both sendings one. */
+/** Whether a request may be sent again when its response was lost: it reads, or its Idempotency-Key makes both sendings one. */
 export function mayBeRepeated({ method, headers }: Pick<IncomingMessage, 'method' | 'headers'>): boolean {
   if (method === 'GET' || method === 'HEAD') return !hasBody(headers);
   const bytes = Number(headers['content-length'] ?? 0);

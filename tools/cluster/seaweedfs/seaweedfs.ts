@@ -162,6 +162,6 @@ export const seaweedFsIdentities = (accessKey: string, secretKey: string): strin
     ],
   });
 
-/** It puts these sockets into /tmp whatever TMPDIR says, and leaves them behind when it is killed. */
+/** SeaweedFS puts these sockets into /tmp, whatever TMPDIR is, and leaves them behind when it is killed. */
 export const seaweedFsSockets = (ports: SeaweedFsPorts): string[] =>
   SEAWEEDFS_PORTS.map((name) => `/tmp/seaweedfs-${name.replace('Grpc', '-grpc')}-${ports[name]}.sock`);

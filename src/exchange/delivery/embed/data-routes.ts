@@ -13,7 +13,7 @@ import { NotFoundError } from '../../platform/errors.ts';
 import { callerOf } from '../../platform/http/caller.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { leaveRequestShare } from '../../platform/http/plugins/request-share.ts';
-import { Places } from '../../platform/limits/places.ts';
+import { Permits } from '../../platform/limits/permits.ts';
 import { type AttemptView, QUERY_ORDER, type QueryView } from '../../queries/network-query/query-store.ts';
 import { lastAttempts } from '../../queries/network-query/rules/query-status.ts';
 import type { NetworkQueryService } from '../../queries/network-query/service.ts';
@@ -35,8 +35,8 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
  * progress of queries as an event stream. They are not public and may change with the page.
  */
 export function addEmbedDataRoutes(app: FastifyInstance, deps: DataDeps): void {
-  const places = new Places();
-  app.addHook('preClose', async () => places.close());
+  const permits = new Permits();
+  app.addHook('preClose', async () => permits.close());
   const keys = createKeyCheck(deps.store);
   const tokens = createEmbedTokenCheck({ ...deps, keys });
 
@@ -60,11 +60,11 @@ export function addEmbedDataRoutes(app: FastifyInstance, deps: DataDeps): void {
     async (request, reply) => {
       const { accountId, patientId } = await openPatient(deps, request, 'watchEmbedQueries');
       const { actor, keyId, embedToken } = callerOf(request);
-      const place = places.take(accountId, actor);
+      const permit = permits.take(accountId, actor);
       leaveRequestShare(request);
-      reply.raw.once('close', place.leave);
+      reply.raw.once('close', permit.leave);
       // The client had already disconnected, so no further `close` event will come.
-      if (reply.raw.destroyed) place.leave();
+      if (reply.raw.destroyed) permit.leave();
       closeStalledConnection(reply);
       const events = watchQueries({
         read: () =>
@@ -78,7 +78,7 @@ export function addEmbedDataRoutes(app: FastifyInstance, deps: DataDeps): void {
             ? keyId === undefined || (await keys.byId(keyId)) !== undefined
             : tokens.isGood(embedToken),
         expiresAt: embedToken?.expiresAt,
-        signal: place.signal,
+        signal: permit.signal,
       });
       return reply
         .type('text/event-stream; charset=utf-8')

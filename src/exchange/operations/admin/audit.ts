@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises';
-import { countOf } from '../../../lib/counted.ts';
+import { counted } from '../../../lib/counted.ts';
 import { findAccount, listAccounts } from '../../access/accounts/account-store.ts';
 import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
 import { rowsOfTime } from '../../platform/audit/chain-store.ts';
@@ -300,7 +300,7 @@ export async function copyHeadsCommand(
   return {
     document: { from, to, ...report },
     lines: [
-      `${countOf(copied.length, 'head')} copied; ${present.length} were there already.`,
+      `${counted(copied.length, 'head')} copied; ${present.length} were there already.`,
       ...newerThere.map(
         (id) => `FAULT: ${id}  the head at --to is newer, so workers write there, or --from is an old copy`,
       ),

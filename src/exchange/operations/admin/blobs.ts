@@ -1,4 +1,4 @@
-import { countOf } from '../../../lib/counted.ts';
+import { counted } from '../../../lib/counted.ts';
 import { type BlobCopyReport, COPY_PARTS, copyBlobs } from '../../../shared/blobs/copy-blobs.ts';
 import { openSealedStorage } from '../../../shared/blobs/open-blob-store.ts';
 import { verifyBlobs } from '../../platform/blobs/verify-blobs.ts';
@@ -14,10 +14,10 @@ export async function verifyBlobsCommand({ store, openBlobs }: AdminTarget): Pro
   return {
     document: { ...report },
     lines: [
-      `Compared ${countOf(report.blobs, 'blob')} with ${countOf(report.references, 'reference')} in PostgreSQL.`,
+      `Compared ${counted(report.blobs, 'blob')} with ${counted(report.references, 'reference')} in PostgreSQL.`,
       missing === 0
         ? 'No blob is missing.'
-        : `FAULT: ${countOf(missing, 'blob')} missing (${byTable(report.missing)}). Their content cannot be read; copy them from a ` +
+        : `FAULT: ${counted(missing, 'blob')} missing (${byTable(report.missing)}). Their content cannot be read; copy them from a ` +
           'backup of the blobs that is at least as new as the one of PostgreSQL:',
       ...shown.map(({ ref, table }) => `  ${ref}  (${table})`),
       ...(missing > shown.length
@@ -25,7 +25,7 @@ export async function verifyBlobsCommand({ store, openBlobs }: AdminTarget): Pro
         : []),
       report.unnamed === 0
         ? 'Rows refer to all other blobs.'
-        : `No row refers to ${countOf(report.unnamed, 'blob')}: left by a crash, or written after the backup of PostgreSQL that was ` +
+        : `No row refers to ${counted(report.unnamed, 'blob')}: left by a crash, or written after the backup of PostgreSQL that was ` +
           'restored. Workers delete them a day after they were written.',
     ],
     failed: missing > 0,
@@ -77,22 +77,22 @@ export async function copyBlobsCommand(
 function copyLines(report: BlobCopyReport, isDryRun: boolean, comparesContent: boolean): string[] {
   const { copied, copiedBytes, present, deletedMeanwhile, different, failed } = report;
   return [
-    `${countOf(copied, 'blob')} (${(copiedBytes / 1e6).toFixed(1)} MB) ${isDryRun ? 'would be copied' : 'copied'}; ` +
+    `${counted(copied, 'blob')} (${(copiedBytes / 1e6).toFixed(1)} MB) ${isDryRun ? 'would be copied' : 'copied'}; ` +
       `${present} were there already${comparesContent ? ', with the same content' : ''}.`,
     ...(deletedMeanwhile === 0
       ? []
-      : [`${countOf(deletedMeanwhile, 'blob')} deleted by the running system meanwhile.`]),
+      : [`${counted(deletedMeanwhile, 'blob')} deleted by the running system meanwhile.`]),
     ...(different === 0
       ? []
       : [
-          `FAULT: ${countOf(different, 'blob')} with another content at --to, not replaced. Find out which copy is damaged, ` +
+          `FAULT: ${counted(different, 'blob')} with another content at --to, not replaced. Find out which copy is damaged, ` +
             'delete it, and run the command again:',
           ...report.differentBlobs.slice(0, SHOWN_MAX).map((ref) => `  ${ref}`),
         ]),
     ...(failed === 0
       ? []
       : [
-          `FAULT: ${countOf(failed, 'blob')} not copied. Correct the cause and run the command again:`,
+          `FAULT: ${counted(failed, 'blob')} not copied. Correct the cause and run the command again:`,
           ...report.failedBlobs.slice(0, SHOWN_MAX).map(({ ref, reason }) => `  ${ref}: ${reason}`),
         ]),
   ];

@@ -92,7 +92,7 @@ export interface OperationsReport {
   sources: SourceReport[];
   outcomes: SourceOutcome[];
   destinations: Record<DestinationState, number>;
-  /** Those that need attention, longest lag first; at most `LISTED_MAX`. */
+  /** Destinations that need attention, longest lag first; at most `LISTED_MAX`. */
   troubledDestinations: DestinationReport[];
   undeliverable: UndeliverableEvents[];
   failed: FailedQueries[];

@@ -53,7 +53,7 @@ const forgettable = (before: Date) => sql`
       m.outcome not in ('unmatched', 'incomplete') or m.received_at >= ${before}
       or exists (select from inbound_event other where other.message_id = m.id and other.subject_id <> s.id)))`;
 
-/** The same by the index of unmatched messages. */
+/** Selects subjects by the index of unmatched messages. */
 const candidates = (before: Date) => sql`
   s.id in (
     select e.subject_id from inbound_message m join inbound_event e on e.message_id = m.id

@@ -53,7 +53,7 @@ export interface JudgedChunk extends OpenChunk {
   matched: MatchedRow[];
   outcomes: RowOutcome[];
   persons: FoldedPerson[];
-  /** Those of `persons` who are already patients of the account; locked by this transaction unless it is a dry run. */
+  /** The `persons` who are already patients of the account; locked by this transaction unless it is a dry run. */
   patients: Map<string, StoredPatient>;
   /** Dry run only: for each of `persons` who is not a patient, the row that would have created it. */
   trialRows: Map<string, number>;

@@ -23,7 +23,7 @@ export interface ChunkReader {
 export interface PreparedRow {
   /** Number of the row in the file. */
   row: number;
-  /** Its cells as in the result CSV. */
+  /** The cells of the row, as in the result CSV. */
   line: string;
   errors: RowError[];
   facility?: CellId;
@@ -37,7 +37,7 @@ export interface PreparedPerson {
   facts: StatedFacts;
   /** Identity keys as Latin-1 text. */
   keys: string[];
-  /** Those of the own SSN or licence, needed where somebody else holds the keys. */
+  /** Keys of the person's own SSN or licence, needed when another person has the other keys. */
   ownKeys(): string[];
 }
 

@@ -9,7 +9,7 @@ import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { liftBodyTime } from '../../platform/http/plugins/body-time.ts';
 import { leaveRequestShare } from '../../platform/http/plugins/request-share.ts';
 import { drain, type UploadLimits, uploadBody } from '../../platform/http/upload-body.ts';
-import { Places } from '../../platform/limits/places.ts';
+import { Permits } from '../../platform/limits/permits.ts';
 import { type LinkTarget, verifyLink } from '../../platform/links/signed-link.ts';
 import type { BulkCreateService } from './service.ts';
 
@@ -17,7 +17,7 @@ const OPERATION = 'uploadBulkCreate';
 const LIMITS: UploadLimits = { bytesMax: UPLOAD_BYTES_MAX, idleMs: 60_000, totalMs: 60 * 60_000 };
 
 /** Limits of parallel uploads: each may write to the blob store for up to an hour. */
-const PLACES = { all: 40, account: 8, holder: 8 };
+const PERMITS = { all: 40, account: 8, holder: 8 };
 
 type UploadDeps = Pick<GatewayPlatform, 'linkSigningKey'> & {
   bulkCreates: BulkCreateService;
@@ -32,7 +32,7 @@ export function addBulkUploadRoute(
   deps: UploadDeps,
   limits: Partial<UploadLimits> = {},
 ): void {
-  const places = new Places(PLACES, 'Too many files are being uploaded at the moment');
+  const permits = new Permits(PERMITS, 'Too many files are being uploaded at the moment');
   app.removeAllContentTypeParsers();
   // The body stays a stream, whatever its Content-Type.
   app.addContentTypeParser('*', (_request, _body, done) => done(null));
@@ -42,10 +42,10 @@ export function addBulkUploadRoute(
     async (request, reply) => {
       const { accountId, targetId: requestId } = targetOf(request, deps.linkSigningKey);
       let body: Readable | undefined;
-      let place: { leave: () => void } | undefined;
+      let permit: { leave: () => void } | undefined;
       try {
         checkContentType(request);
-        place = places.take(accountId, accountId);
+        permit = permits.take(accountId, accountId);
         leaveRequestShare(request);
         liftBodyTime(request);
         body = uploadBody(request.raw, { ...LIMITS, ...limits });
@@ -56,7 +56,7 @@ export function addBulkUploadRoute(
         return reply.send(upload);
       } finally {
         body?.destroy();
-        place?.leave();
+        permit?.leave();
         drain(request.raw);
       }
     },

@@ -51,7 +51,7 @@ export async function findConsent(
     .executeTakeFirst();
 }
 
-/** Those of these consents that belong to the account. */
+/** Finds the named consents that belong to the account. */
 export async function findConsentsById(tx: AccountTx, ids: readonly string[]): Promise<StoredConsent[]> {
   if (ids.length === 0) return [];
   return tx.db

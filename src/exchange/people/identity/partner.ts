@@ -42,7 +42,7 @@ export function createIdentityPartner(config: PartnerConfig): IdentityPartner {
   const http = createPartnerHttp('identity partner', config);
   const { origin } = new URL(config.baseUrl);
 
-  /** Validates an answer. People are sent to its URL, so it must be https or on the configured address of the partner. */
+  /** Validates a response. People are sent to its URL, so it must be https or on the configured address of the partner. */
   function read<S extends typeof sessionSchema>(schema: S, answer: unknown): z.output<S> {
     const parsed = schema.safeParse(answer);
     const isAllowed =

@@ -85,7 +85,7 @@ const usableIdentifiers = (all: ComparedPatient['personalIdentifiers']): string[
   });
 
 /**
- * Compares one patient at once, so that the answer to a create names possible duplicates. Two that are created at the same time do
+ * Compares one patient at once, so that the response to a create names possible duplicates. Two that are created at the same time do
  * not see each other; `patientComparing` finds them later.
  */
 export async function compareNow(tx: AccountTx, patient: ComparedPatient): Promise<StoredDuplicate[]> {

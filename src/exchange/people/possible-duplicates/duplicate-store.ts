@@ -43,7 +43,7 @@ export async function listDuplicates(
   return { ...page, total };
 }
 
-/** The undecided pairs of a patient, the likeliest first; at most ten, as an answer to a create names them. */
+/** The undecided pairs of a patient, the likeliest first; at most ten, as a response to a create names them. */
 export async function openDuplicates(tx: AccountTx, patientId: string): Promise<StoredDuplicate[]> {
   return tx.db
     .selectFrom('possible_duplicate')
@@ -76,7 +76,7 @@ export async function decideDuplicate(
   return findDuplicate(tx, id);
 }
 
-/** The pairs of a patient as the answer to a create names them. */
+/** The pairs of a patient as the response to a create names them. */
 export const namedDuplicates = (rows: readonly StoredDuplicate[], patientId: string) =>
   rows.map(({ id, patient_id, other_patient_id, grade, agrees, contradicts }) => ({
     ...{ id, grade, agrees, contradicts },

@@ -43,7 +43,7 @@ export async function openS3Heads(url: URL, login?: S3Login): Promise<AuditHeads
       const content = { Body: `${JSON.stringify(head)}\n`, ContentType: 'application/json' };
       const object = { Bucket: bucket, Key: nameOf(head), ...content, IfNoneMatch: '*' };
       await client.send(new PutObjectCommand(object)).catch((error: unknown) => {
-        // An earlier try succeeded, and its answer was lost: the signature is part of the name.
+        // An earlier try succeeded, and its response was lost: the signature is part of the name.
         if (!(error instanceof S3ServiceException && error.name === 'PreconditionFailed')) throw error;
       });
     },

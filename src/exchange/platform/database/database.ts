@@ -16,7 +16,7 @@ import {
 } from 'kysely';
 import pg from 'pg';
 import { ConfigError } from '../../../config.ts';
-import { AccountTurns } from './account-turns.ts';
+import { AccountSlots } from './account-slots.ts';
 import type { Database } from './schema.ts';
 
 /** A transaction that can access the rows of one account only (row-level security). */
@@ -78,7 +78,7 @@ export interface StoreOptions {
   accountMax?: number;
   /** Maximum number of connections that accounts share evenly while several are active; at least one each. Default: no sharing. */
   sharedMax?: number;
-  /** How long a transaction waits for a connection, or for its account's turn, before it is refused. Default: 10 s. */
+  /** How long a transaction waits for a connection, or for a slot of its account, before it is refused. Default: 10 s. */
   connectionWaitMs?: number;
   /** Called when an idle connection breaks, for example on a restart of the server. */
   onIdleError?: (error: Error) => void;
@@ -106,7 +106,7 @@ export function createStore(options: StoreOptions): Store {
     for (const listener of connectionListeners) listener(waitedMs);
   };
   const db = new Kysely<Database>({ dialect: new BoundDialect({ pool, onConnection }) });
-  const inTurn = createTurns(poolMax, connectionWaitMs, options);
+  const inSlot = createSlots(poolMax, connectionWaitMs, options);
   const listeners: EventsCommitted[] = [];
   const announce = (accountId: string, eventIds: readonly string[]) => {
     if (eventIds.length > 0) for (const listener of listeners) listener(accountId, eventIds);
@@ -116,7 +116,7 @@ export function createStore(options: StoreOptions): Store {
     asAccount: async (accountId, work) => {
       const binding = bindingTo(accountId);
       const newEvents: string[] = [];
-      const result = await inTurn(accountId, () =>
+      const result = await inSlot(accountId, () =>
         boundBy(binding, () => db.transaction().execute((tx) => work({ accountId, db: tx, newEvents }))),
       );
       announce(accountId, newEvents);
@@ -142,11 +142,11 @@ export function createStore(options: StoreOptions): Store {
   };
 }
 
-function createTurns(poolMax: number, waitMs: number, { accountMax, sharedMax }: StoreOptions) {
+function createSlots(poolMax: number, waitMs: number, { accountMax, sharedMax }: StoreOptions) {
   if (accountMax === undefined) return <T>(_accountId: string, work: () => Promise<T>) => work();
   const atOnceMax = Math.max(1, Math.min(accountMax, Math.floor(poolMax / 2)));
-  const turns = new AccountTurns({ atOnceMax, sharedMax, waitMs });
-  return <T>(accountId: string, work: () => Promise<T>) => turns.run(accountId, work);
+  const slots = new AccountSlots({ atOnceMax, sharedMax, waitMs });
+  return <T>(accountId: string, work: () => Promise<T>) => slots.run(accountId, work);
 }
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;

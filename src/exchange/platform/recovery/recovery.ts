@@ -40,7 +40,7 @@ export interface TakenUp {
   cursor?: string;
 }
 
-/** The same recovery, as one that deletes blobs or records. */
+/** Marks a recovery as one that deletes blobs or records. */
 export const deleting = (recovery: Recovery): Recovery => ({ ...recovery, deletes: true });
 
 /** Since when an item has been unfinished. */
@@ -138,7 +138,7 @@ class Postponed<Item extends object> {
     return items.filter((item) => (this.#until.get(keyOf(item))?.at ?? 0) <= this.now());
   }
 
-  /** The same `heal`, with its failures remembered. */
+  /** Wraps `heal` so that its failures are remembered. */
   noting<Rest extends unknown[]>(
     heal: (item: Item, ...rest: Rest) => Promise<boolean>,
   ): (item: Item, ...rest: Rest) => Promise<boolean> {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { sql } from 'kysely';
 import type { SourceStepInput } from '../../../contract/network-query-workflow.ts';
-import { countOf } from '../../../lib/counted.ts';
+import { counted } from '../../../lib/counted.ts';
 import { minuteOf } from '../../../lib/time.ts';
 import type { Demographics } from '../../people/patients/rules/demographics.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
@@ -207,14 +207,14 @@ export async function recordOmissions(tx: AccountTx, step: PartStep, page: Sourc
   const { source, attempt } = step;
   const omissions = [
     page.misattributedCount > 0
-      ? `${countOf(page.misattributedCount, 'resource')} of other patients discarded`
+      ? `${counted(page.misattributedCount, 'resource')} of other patients discarded`
       : undefined,
     page.skippedAttachments > 0
-      ? `${countOf(page.skippedAttachments, 'document')} could not be fetched${reasonsOf(page)}`
+      ? `${counted(page.skippedAttachments, 'document')} could not be fetched${reasonsOf(page)}`
       : undefined,
     page.unreachable === undefined
       ? undefined
-      : `${countOf(page.unreachable.count, 'organization, practitioner or location', 'organizations, practitioners or locations')} could not be fetched (${page.unreachable.reason})`,
+      : `${counted(page.unreachable.count, 'organization, practitioner or location', 'organizations, practitioners or locations')} could not be fetched (${page.unreachable.reason})`,
     page.leftOut === undefined ? undefined : leftOutMessage(page.leftOut),
     page.reportedErrors > 0 ? `the source reports errors of its own: ${page.reportedErrors}` : undefined,
     ...(page.reported?.gaps ?? []),
@@ -251,7 +251,7 @@ export const lacksResources = (page: SourcePage): boolean =>
   page.leftOut !== undefined || page.reportedErrors > 0 || (page.reported?.gaps.length ?? 0) > 0;
 
 const leftOutMessage = (names: readonly string[]): string =>
-  `${countOf(names.length, 'resource')} larger than a page may be left out (${names.join(', ')})`;
+  `${counted(names.length, 'resource')} larger than a page may be left out (${names.join(', ')})`;
 
 /** Records in the timeline, once per attempt, how many of a source's resources are stored but excluded, by reason. */
 export async function recordExclusions(

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { countOf } from '../../../lib/counted.ts';
+import { counted } from '../../../lib/counted.ts';
 import { BlobStoreUnavailableError } from '../../../shared/blobs/blob-store.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
 import { isConnectionFault } from '../../platform/database/postgres-errors.ts';
@@ -171,7 +171,7 @@ async function retireMissing(
     await retire(tx, step, work.patientId, retired);
     if (unknown === 0) return;
     const { source, attempt } = step;
-    const message = `${countOf(unknown, 'resource')} missing from the answer could not be checked at the source and ${unknown === 1 ? 'stays' : 'stay'} in the record`;
+    const message = `${counted(unknown, 'resource')} missing from the answer could not be checked at the source and ${unknown === 1 ? 'stays' : 'stay'} in the record`;
     const onceKey = `unchecked/${partKey(step)}`;
     await addToTimeline(tx, step.requestId, { source, attempt, kind: 'incomplete', message, onceKey });
   });

@@ -1,7 +1,7 @@
 import { networkQueryEventType } from '../../../contract/events.ts';
 import type { SourceStepInput } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
-import { countOf } from '../../../lib/counted.ts';
+import { counted } from '../../../lib/counted.ts';
 import { minuteOf } from '../../../lib/time.ts';
 import { readExternalId } from '../../people/patients/patient-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
@@ -85,8 +85,8 @@ async function completeLocked(
   const { source, attempt } = step;
   const retired = await endAnswer(tx, step);
   const misattributed =
-    ended.strays > 0 ? `; ${countOf(ended.strays, 'resource')} of other patients discarded` : '';
-  const collected = `${countOf(ended.resources, 'resource')} and ${countOf(ended.documents, 'document')}`;
+    ended.strays > 0 ? `; ${counted(ended.strays, 'resource')} of other patients discarded` : '';
+  const collected = `${counted(ended.resources, 'resource')} and ${counted(ended.documents, 'document')}`;
   const changes = since === undefined ? '' : ` of what changed since ${minuteOf(since)}`;
   const message =
     note === undefined
@@ -165,7 +165,7 @@ async function recordRetired(tx: AccountTx, step: SourceStepInput): Promise<numb
     total += sum;
     const types = own.map(({ resourceType, count }) => `${count} ${resourceType}`).join(', ');
     const were = sum === 1 ? 'it was retired' : 'they were retired';
-    const message = `${beginning} ${countOf(sum, 'resource')}: ${were} (${types})`;
+    const message = `${beginning} ${counted(sum, 'resource')}: ${were} (${types})`;
     const onceKey = `retired/${reason}/${source}/${attempt}`;
     await addToTimeline(tx, step.requestId, { source, attempt, kind: 'retired', message, onceKey });
   }

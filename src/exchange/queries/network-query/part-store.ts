@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { SourceStepInput } from '../../../contract/network-query-workflow.ts';
-import { countOf } from '../../../lib/counted.ts';
+import { counted } from '../../../lib/counted.ts';
 import { minuteOf } from '../../../lib/time.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import type {
@@ -133,7 +133,7 @@ export async function endPart(
   const { source, attempt, requestId } = step;
   const since =
     ended.collection?.since === undefined ? '' : ` of what changed since ${minuteOf(ended.collection.since)}`;
-  const collected = `${countOf(ended.resources, 'resource')} and ${countOf(ended.documents, 'document')} collected${since}`;
+  const collected = `${counted(ended.resources, 'resource')} and ${counted(ended.documents, 'document')} collected${since}`;
   const outcome = {
     completed: end.reason ?? collected,
     failed: `failed: ${end.reason ?? ''}`,

@@ -24,7 +24,7 @@ const purposeOf = (id: string): string => `source-connection/${id}`;
 /** The configuration with which a connector speaks to the server of a connection. */
 export function configOf(
   connection: {
-    /** Of an account's connection; the default connection of the environment has none. */
+    /** Id of the connection of an account; the default connection of the environment has none. */
     id?: string;
     source: SourceType;
     baseUrl: string;

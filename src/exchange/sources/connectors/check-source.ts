@@ -1,4 +1,4 @@
-import { countOf } from '../../../lib/counted.ts';
+import { counted } from '../../../lib/counted.ts';
 import type { Demographics } from '../../people/patients/rules/demographics.ts';
 import { Capabilities, requireR4, type SourceContext } from './capabilities.ts';
 import { documentSearchesBesides } from './collect/documents.ts';
@@ -44,7 +44,7 @@ export async function checkSource(
       const found =
         known.length === 0
           ? 'the source answered, and does not know this patient'
-          : `the source knows this patient (${countOf(known.length, 'record')})`;
+          : `the source knows this patient (${counted(known.length, 'record')})`;
       return notice === undefined ? found : `${found}; ${notice}`;
     }),
   );
@@ -104,7 +104,7 @@ async function listDocuments(
     ({ resource }) => isRecord(resource) && resource.resourceType === 'DocumentReference',
   );
   const more = next.some(({ kind }) => kind === 'link') ? ' on its first page' : '';
-  return `the server lists ${countOf(documents.length, 'current document')} of this patient${more}`;
+  return `the server lists ${counted(documents.length, 'current document')} of this patient${more}`;
 }
 
 /** Registers us by UDAP at the authorization server of a source; returns our client id. Throws SourceFailure. */

@@ -7,7 +7,7 @@ export function parseFhirScope(text: string, isServed: (type: string) => boolean
   return type === undefined || (type !== '*' && !isServed(type)) ? undefined : `system/${type}.rs`;
 }
 
-/** Those of the requested scopes that are granted. A client with `system/*.rs` may ask for single types. */
+/** Returns the requested scopes that are granted. A client with `system/*.rs` may ask for single types. */
 export function grantedScopes(requested: readonly string[], registered: readonly string[]): string[] {
   const granted = requested.flatMap((scope) => {
     if (registered.includes(scope) || registered.includes('system/*.rs')) return [scope];

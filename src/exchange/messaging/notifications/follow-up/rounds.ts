@@ -1,5 +1,5 @@
 import type { FollowUpStep } from '../../../../contract/discharge-follow-up-workflow.ts';
-import { countOf } from '../../../../lib/counted.ts';
+import { counted } from '../../../../lib/counted.ts';
 import { deniedSources } from '../../../people/consents/consent-store.ts';
 import type { AccountTx, Store } from '../../../platform/database/database.ts';
 import { type PreparedQuery, refusal } from '../../../queries/network-query/prepare.ts';
@@ -62,7 +62,7 @@ export function createFollowUpRounds(deps: {
     if (newResources > 0)
       return end(
         'new-data',
-        `The queries of the hie source brought ${countOf(newResources, 'new resource')}`,
+        `The queries of the hie source brought ${counted(newResources, 'new resource')}`,
       );
     const permission = await readQueryPermission(tx, patientId);
     if (permission === undefined) return undefined;

@@ -8,7 +8,7 @@ export interface PersonName {
   given: readonly string[];
   /** The last names; a particle and the word that it belongs to are one ("de la Cruz": delacruz). */
   family: readonly string[];
-  /** The same without particles: Cruz. */
+  /** The last names without particles: Cruz. */
   bareFamily: readonly string[];
   /** Senior, junior and so on, as a number. */
   generation?: number;

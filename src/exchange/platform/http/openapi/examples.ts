@@ -5,16 +5,16 @@ import type { JsonObject } from './document.ts';
 import examples from './examples.json' with { type: 'json' };
 import type { OpenApiOperation as Operation } from './open-api-document.ts';
 
-/** A request and its answer, as the API reference shows them. A test validates both against the contract's schemas. */
+/** A request and its response, as the API reference shows them. A test validates both against the contract's schemas. */
 interface OperationExample {
   params?: Readonly<Record<string, string>>;
   query?: Readonly<Record<string, string | number | boolean>>;
   body?: object;
-  /** Body of the answer; absent for an answer without one. */
+  /** Body of the response; absent for a response without one. */
   answer?: object;
 }
 
-/** A request and its answer for every operation of the interface. They share ids, so that they read as one story of one patient. */
+/** A request and its response for every operation of the interface. They share ids, so that they read as one story of one patient. */
 export const EXAMPLES: Readonly<Record<OperationName, OperationExample>> = examples;
 
 /** Adds to each operation of the document its example: parameters, body, answer, and the request as a curl command. */

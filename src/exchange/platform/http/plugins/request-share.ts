@@ -62,7 +62,7 @@ const isAnswered = ({ raw }: FastifyReply): boolean => raw.writableFinished || r
 const ACCOUNT_REQUESTS_MAX = 200;
 /** Concurrent requests an account keeps under pressure. */
 const SHARE_MIN = 20;
-/** So many reports in a row must show pressure before requests are shed, so that a short burst is not refused. */
+/** Number of consecutive reports that must show pressure before requests are shed, so that a short burst is not refused. */
 const PATIENCE = 10;
 /** What is allowed after a report that shows pressure, and after one that does not. */
 const SHRINKS_TO = 0.8;

@@ -1,5 +1,5 @@
 import type { SourceType } from '../../../../contract/primitives.ts';
-import { countOf } from '../../../../lib/counted.ts';
+import { counted } from '../../../../lib/counted.ts';
 import type { SourceContext } from '../capabilities.ts';
 import type { Reported } from '../connector.ts';
 import {
@@ -144,7 +144,7 @@ export function reportedIn(entries: readonly ResponseEntry[]): Reported {
 
 /** `3 resources without a valid id`, for each reason. */
 export const countedGaps = (counts: ReadonlyMap<string, number>): string[] =>
-  [...counts].map(([reason, count]) => `${countOf(count, 'resource')} ${reason}`);
+  [...counts].map(([reason, count]) => `${counted(count, 'resource')} ${reason}`);
 
 /** `Condition, Observation and 3 more`. */
 export function namesOf(names: readonly string[]): string {

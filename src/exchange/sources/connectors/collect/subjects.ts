@@ -14,7 +14,7 @@ export function isResourceId(value: unknown): value is string {
 /** The requested patients, as one source knows them. */
 export interface Subjects {
   config: ResolvedSourceConfig;
-  /** Their Patient ids at the source. */
+  /** Patient ids of these people at the source. */
   ids: ReadonlySet<string>;
   /** fullUrl (`urn:uuid:…`) to Patient id, for the Patients of the same response. */
   urns: ReadonlyMap<string, string>;

@@ -1,6 +1,6 @@
 import type { Patient } from 'fhir/r4.js';
 import { z } from 'zod';
-import { countOf } from '../../../../lib/counted.ts';
+import { counted } from '../../../../lib/counted.ts';
 import { comparePersons } from '../../../people/patients/rules/compare-persons.ts';
 import {
   agreeingTraits,
@@ -65,7 +65,7 @@ export function chooseCandidates(person: SoughtPerson, found: readonly Candidate
     ],
   ];
   const reasons = counts.flatMap(([count, why]) =>
-    count === 0 ? [] : [`${countOf(count, 'Patient')} that ${why}`],
+    count === 0 ? [] : [`${counted(count, 'Patient')} that ${why}`],
   );
   return {
     accepted: [...confirmed, ...accepted].map(({ patient }) => patient),

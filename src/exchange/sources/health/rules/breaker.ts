@@ -14,7 +14,7 @@ export interface ConnectionState {
   paused?: { at: number; by: string; reason: string };
 }
 
-/** So many different attempts in a row must fail: one patient's failing record says nothing about the others. */
+/** Number of different attempts that must fail in a row: one patient's failing record says nothing about the others. */
 export const FAILURES_TO_OPEN = 5;
 
 const PROBE_FIRST_MS = 15_000;

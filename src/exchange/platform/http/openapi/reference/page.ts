@@ -105,7 +105,7 @@ interface PlacedOperation extends OpenApiOperation {
   aliases: readonly string[];
 }
 
-/** One operation: what it does, its request, its answers and errors. */
+/** One operation: what it does, its request, its responses and errors. */
 function operationHtml(operation: PlacedOperation, { components }: OpenApiDocument): string {
   const { operationId: id, summary = id, description, method, path, aliases } = operation;
   return `<article aria-labelledby="${id}">

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { AccountTurns } from '../../../src/exchange/platform/database/account-turns.ts';
+import { AccountSlots } from '../../../src/exchange/platform/database/account-slots.ts';
 import { closedGate } from '../../support/gate.ts';
 
-describe('turns of accounts', () => {
+describe('slots of accounts', () => {
   test('never run more of one account than they may, and each piece of work once, whatever fails', () =>
     fc.assert(
       fc.asyncProperty(
@@ -13,13 +13,13 @@ describe('turns of accounts', () => {
           maxLength: 60,
         }),
         async (atOnceMax, pieces) => {
-          const turns = new AccountTurns({ atOnceMax, waitMs: 60_000 });
+          const slots = new AccountSlots({ atOnceMax, waitMs: 60_000 });
           const running = new Map<string, number>();
           const most = new Map<string, number>();
           const begun: number[] = [];
           const ends = await Promise.allSettled(
             pieces.map(({ account, fails }, index) =>
-              turns.run(account, async () => {
+              slots.run(account, async () => {
                 begun.push(index);
                 const now = (running.get(account) ?? 0) + 1;
                 running.set(account, now);
@@ -48,16 +48,16 @@ describe('turns of accounts', () => {
         fc.integer({ min: 1, max: 9 }),
         fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 60 }),
         async (atOnceMax, sharedMax, pieces) => {
-          const turns = new AccountTurns({ atOnceMax, sharedMax, waitMs: 60_000 });
+          const slots = new AccountSlots({ atOnceMax, sharedMax, waitMs: 60_000 });
           const accounts = new Set(pieces);
-          for (const account of accounts) await turns.run(account, async () => undefined);
+          for (const account of accounts) await slots.run(account, async () => undefined);
           const share = accounts.size < 2 ? atOnceMax : Math.max(1, Math.floor(sharedMax / accounts.size));
           const running = new Map<string, number>();
           const runningOf = (account: string) => running.get(account) ?? 0;
           let [most, mostTogether, ended] = [0, 0, 0];
           await Promise.all(
             pieces.map((account) =>
-              turns.run(account, async () => {
+              slots.run(account, async () => {
                 running.set(account, runningOf(account) + 1);
                 most = Math.max(most, runningOf(account));
                 const together = [...running.values()].reduce((sum, each) => sum + each, 0);
@@ -75,23 +75,23 @@ describe('turns of accounts', () => {
       ),
     ));
 
-  test('let an account begin at once while another one has all its turns taken', async () => {
-    const turns = new AccountTurns({ atOnceMax: 1, waitMs: 60_000 });
+  test('let an account begin at once while another one has all its slots taken', async () => {
+    const slots = new AccountSlots({ atOnceMax: 1, waitMs: 60_000 });
     const blocked = closedGate();
-    const first = turns.run('a', () => blocked.passed);
-    const second = turns.run('a', async () => 'second');
-    expect(await turns.run('b', async () => 'other')).toBe('other');
+    const first = slots.run('a', () => blocked.passed);
+    const second = slots.run('a', async () => 'second');
+    expect(await slots.run('b', async () => 'other')).toBe('other');
     blocked.open();
     await first;
     expect(await second).toBe('second');
   });
 
-  test('refuse with 503 and Retry-After whose turn does not come in time, and never begin it later', async () => {
-    const turns = new AccountTurns({ atOnceMax: 1, waitMs: 5 });
+  test('refuse with 503 and Retry-After what finds no slot in time, and never begin it later', async () => {
+    const slots = new AccountSlots({ atOnceMax: 1, waitMs: 5 });
     const blocked = closedGate();
-    const first = turns.run('a', () => blocked.passed);
+    const first = slots.run('a', () => blocked.passed);
     let begun = false;
-    const late = turns.run('a', async () => {
+    const late = slots.run('a', async () => {
       begun = true;
     });
     await expect(late).rejects.toMatchObject({ status: 503, options: { headers: { 'retry-after': '1' } } });
@@ -99,18 +99,18 @@ describe('turns of accounts', () => {
     await first;
     await sleep(1);
     expect(begun).toBe(false);
-    expect(await turns.run('a', async () => 'next')).toBe('next');
+    expect(await slots.run('a', async () => 'next')).toBe('next');
   });
 
   describe('while other accounts are active', () => {
     afterEach(() => vi.useRealTimers());
 
     /** Starts so many transactions of an account that end only when their gate opens. */
-    const startMany = (turns: AccountTurns, account: string, count: number) => {
+    const startMany = (slots: AccountSlots, account: string, count: number) => {
       const gate = closedGate();
       const begun = { count: 0 };
       const ends = Array.from({ length: count }, () =>
-        turns.run(account, () => {
+        slots.run(account, () => {
           begun.count += 1;
           return gate.passed;
         }),
@@ -124,19 +124,19 @@ describe('turns of accounts', () => {
 
     test('are fewer, and all again once those are silent', async () => {
       vi.useFakeTimers();
-      const turns = new AccountTurns({ atOnceMax: 8, sharedMax: 4, waitMs: 60_000 });
-      await turns.run('other', async () => undefined);
-      const many = startMany(turns, 'many', 20);
+      const slots = new AccountSlots({ atOnceMax: 8, sharedMax: 4, waitMs: 60_000 });
+      await slots.run('other', async () => undefined);
+      const many = startMany(slots, 'many', 20);
       await vi.advanceTimersByTimeAsync(500);
       expect(many.begun.count).toBe(2);
-      const others = startMany(turns, 'other', 2);
+      const others = startMany(slots, 'other', 2);
       await vi.advanceTimersByTimeAsync(0);
       expect(others.begun.count).toBe(2);
       await others.end();
       await many.end();
       expect(many.begun.count).toBe(20);
       await vi.advanceTimersByTimeAsync(2_500);
-      const again = startMany(turns, 'many', 20);
+      const again = startMany(slots, 'many', 20);
       await vi.advanceTimersByTimeAsync(0);
       expect(again.begun.count).toBe(8);
       await again.end();
@@ -146,11 +146,11 @@ describe('turns of accounts', () => {
 
     test('are not held up by a transaction that waits for a lock', async () => {
       vi.useFakeTimers();
-      const turns = new AccountTurns({ atOnceMax: 3, sharedMax: 2, waitMs: 60_000 });
-      const keepActive = setInterval(() => void turns.run('other', async () => undefined), 100);
+      const slots = new AccountSlots({ atOnceMax: 3, sharedMax: 2, waitMs: 60_000 });
+      const keepActive = setInterval(() => void slots.run('other', async () => undefined), 100);
       await vi.advanceTimersByTimeAsync(200);
-      const blocked = startMany(turns, 'a', 1);
-      const behind = startMany(turns, 'a', 5);
+      const blocked = startMany(slots, 'a', 1);
+      const behind = startMany(slots, 'a', 5);
       await vi.advanceTimersByTimeAsync(500);
       expect(behind.begun.count).toBe(0);
       await vi.advanceTimersByTimeAsync(1_000);

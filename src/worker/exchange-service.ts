@@ -32,13 +32,17 @@ import { createConnectors } from '../exchange/sources/connectors/fhir-connector.
 import type { SourceConfig } from '../exchange/sources/connectors/source-config.ts';
 import { connectionSettingsSchema } from '../exchange/sources/connectors/source-settings.ts';
 import { inBothLanes } from '../temporal/task-queues.ts';
-import type { Half, HalfDeps } from './half.ts';
+import type { HostedService, HostedServiceDeps } from './hosted-service.ts';
 
 /** Only workers have these: an attacker who controls a gateway must not be able to seal audit entries. */
 const AUDIT_VARIABLES = ['AUDIT_KEY', 'AUDIT_HEADS'] as const;
 
 /** Builds the activities of the exchange's own task queue and of the sources' queues. Throws ConfigError. */
-export async function openExchangeHalf({ logger, temporal, metrics }: HalfDeps): Promise<Half> {
+export async function openExchangeService({
+  logger,
+  temporal,
+  metrics,
+}: HostedServiceDeps): Promise<HostedService> {
   const config = readConfig([
     ...EXCHANGE_VARIABLES,
     ...SOURCE_VARIABLES,

@@ -3,15 +3,15 @@ import type { Registry } from 'prom-client';
 import type { Logger } from '../lib/logger.ts';
 import type { WorkerQueue } from '../temporal/task-queues.ts';
 
-/** What a worker process hosts of one half of the system: its activities by task queue. */
-export interface Half {
+/** What a worker process hosts of one of the two services: its activities by task queue. */
+export interface HostedService {
   activities: Partial<Record<WorkerQueue, object>>;
   /** Finishes background work and closes connections. Call it after the last activity has ended. */
   close(): Promise<void>;
 }
 
-/** Dependencies that a half needs besides its own configuration. */
-export interface HalfDeps {
+/** Dependencies that a service needs besides its own configuration. */
+export interface HostedServiceDeps {
   logger: Logger;
   temporal: Client;
   metrics: Registry;

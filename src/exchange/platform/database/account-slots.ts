@@ -1,6 +1,6 @@
 import { OverloadError } from '../errors.ts';
 
-/** An account without a transaction for so long is silent, and the others share what it had. */
+/** An account without a transaction for this long is silent, and the others share what it had. */
 const SILENT_AFTER_MS = 2_000;
 
 /** Counts the accounts that had a transaction in the last seconds. */
@@ -23,21 +23,21 @@ class ActiveAccounts {
 }
 
 interface Line {
-  running: Set<Turn>;
+  running: Set<Slot>;
   waiting: Set<() => void>;
 }
 
-interface Turn {
+interface Slot {
   /** On the clock of `performance`. */
   beganAtMs: number;
 }
 
-export interface TurnOptions {
+export interface SlotOptions {
   /** Maximum number of concurrent transactions of one account. */
   atOnceMax: number;
-  /** While several accounts are active, they share so many evenly; each may have one. Default: no sharing. */
+  /** While several accounts are active, they share this many evenly; each may have one. Default: no sharing. */
   sharedMax?: number;
-  /** How long a transaction waits for its turn: as long as for a connection. */
+  /** How long a transaction waits for a slot; the same as for a connection. */
   waitMs: number;
 }
 
@@ -54,30 +54,30 @@ const CHECK_MS = 100;
  * Not `Lanes`, whose limits are fixed and whose lanes wait for each other: accounts never wait for another one here, the share
  * moves with who is active, long transactions are not counted, and waiting ends after a time.
  */
-export class AccountTurns {
+export class AccountSlots {
   readonly #lines = new Map<string, Line>();
   readonly #active = new ActiveAccounts();
   #checks: NodeJS.Timeout | undefined;
 
-  constructor(private readonly options: TurnOptions) {}
+  constructor(private readonly options: SlotOptions) {}
 
-  /** Runs `work` when it is its turn. Rejects with OverloadError, without starting `work`, if that takes too long. */
+  /** Runs `work` once a slot is free. Rejects with OverloadError, without starting `work`, if that takes too long. */
   async run<T>(accountId: string, work: () => Promise<T>): Promise<T> {
     const line = this.#lines.get(accountId) ?? { running: new Set(), waiting: new Set() };
     this.#lines.set(accountId, line);
     this.#active.note(accountId);
-    const turn = await this.#turnIn(line);
+    const slot = await this.#slotIn(line);
     try {
       return await work();
     } finally {
-      line.running.delete(turn);
+      line.running.delete(slot);
       this.#active.note(accountId);
       this.#letBegin(line);
       if (line.running.size === 0) this.#lines.delete(accountId);
     }
   }
 
-  #turnIn(line: Line): Turn | Promise<Turn> {
+  #slotIn(line: Line): Slot | Promise<Slot> {
     if (line.waiting.size === 0 && this.#mayBegin(line)) return begun(line);
     this.#checks ??= setInterval(() => this.#check(), CHECK_MS).unref();
     return new Promise((resolve, reject) => {
@@ -128,8 +128,8 @@ export class AccountTurns {
   }
 }
 
-function begun(line: Line): Turn {
-  const turn = { beganAtMs: performance.now() };
-  line.running.add(turn);
-  return turn;
+function begun(line: Line): Slot {
+  const slot = { beganAtMs: performance.now() };
+  line.running.add(slot);
+  return slot;
 }

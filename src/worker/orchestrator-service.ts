@@ -6,13 +6,13 @@ import { TASK_QUEUES } from '../contract/temporal.ts';
 import { parseKeyRing } from '../lib/key-ring.ts';
 import { EXCHANGE_ACCESS_VARIABLES, openExchange } from '../orchestrator/exchange-access.ts';
 import { openBlobStore } from '../shared/blobs/open-blob-store.ts';
-import type { Half } from './half.ts';
+import type { HostedService } from './hosted-service.ts';
 
 /**
  * Builds the activities of the orchestrator's task queue. With EXCHANGE_API_KEY, INTERNAL_TOKEN_KEY is not needed. Throws
  * ConfigError.
  */
-export async function openOrchestratorHalf(): Promise<Half> {
+export async function openOrchestratorService(): Promise<HostedService> {
   const config = readConfig([...EXCHANGE_ACCESS_VARIABLES, 'ID_HMAC_KEY', 'ORCHESTRATOR_FILES', 'DATA_KEYS']);
   const own = config.EXCHANGE_API_KEY === undefined ? readConfig(['INTERNAL_TOKEN_KEY']) : {};
   const keyRing = parseKeyRing(config.DATA_KEYS);
