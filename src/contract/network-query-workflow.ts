@@ -8,7 +8,7 @@ export interface NetworkQueryInput {
   run: number;
   sources: { source: SourceType; attempt: number }[];
   steering: Record<SourceType, SourceSteering>;
-  /** The workflow continues as new when its history has so many events. */
+  /** Number of history events at which the workflow continues as new. */
   historyEventsMax: number;
 }
 

@@ -7,7 +7,7 @@ const DAY_MS = 24 * 60 * 60_000;
 /** Slices of one kind in one round of reconcile, so that a large backlog does not delay other work. */
 const SLICES_PER_ROUND = 10;
 
-/** What ended before this time is past a rule of so many days. */
+/** The time before which items must have ended, to be removed by a rule of `days` days. */
 export const removedBefore = (days: number): Date => new Date(Date.now() - days * DAY_MS);
 
 /**

@@ -84,7 +84,7 @@ export interface CallBudget {
 /** This part of a rate may be used at once; the rest is spread evenly, so that no window of that length exceeds the rate. */
 const AT_ONCE = 0.2;
 
-/** How many calls may be made at once: a worker takes at most so many together. */
+/** Number of calls that may be made at once; a worker takes at most this many permits together. */
 export function callsAtOnce({ perSecond, perMinute }: CallRates): number {
   const rate = Math.min(perSecond, perMinute);
   return Number.isFinite(rate) ? Math.max(1, Math.floor(rate * AT_ONCE)) : 100;

@@ -31,7 +31,7 @@ export function deliveryDelayMs(attemptsMade: number, random: number, retryAfter
 
 const MINUTE_MS = 60_000;
 
-/** A destination is held after so many different events have failed one after the other. */
+/** Number of different events that must fail in a row before a destination is held. */
 const FAILURES_MAX = 5;
 const PROBE_FIRST_MS = 5_000;
 const PROBE_MAX_MS = 5 * MINUTE_MS;
