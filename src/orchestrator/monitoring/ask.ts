@@ -11,7 +11,7 @@ import type { MonitoredPage, PageInput } from './monitored-page.ts';
 export type Outcome = 'started' | 'alreadyAsked' | 'gone' | 'refused' | 'failed';
 
 /** How many of a patient's newest queries are read. */
-const LOOK_AT = 20;
+const LISTED_MAX = 20;
 /**
  * How many idempotency keys are tried for one patient. An exchange repeats a refusal under the same key, and some keys may
  * have been used for another cohort.
@@ -72,7 +72,7 @@ export class QueryStarter {
     const { kind } = this.input;
     try {
       const { answer } = await this.calls.call('listNetworkQueries', {
-        query: { patientId, source: kind, count: LOOK_AT },
+        query: { patientId, source: kind, count: LISTED_MAX },
       });
       // A service that ignores the filter would return other patients' queries.
       const own = answer.queries.filter((query) => (query.patientId ?? patientId) === patientId);

@@ -5,7 +5,7 @@ import { EXIT } from '../../lib/exit-codes.ts';
 import type { BulkOnboardingHandle } from '../../orchestrator/bulk-onboarding/start-bulk-onboarding.ts';
 import { RefusedError } from '../errors.ts';
 import { prepareOutFolder } from '../output/out-folder.ts';
-import { bulkRows, followBulk, lookAtBulk } from '../progress/bulk-view.ts';
+import { bulkRows, followBulk, readBulk } from '../progress/bulk-view.ts';
 import { type BulkOnboardings, openBulkOnboardings } from '../target/onboardings.ts';
 import type { CommandResult } from '../terminal.ts';
 import {
@@ -34,7 +34,7 @@ export async function bulkStatus(
 ): Promise<CommandResult> {
   if (out !== undefined) await prepareOutFolder(out);
   return withJob(jobId, context, async ({ workflowId, handle, bulks }) => {
-    const view = await lookAtBulk(handle, context.target.exchange);
+    const view = await readBulk(handle, context.target.exchange);
     if (out === undefined || view.outcome === undefined)
       return bulkResult('bulk status', { jobId, workflowId, view, out }, context);
     const saved = await saveOutcome(view.outcome, join(out, fileNameOf(jobId)), bulks.files);
@@ -59,7 +59,7 @@ export const bulkSteer = (
         throw new RefusedError(`Cannot ${how} job ${jobId}: ${error.cause?.message ?? 'it was rejected'}.`);
       throw error;
     }
-    const view = await lookAtBulk(handle, context.target.exchange);
+    const view = await readBulk(handle, context.target.exchange);
     return { ...bulkResult(`bulk-${how}`, { jobId, workflowId, view }, context), exitCode: EXIT.done };
   });
 
@@ -110,7 +110,7 @@ async function endedError(
   { jobId, handle }: Job,
   { target }: CommandContext,
 ): Promise<RefusedError | undefined> {
-  const { state } = await lookAtBulk(handle, target.exchange);
+  const { state } = await readBulk(handle, target.exchange);
   return state === 'running' ? undefined : new RefusedError(`Job ${jobId} has already ended: ${state}.`);
 }
 

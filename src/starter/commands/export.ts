@@ -58,11 +58,11 @@ export async function exportRecords(options: ExportOptions, context: CommandCont
   const started: ExportState = { status: 'running' };
   if (!wait) {
     const isStarted = known === undefined;
-    const state = isStarted ? started : await exports.look(id);
+    const state = isStarted ? started : await exports.read(id);
     return exportResult(id, state, { out, isStarted }, context);
   }
   const signal = endOfFollowing(context.terminal, options);
-  const state = await pollExchange<ExportState>(started, (each) => exports.look(id, each), {
+  const state = await pollExchange<ExportState>(started, (each) => exports.read(id, each), {
     isRunning: ({ status }) => status === 'running',
     waitMs: (now) => (now.status === 'running' ? now.waitMs : undefined),
     onChange: (now, problem) => live.set(subject, [problem ?? progressOf(now)]),
@@ -136,7 +136,7 @@ async function downloadAll(
 const megabytes = (bytes: number): number => Math.floor(bytes / 1_000_000);
 
 /**
- * `isSaved`: whether all files are in the folder `out`; absent when only a look was asked for.
+ * `isSaved`: whether all files are in the folder `out`; absent when only the state was asked for.
  * `isStarted`: only the start was asked for, and it is done.
  */
 function exportResult(

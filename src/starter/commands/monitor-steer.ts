@@ -25,7 +25,7 @@ export async function changeSetting(
 
 /** The exchange updates the schedule after it has responded; if that fails, `reconcile` does it later. */
 const FOLLOWS_WITHIN_MS = 20_000;
-const LOOK_AGAIN_MS = 200;
+const POLL_MS = 200;
 
 /** Waits, for a limited time, until the schedule reflects the cohort's setting. */
 export async function untilFollowed(
@@ -36,7 +36,7 @@ export async function untilFollowed(
   const signal = AbortSignal.timeout(FOLLOWS_WITHIN_MS);
   while (!signal.aborted) {
     if (isRight(await monitorings.find(id))) return;
-    await pause(LOOK_AGAIN_MS, signal);
+    await pause(POLL_MS, signal);
   }
 }
 
@@ -78,7 +78,7 @@ async function untilRun(
   while (!signal.aborted) {
     const last = runIdOf(await monitorings.require(id));
     if (last !== known) return last;
-    await pause(LOOK_AGAIN_MS, signal);
+    await pause(POLL_MS, signal);
   }
   return undefined;
 }

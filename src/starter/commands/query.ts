@@ -12,7 +12,7 @@ import type { OnboardingHandle } from '../../orchestrator/patient-onboarding/sta
 import { RefusedError, UsageError } from '../errors.ts';
 import { parseSubject, requestedSources, type SubjectKind } from '../input/arguments.ts';
 import { workflowLink } from '../links.ts';
-import { followOnboarding, lookAtOnboarding } from '../progress/onboarding-view.ts';
+import { followOnboarding, readOnboarding } from '../progress/onboarding-view.ts';
 import { type FollowOptions, pollExchange } from '../progress/poll-exchange.ts';
 import { QueryReader, type QueryView, queryView } from '../progress/query-view.ts';
 import {
@@ -89,7 +89,7 @@ async function followQuery(
   const reader = new QueryReader(client);
   const first: QueryView = { requestId, state: 'running', sources: [], timeline: [] };
   let last = first;
-  await pollExchange(first, (signal) => reader.look(requestId, signal), {
+  await pollExchange(first, (signal) => reader.read(requestId, signal), {
     ...options,
     isRunning: ({ state }) => state === 'running',
     onChange: (view, problem) => {
@@ -130,7 +130,7 @@ export async function explained(
   { target }: CommandContext,
 ): Promise<unknown> {
   if (!(error instanceof ExchangeCallError) || error.kind !== 'conflict') return error;
-  const view = await new QueryReader(target.exchange).look(requestId).catch(() => undefined);
+  const view = await new QueryReader(target.exchange).read(requestId).catch(() => undefined);
   if (view === undefined) return error;
   if (source === undefined) return new RefusedError(`Query ${requestId} has already ended: ${view.state}.`);
   const state = view.sources.find(({ type }) => type === source)?.state.replace('-', ' ');
@@ -174,7 +174,7 @@ async function cancelQuery(
   } catch (error) {
     throw await explained(error, requestId, source, context);
   }
-  const view = await new QueryReader(exchange).look(requestId);
+  const view = await new QueryReader(exchange).read(requestId);
   return { ...queryResult('cancel', view, context), exitCode: EXIT.done };
 }
 
@@ -186,7 +186,7 @@ async function cancelOnboarding(
 ): Promise<CommandResult> {
   const { live } = context.terminal;
   try {
-    const { state } = await lookAtOnboarding(handle, context.target.exchange);
+    const { state } = await readOnboarding(handle, context.target.exchange);
     if (state !== 'running') throw new RefusedError(`The onboarding has already ended: ${state}.`);
     await handle.cancel();
   } catch (error) {
@@ -231,7 +231,7 @@ export const status: Command<[string, StatusOptions]> = async (id, options, cont
             signal: endOfFollowing(context.terminal, options),
           },
         )
-      : await lookAtOnboarding(handle, exchange);
+      : await readOnboarding(handle, exchange);
     live.close();
     return onboardingsResult('status', [{ workflowId, view }], context);
   } catch (error) {

@@ -17,7 +17,7 @@ import {
   askWorkflow,
   type Following,
   followWorkflow,
-  lookAtWorkflow,
+  readWorkflowOnce,
   type WorkflowEnd,
 } from './workflow-state.ts';
 
@@ -153,9 +153,9 @@ export const followBulk = (
   { client, ...options }: FollowOptions & { client: ExchangeClient },
 ): Promise<BulkView> => followWorkflow(bulkFollowing(handle, client), onChange, options);
 
-/** Reads the state of a bulk onboarding once; see `lookAtWorkflow`. */
-export const lookAtBulk = (handle: BulkOnboardingHandle, client: ExchangeClient): Promise<BulkView> =>
-  lookAtWorkflow(bulkFollowing(handle, client));
+/** Reads the state of a bulk onboarding once; see `readWorkflowOnce`. */
+export const readBulk = (handle: BulkOnboardingHandle, client: ExchangeClient): Promise<BulkView> =>
+  readWorkflowOnce(bulkFollowing(handle, client));
 
 const bulkFollowing = (
   handle: BulkOnboardingHandle,
@@ -163,12 +163,12 @@ const bulkFollowing = (
 ): Following<KnownOfBulk, BulkOnboardingSummary, BulkView> => ({
   handle,
   nothing: {},
-  look: (_, signal) => look(handle, client, signal),
+  read: (_, signal) => read(handle, client, signal),
   addEnd: async (known, end) => ({ ...known, end }),
   view: bulkView,
 });
 
-async function look(
+async function read(
   handle: BulkOnboardingHandle,
   client: ExchangeClient,
   signal?: AbortSignal,

@@ -80,11 +80,11 @@ export async function monitoringView(
     state,
     note: state === 'paused' ? await noteOf(temporal, schedule) : undefined,
     nextRunAt: state === 'on' ? next?.toISOString() : undefined,
-    lastRun: last && (await lookAtRun(temporal, last.action.workflow.workflowId, last.takenAt)),
+    lastRun: last && (await readRun(temporal, last.action.workflow.workflowId, last.takenAt)),
   };
 }
 
-async function lookAtRun(temporal: Client, workflowId: string, takenAt: Date): Promise<MonitoringRun> {
+async function readRun(temporal: Client, workflowId: string, takenAt: Date): Promise<MonitoringRun> {
   const handle = temporal.workflow.getHandle<() => Promise<CohortMonitoringStatus>>(workflowId);
   const run = { workflowId, startedAt: takenAt.toISOString() };
   try {

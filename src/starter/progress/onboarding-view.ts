@@ -15,7 +15,7 @@ import {
   askWorkflow,
   type Following,
   followWorkflow,
-  lookAtWorkflow,
+  readWorkflowOnce,
   type WorkflowEnd,
 } from './workflow-state.ts';
 
@@ -144,9 +144,9 @@ export const followOnboarding = (
   { client, ...options }: FollowOnboardingOptions = {},
 ): Promise<OnboardingView> => followWorkflow(onboardingFollowing(handle, client), onChange, options);
 
-/** Reads the state of an onboarding once; see `lookAtWorkflow`. */
-export const lookAtOnboarding = (handle: OnboardingHandle, client: ExchangeClient): Promise<OnboardingView> =>
-  lookAtWorkflow(onboardingFollowing(handle, client));
+/** Reads the state of an onboarding once; see `readWorkflowOnce`. */
+export const readOnboarding = (handle: OnboardingHandle, client: ExchangeClient): Promise<OnboardingView> =>
+  readWorkflowOnce(onboardingFollowing(handle, client));
 
 function onboardingFollowing(
   handle: OnboardingHandle,
@@ -157,7 +157,7 @@ function onboardingFollowing(
   return {
     handle,
     nothing: { queries: new Map() },
-    async look(known, signal) {
+    async read(known, signal) {
       const status = await readStatus();
       if (status === undefined) return { ...known, problem: NO_WORKER };
       return { status, queries: await readQueries(reader, status.requestIds, known.queries, signal) };
@@ -184,7 +184,7 @@ async function readQueries(
   if (reader === undefined) return queries;
   for (const requestId of requestIds) {
     // An ended query may be retried, so it is read until the onboarding itself has ended.
-    const view = await reader.look(requestId, signal).catch((error: unknown) => {
+    const view = await reader.read(requestId, signal).catch((error: unknown) => {
       if (error instanceof ExchangeCallError || signal?.aborted === true) return undefined;
       throw error;
     });

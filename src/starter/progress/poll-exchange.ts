@@ -63,13 +63,13 @@ const FIRST_MS = 500;
 const GROWTH = 1.5;
 const LONGEST_MS = 5_000;
 
-/** Time to wait before the next look: short after a change, then growing while nothing changes. */
+/** Time to wait before the next poll: short after a change, then growing while nothing changes. */
 export function nextDelayMs(lastMs: number | undefined, changed: boolean): number {
   return lastMs === undefined || changed ? FIRST_MS : Math.min(lastMs * GROWTH, LONGEST_MS);
 }
 
 /**
- * Limits how often all followers together look. A look is two requests or a workflow query; the limit is far below an
+ * Limits how often all followers together poll. A poll is two requests or a workflow query; the limit is far below an
  * account's 1,200 requests per minute and below what a worker would notice.
  */
 export class Pace {

@@ -101,7 +101,7 @@ export class QueryReader {
   }
 
   /** Throws ExchangeCallError when E3 fails. */
-  async look(requestId: string, signal?: AbortSignal): Promise<QueryView> {
+  async read(requestId: string, signal?: AbortSignal): Promise<QueryView> {
     const { answer } = await this.#client.call('getNetworkQuery', { params: { requestId } }, { signal });
     // Read second: it may be newer than the status, so an ended query always comes with its full timeline.
     return queryView(answer, await this.#timeline(requestId, signal));

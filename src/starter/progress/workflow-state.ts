@@ -81,10 +81,10 @@ function endOf({ cause }: WorkflowFailedError): { state: 'failed'; reason: strin
 /** How one kind of workflow is followed. `K`: what is known of it; `S`: its summary; `V`: the view that is shown. */
 export interface Following<K, S, V> {
   handle: WatchedWorkflow<S> & { describe(): Promise<{ status: { name: string } }> };
-  /** What is known before the first look. */
+  /** What is known before the first read. */
   nothing: K;
   /** Reads the current state from the workflow and the exchange. */
-  look(known: K, signal?: AbortSignal): Promise<K>;
+  read(known: K, signal?: AbortSignal): Promise<K>;
   /** Adds how the workflow ended, and what can only be read then. */
   addEnd(known: K, end: WorkflowEnd<S>, signal?: AbortSignal): Promise<K>;
   view(known: K): V;
@@ -95,7 +95,7 @@ export interface Following<K, S, V> {
  * unavailable in between. Returns the last view. Throws WorkflowNotFoundError when Temporal does not know the workflow.
  */
 export async function followWorkflow<K, S, V>(
-  { handle, nothing, look, addEnd, view }: Following<K, S, V>,
+  { handle, nothing, read, addEnd, view }: Following<K, S, V>,
   onChange: (view: V) => void,
   { pace = new Pace(), signal }: FollowOptions,
 ): Promise<V> {
@@ -118,7 +118,7 @@ export async function followWorkflow<K, S, V>(
   try {
     let delayMs: number | undefined;
     while (!untilEnd.aborted) {
-      known = await look(known, untilEnd);
+      known = await read(known, untilEnd);
       if (untilEnd.aborted) break;
       delayMs = nextDelayMs(delayMs, show());
       await pace.turn(delayMs, untilEnd);
@@ -136,15 +136,15 @@ export async function followWorkflow<K, S, V>(
  * Reads the state of a workflow once. Throws WorkflowNotFoundError when Temporal does not know it, and other errors of
  * Temporal's client when Temporal cannot be reached.
  */
-export async function lookAtWorkflow<K, S, V>({
+export async function readWorkflowOnce<K, S, V>({
   handle,
   nothing,
-  look,
+  read,
   addEnd,
   view,
 }: Following<K, S, V>): Promise<V> {
   const { status } = await handle.describe();
-  const known = await look(nothing);
+  const known = await read(nothing);
   if (status.name === 'RUNNING' || status.name === 'PAUSED') return view(known);
   const end = await awaitEnd(handle, new AbortController().signal);
   return view(end === undefined ? known : await addEnd(known, end));

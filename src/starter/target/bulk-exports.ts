@@ -37,7 +37,7 @@ export interface ExportWanted {
 export interface BulkExports {
   /** Returns the id of the new export. */
   start(wanted: ExportWanted): Promise<string>;
-  look(id: string, signal?: AbortSignal): Promise<ExportState>;
+  read(id: string, signal?: AbortSignal): Promise<ExportState>;
   cancel(id: string): Promise<void>;
   download(id: string, file: string, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
 }
@@ -87,7 +87,7 @@ export function createBulkExports({
       return id;
     },
 
-    async look(id, signal) {
+    async read(id, signal) {
       const answer = await call('getExport', new URL(statusUrl(id)), { signal, accepts: [500] });
       const { statusCode: status } = answer;
       if (status === 202) {

@@ -16,7 +16,7 @@ export type FoundSubject =
 export async function findSubject(target: Target, { kind, id }: Subject, env?: Env): Promise<FoundSubject> {
   if (kind === 'onboarding') return findOnboarding(target, id, env);
   try {
-    return { kind: 'query', query: await new QueryReader(target.exchange).look(id) };
+    return { kind: 'query', query: await new QueryReader(target.exchange).read(id) };
   } catch (error) {
     if (kind === 'query' || !(error instanceof ExchangeCallError) || error.kind !== 'not-found') throw error;
     const canAskTemporal = target.stack !== undefined;

@@ -13,7 +13,7 @@ const message = {
 };
 
 let exchange: Stub;
-/** What each look at the message tells, in turn; the last one stays. */
+/** The states that successive polls of the message return; the last one stays. */
 let ends: object[];
 beforeEach(async () => {
   ends = [message];

@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 
-/** One look at a process: how busy its event loop was since the last one, and whether work waits for the database. */
+/** A sample of a process: how busy its event loop was since the last one, and whether work waits for the database. */
 export interface PressureSample {
   /** Share of the time in which the event loop was busy. */
   utilization: number;

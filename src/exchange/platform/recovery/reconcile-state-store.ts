@@ -7,11 +7,11 @@ import {
 import type { Store, SystemTx } from '../database/database.ts';
 
 /** Work whose workflow was seen within this time is not looked at again. */
-const LOOK_AGAIN_MS = 15 * 60_000;
+const RECHECK_AFTER_MS = 15 * 60_000;
 
 export interface BegunRound {
   /** Open work that was last seen before this time is to be looked at again. */
-  lookAgainBefore: Date;
+  recheckBefore: Date;
   /** When the last suspicion of a restore arose. */
   restoredAt?: Date;
   /** Set when it arises now. */
@@ -53,8 +53,8 @@ async function beginRound(tx: SystemTx, countedByWorkflow: number): Promise<Begu
   const { rows } = await sql<{ now: Date; restoredAt: Date | null }>`
     select now(), (select restored_at from reconcile_state) as "restoredAt"`.execute(tx.db);
   const { now = new Date(), restoredAt = null } = rows[0] ?? {};
-  const lookAgainBefore = new Date(Math.max(now.getTime() - LOOK_AGAIN_MS, restoredAt?.getTime() ?? 0));
-  return { lookAgainBefore, restoredAt: restoredAt ?? undefined, suspicion };
+  const recheckBefore = new Date(Math.max(now.getTime() - RECHECK_AFTER_MS, restoredAt?.getTime() ?? 0));
+  return { recheckBefore, restoredAt: restoredAt ?? undefined, suspicion };
 }
 
 async function endRound(tx: SystemTx, countedByWorkflow: number): Promise<number> {
