@@ -64,13 +64,13 @@ export function operationsOf(environment: GrowthEnvironment, cohortId: string): 
       name: `reconcile, ${recovery.name}`,
       run: async () => {
         const signal = AbortSignal.timeout(60_000);
-        const lookAgainBefore = new Date(Date.now() - 900_000);
+        const recheckBefore = new Date(Date.now() - 900_000);
         for (
           let cursor: string | undefined, isBehind: boolean | undefined = true, round = 0;
           isBehind && round < 3;
           round++
         )
-          ({ cursor, isBehind } = await recovery.takeUp({ limit: 500, signal, lookAgainBefore, cursor }));
+          ({ cursor, isBehind } = await recovery.takeUp({ limit: 500, signal, recheckBefore, cursor }));
         await sleep(0);
       },
     })),

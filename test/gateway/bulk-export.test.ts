@@ -437,7 +437,7 @@ async function clearFiles(): Promise<void> {
   const { store, blobs } = door;
   const silent = { warn: () => undefined } as never;
   const { recoveries } = createExportLauncher({ store, blobs, temporal: undefined as never, logger: silent });
-  const round = { limit: 100, signal: new AbortController().signal, lookAgainBefore: new Date() };
+  const round = { limit: 100, signal: new AbortController().signal, recheckBefore: new Date() };
   await recoveries.find(({ name }) => name === 'files of bulk exports')?.takeUp(round);
 }
 const rowsOf = async (exportId: string): Promise<number> =>

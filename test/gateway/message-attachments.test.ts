@@ -204,7 +204,7 @@ test('that end the worker each time are given up, and reported once', async () =
     });
   }
   const merge = async () => expect.unreachable('it was read again');
-  const round = { limit: 500, signal: new AbortController().signal, lookAgainBefore: new Date() };
+  const round = { limit: 500, signal: new AbortController().signal, recheckBefore: new Date() };
   const given = await readingWith({ merge }).takeUp(round);
   expect(given.failures).toEqual([new ProcessEndedTooOften()]);
   expect(await takeUp(readingWith({ merge }), 500)).toBe(0);

@@ -290,7 +290,7 @@ describe('transmission', () => {
     const { id } = await sent();
     const open = await gateway.store.asSystem((tx) =>
       messagesToEnsure(tx, {
-        lookAgainBefore: new Date(Date.now() - 15 * 60_000),
+        recheckBefore: new Date(Date.now() - 15 * 60_000),
         olderThanMs: 0,
         limit: 500,
       }),

@@ -90,7 +90,7 @@ const addPatients = (count: number): Promise<string[]> =>
 
 const addUp = async (): Promise<void> => {
   const recovery = sizeSummation(gateway);
-  const round = { limit: 500, signal: new AbortController().signal, lookAgainBefore: new Date() };
+  const round = { limit: 500, signal: new AbortController().signal, recheckBefore: new Date() };
   expect((await recovery.takeUp(round)).failures).toEqual([]);
 };
 

@@ -191,7 +191,7 @@ describe('left over', () => {
     const found = await environment.store.asSystem(async (tx) => [
       ...(await recentlyUnswept(tx, 1_000)),
       ...(await unsweptInSlice(tx, { after: new Date(0), slice: 1_000 })).unswept,
-      ...(await sweepsToCheck(tx, { lookAgainBefore: new Date(Date.now() - 15 * 60_000), limit: 1_000 })),
+      ...(await sweepsToCheck(tx, { recheckBefore: new Date(Date.now() - 15 * 60_000), limit: 1_000 })),
     ]);
     return found.map(({ requestId }) => requestId);
   };

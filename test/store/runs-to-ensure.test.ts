@@ -26,7 +26,7 @@ test('a run that was never started comes before any number of older ones that ar
       from generate_series(1, 600) as n`.execute(db);
   });
   const runs = await environment.store.asSystem((tx) =>
-    runsToEnsure(tx, { olderThanMs: 5_000, lookAgainBefore: new Date(), limit: 500 }),
+    runsToEnsure(tx, { olderThanMs: 5_000, recheckBefore: new Date(), limit: 500 }),
   );
   expect(runs).toHaveLength(500);
   expect(runs[0]).toMatchObject({ requestId: first, isStarted: false });

@@ -94,7 +94,7 @@ test('reconcile finds missing blobs, one part of the store in each round, and co
   const part = Number.parseInt(result.slice(result.indexOf('/') + 1).slice(0, 2), 16);
   const signal = new AbortController().signal;
   const round = (cursor?: string) =>
-    recovery.takeUp({ limit: 500, signal, lookAgainBefore: new Date(), cursor });
+    recovery.takeUp({ limit: 500, signal, recheckBefore: new Date(), cursor });
 
   const { found: before } = await round(String(part));
   await env.blobs.delete(result);

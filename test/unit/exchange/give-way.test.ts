@@ -16,7 +16,7 @@ function comparing() {
     now: () => state.now,
   });
   const round = (cursor = 'a') =>
-    waiting.takeUp({ limit: 500, signal: new AbortController().signal, lookAgainBefore: new Date(), cursor });
+    waiting.takeUp({ limit: 500, signal: new AbortController().signal, recheckBefore: new Date(), cursor });
   return { state, round };
 }
 

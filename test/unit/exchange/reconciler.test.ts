@@ -23,7 +23,7 @@ const kind = (name: string, taken: Partial<TakenUp> | Error): Recovery => ({
 });
 const roundCount = {
   isPaused: async () => false,
-  begin: async () => ({ lookAgainBefore: new Date() }),
+  begin: async () => ({ recheckBefore: new Date() }),
   end: async (counted: number) => counted + 1,
 };
 const isImporting = async () => false;
@@ -147,7 +147,7 @@ test('an item that fails does not stop its kind; the oldest one found is reporte
       return n !== 4;
     },
   });
-  const taken = await recovery.takeUp({ limit: 4, signal: neverAborted(), lookAgainBefore: new Date() });
+  const taken = await recovery.takeUp({ limit: 4, signal: neverAborted(), recheckBefore: new Date() });
   expect(healed).toEqual([2, 3, 4]);
   expect(taken).toMatchObject({ found: 3, healed: 2, oldestSince: items[2]?.since, isBehind: true });
   expect(taken.failures).toHaveLength(1);
@@ -160,7 +160,7 @@ test('items that always fail do not make the rounds follow each other without a 
     heal: () => Promise.reject(new Error('poisoned')),
   });
   expect(
-    await recovery.takeUp({ limit: 1, signal: neverAborted(), lookAgainBefore: new Date() }),
+    await recovery.takeUp({ limit: 1, signal: neverAborted(), recheckBefore: new Date() }),
   ).toMatchObject({ isBehind: false });
 });
 
@@ -177,7 +177,7 @@ test('items that the time did not suffice for are left to the next round, which 
     },
   });
   expect(
-    await recovery.takeUp({ limit: 500, signal: end.signal, lookAgainBefore: new Date() }),
+    await recovery.takeUp({ limit: 500, signal: end.signal, recheckBefore: new Date() }),
   ).toMatchObject({
     healed: 1,
     isBehind: true,
@@ -298,7 +298,7 @@ test('500 items of one account that cannot be healed do not keep those of others
       return true;
     },
   });
-  const take = () => recovery.takeUp({ limit: 500, signal: neverAborted(), lookAgainBefore: new Date() });
+  const take = () => recovery.takeUp({ limit: 500, signal: neverAborted(), recheckBefore: new Date() });
   expect((await take()).failures).toHaveLength(500);
   await take();
   expect(healed).toEqual(['b']);
@@ -321,7 +321,7 @@ test('accounts take turns, and what fails because Temporal is away is not postpo
       throw Object.assign(new Error('14 UNAVAILABLE'), { code: 14 });
     },
   });
-  const round = { limit: 500, signal: neverAborted(), lookAgainBefore: new Date() };
+  const round = { limit: 500, signal: neverAborted(), recheckBefore: new Date() };
   await recovery.takeUp(round);
   expect(tried).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3']);
   await recovery.takeUp(round);

@@ -45,8 +45,8 @@ export function bulkCreateRecoveries(deps: BulkRecoveryDeps): Recovery[] {
   return [
     itemRecovery({
       name: 'bulk creates',
-      find: (limit, lookAgainBefore) =>
-        store.asSystem((tx) => requestRows.toEnsure(tx, { olderThanMs: GRACE_MS, lookAgainBefore, limit })),
+      find: (limit, recheckBefore) =>
+        store.asSystem((tx) => requestRows.toEnsure(tx, { olderThanMs: GRACE_MS, recheckBefore, limit })),
       heal: async (request) => !((await settle(request, launcher.start)) && request.isStarted),
     }),
     itemRecovery({

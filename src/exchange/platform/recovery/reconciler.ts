@@ -53,7 +53,7 @@ export function createReconciler(deps: {
 
   async function takeUp(
     recovery: Recovery,
-    place: Pick<RecoveryRound, 'cursor' | 'lookAgainBefore' | 'restoredAt'>,
+    place: Pick<RecoveryRound, 'cursor' | 'recheckBefore' | 'restoredAt'>,
     end: AbortSignal,
   ): Promise<TakenUp> {
     const { name } = recovery;

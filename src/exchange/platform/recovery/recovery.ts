@@ -20,8 +20,8 @@ export interface RecoveryRound {
   /** `TakenUp.cursor` of the last round, for kinds that examine all rows slice by slice. Undefined: from the beginning. */
   cursor?: string;
   /** Open work whose workflow was last seen before this time is looked at again. */
-  lookAgainBefore: Date;
-  /** When PostgreSQL or Temporal was found to be older than the other one. Included in `lookAgainBefore`. */
+  recheckBefore: Date;
+  /** When PostgreSQL or Temporal was found to be older than the other one. Included in `recheckBefore`. */
   restoredAt?: Date;
 }
 
@@ -55,19 +55,19 @@ export function itemRecovery<Item extends Dated & { accountId?: string }>(of: {
   limit?: number;
   /** Number of items healed concurrently. Default: 1. */
   atOnce?: number;
-  /** Finds at most `limit` items; those never started first, then those last seen before `lookAgainBefore`. */
-  find(limit: number, lookAgainBefore: Date): Promise<Item[]>;
+  /** Finds at most `limit` items; those never started first, then those last seen before `recheckBefore`. */
+  find(limit: number, recheckBefore: Date): Promise<Item[]>;
   /** Returns false if the item turned out to be in order. */
   heal(item: Item, signal: AbortSignal): Promise<boolean>;
 }): Recovery {
   const postponed = new Postponed<Item>();
   return {
     name: of.name,
-    async takeUp({ limit: usual, signal, lookAgainBefore }) {
+    async takeUp({ limit: usual, signal, recheckBefore }) {
       const limit = Math.min(usual, of.limit ?? usual);
       // Items that cannot be healed are found again and again, and must not fill the places of others.
       const beyond = postponed.size;
-      const found = await of.find(limit + beyond, lookAgainBefore);
+      const found = await of.find(limit + beyond, recheckBefore);
       const items = inTurns(postponed.without(found).slice(0, limit));
       const taken = await healEach(items, { ...of, signal, heal: postponed.noting(of.heal) });
       const isFull = found.length === limit + beyond || taken.looked < items.length;

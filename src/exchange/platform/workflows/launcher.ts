@@ -76,8 +76,8 @@ export function createWorkLauncher<Id extends string>(
       ),
     recovery: itemRecovery({
       name: work.name,
-      find: (limit, lookAgainBefore) =>
-        store.asSystem((tx) => rows.toEnsure(tx, { olderThanMs: GRACE_MS, lookAgainBefore, limit })),
+      find: (limit, recheckBefore) =>
+        store.asSystem((tx) => rows.toEnsure(tx, { olderThanMs: GRACE_MS, recheckBefore, limit })),
       async heal({ accountId, isStarted, [work.id]: id }) {
         // An operator who cancels or terminates it in Temporal has decided.
         if (againAfterItsEnd === true && (await wasEndedByHand(temporal, workflowId(id)))) {

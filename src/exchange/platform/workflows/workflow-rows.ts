@@ -9,11 +9,11 @@ export type RowToEnsure<Ids> = Ids & { accountId: string; since: Date; isStarted
 export interface WorkflowRows<Ids> {
   /**
    * Open rows of all accounts whose workflow was not started within `olderThanMs`, oldest first; then those whose workflow was
-   * last seen before `lookAgainBefore` and should be checked, longest unseen first.
+   * last seen before `recheckBefore` and should be checked, longest unseen first.
    */
   toEnsure(
     tx: SystemTx,
-    options: { olderThanMs: number; lookAgainBefore: Date; limit: number },
+    options: { olderThanMs: number; recheckBefore: Date; limit: number },
   ): Promise<RowToEnsure<Ids>[]>;
   /** Records that the workflow of a row exists now. */
   markSeen(tx: AccountTx, ids: Ids): Promise<void>;
@@ -44,12 +44,12 @@ export function workflowRows<Ids extends object>(of: {
     );
 
   return {
-    async toEnsure(tx, { olderThanMs, lookAgainBefore, limit }) {
+    async toEnsure(tx, { olderThanMs, recheckBefore, limit }) {
       const { rows } = await sql<RowToEnsure<Ids>>`
         select account_id as "accountId", ${idColumns}, ${since} as since, ${seen} is not null as "isStarted"
         from ${table}
         where ${of.open} and (
-          (${seen} is null and ${since} < now() - ${olderThanMs} * interval '1 millisecond') or ${seen} < ${lookAgainBefore})
+          (${seen} is null and ${since} < now() - ${olderThanMs} * interval '1 millisecond') or ${seen} < ${recheckBefore})
         order by ${seen} nulls first, ${since} limit ${limit}`.execute(tx.db);
       return rows;
     },

@@ -51,8 +51,8 @@ export function networkQueryRecovery(deps: { store: Store; launcher: Pick<Launch
   return itemRecovery({
     name: 'network queries',
     atOnce: AT_ONCE,
-    find: (limit, lookAgainBefore) =>
-      store.asSystem((tx) => runsToEnsure(tx, { olderThanMs: GRACE_MS, lookAgainBefore, limit })),
+    find: (limit, recheckBefore) =>
+      store.asSystem((tx) => runsToEnsure(tx, { olderThanMs: GRACE_MS, recheckBefore, limit })),
     async heal({ accountId, requestId, run, isStarted }) {
       const state = await launcher.start(accountId, requestId, run);
       if (state === 'open') return !isStarted;

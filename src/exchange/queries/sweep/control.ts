@@ -123,12 +123,12 @@ const AT_ONCE = 4;
 /** Starts the workflow of post-import queries where it was never started, or no longer runs. */
 export const sweepRecovery = (deps: { store: Store; temporal: Client }): Recovery => ({
   name: 'query sweeps',
-  async takeUp({ limit, signal, cursor, lookAgainBefore }) {
+  async takeUp({ limit, signal, cursor, recheckBefore }) {
     const after = new Date(cursor ?? 0);
     const { recent, older, open } = await deps.store.asSystem(async (tx) => ({
       recent: await recentlyUnswept(tx, limit),
       older: await unsweptInSlice(tx, { after, slice: SLICE }),
-      open: await sweepsToCheck(tx, { lookAgainBefore, limit }),
+      open: await sweepsToCheck(tx, { recheckBefore, limit }),
     }));
     const launch = async ({ accountId, requestId }: SweepToEnsure) => {
       // An operator who cancels or terminates it in Temporal has decided.

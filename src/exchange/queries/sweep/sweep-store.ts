@@ -125,16 +125,16 @@ export async function unsweptInSlice(
   return { unswept, next: rows.length === slice ? rows.at(-1)?.since : undefined };
 }
 
-/** Open sweeps of all accounts whose workflow was last seen before `lookAgainBefore`, longest unseen first. */
+/** Open sweeps of all accounts whose workflow was last seen before `recheckBefore`, longest unseen first. */
 export async function sweepsToCheck(
   tx: SystemTx,
-  { lookAgainBefore, limit }: { lookAgainBefore: Date; limit: number },
+  { recheckBefore, limit }: { recheckBefore: Date; limit: number },
 ): Promise<SweepToEnsure[]> {
   return tx.db
     .selectFrom('bulk_sweep')
     .select(['account_id as accountId', 'request_id as requestId', 'seen_at as since'])
     .where('ended_at', 'is', null)
-    .where('seen_at', '<', lookAgainBefore)
+    .where('seen_at', '<', recheckBefore)
     .orderBy('seen_at')
     .limit(limit)
     .execute();
