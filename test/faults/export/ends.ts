@@ -64,7 +64,7 @@ async function checkGone(
       .length === 1;
   const faults: string[] = [];
   if (!(await until(isCleared, { timeoutMs, everyMs: 250 }))) faults.push('the files were not deleted');
-  const status = await exports.look(exportId).then(
+  const status = await exports.read(exportId).then(
     () => 200,
     (error: { httpStatus?: number }) => error.httpStatus,
   );

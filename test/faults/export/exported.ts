@@ -29,7 +29,7 @@ export async function manifestOf(
 ): Promise<ExportManifest> {
   const states: ExportState[] = [];
   const hasEnded = async () => {
-    states.unshift(await exports.look(exportId));
+    states.unshift(await exports.read(exportId));
     return states[0]?.status !== 'running';
   };
   await until(hasEnded, { timeoutMs, everyMs: 250 });
