@@ -27,7 +27,7 @@ export function renderRun(
     '| Work | |',
     '|---|---|',
     `| accounts with the mixed load | ${waves} |`,
-    `| calls answered; without an answer and repeated | ${calls.answered}; ${calls.unanswered} |`,
+    `| calls answered; without a response and repeated | ${calls.answered}; ${calls.unanswered} |`,
     `| network queries | ${queries} |`,
     `| webhooks; repeated under their id | ${webhooks.messages}; ${webhooks.repeats} |`,
     `| queries of patients whom hie knows; jobs that it accepted | ${hieJobs.queries}; ${hieJobs.accepted} |`,
