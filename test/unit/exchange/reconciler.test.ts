@@ -176,9 +176,7 @@ test('items that the time did not suffice for are left to the next round, which 
       return true;
     },
   });
-  expect(
-    await recovery.takeUp({ limit: 500, signal: end.signal, recheckBefore: new Date() }),
-  ).toMatchObject({
+  expect(await recovery.takeUp({ limit: 500, signal: end.signal, recheckBefore: new Date() })).toMatchObject({
     healed: 1,
     isBehind: true,
   });
