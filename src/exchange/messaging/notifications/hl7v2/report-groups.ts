@@ -20,7 +20,8 @@ const TEXT = new Set(['TX', 'FT']);
 const BY_SPECIMEN = new Set(['OUL^R22', 'OUL^R23']);
 
 /**
- * The reports of a message with results. A specimen follows its report, but in some messages the reports follow it; an observation about the specimen itself, or before any report, belongs to the next of them.
+ * The reports of a message with results. A specimen follows its report, but in some messages the reports follow it; an
+ * observation about the specimen itself, or before any report, belongs to the next of them.
  */
 export function reportGroups(message: Hl7Message): ReportGroup[] {
   const groups: ReportGroup[] = [];
