@@ -166,7 +166,7 @@ describe('a round', () => {
     );
     expect(await rounds.ask({ ...denied, round: 1 })).toMatchObject({
       state: 'cancelled',
-      reason: expect.stringContaining('opted out'),
+      reason: expect.stringContaining('A consent of the patient excludes'),
     });
     const gone = await discharged();
     await environment.store.asAccount(gone.accountId, (tx) =>
