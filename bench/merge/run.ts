@@ -133,6 +133,7 @@ export async function addPatient(
     contacts: createBody.contact,
     personalIdentifiers: [],
     externalId: null,
+    formerExternalIds: [],
     additionalIdentifiers: {},
     facilityIds: [],
     hieOptOut: false,

@@ -112,6 +112,7 @@ export async function preparePatients(
   const content = {
     ...normaliseDemographics(patientDemographicsSchema.parse(sample.createBody)),
     externalId: null,
+    formerExternalIds: [],
     additionalIdentifiers: {},
     facilityIds: [facilityId],
     hieOptOut: false,

@@ -12,6 +12,7 @@ export const PATIENT_LISTS_MAX = {
   address: 100,
   contact: 100,
   personalIdentifiers: 50,
+  externalIds: 50,
   /** Ids at each system. */
   additionalIdentifiers: 50,
   facilityIds: 500,

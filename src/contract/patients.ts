@@ -203,6 +203,8 @@ const oneOrMore = <T extends z.ZodType>(item: T, minimum: number, name: 'address
     ),
   ).meta({ description: 'A list. A single object is accepted as a list of one.' });
 
+const externalIdSchema = z.string().trim().min(1).max(200).meta(NOT_BLANK);
+
 /** The body of E4 without `networkQuery` and `cohorts`; also the basis of the body of "update patient". */
 export const patientDemographicsSchema = z.object({
   firstName: namesSchema,
@@ -215,7 +217,7 @@ export const patientDemographicsSchema = z.object({
   ).optional(),
   address: oneOrMore(addressSchema, 1, 'address'),
   contact: oneOrMore(contactSchema, 0, 'contact').optional(),
-  externalId: z.string().trim().min(1).max(200).meta(NOT_BLANK).optional(),
+  externalId: externalIdSchema.optional(),
   additionalIdentifiers: additionalIdentifiersSchema.optional(),
   status: z
     .object({ hieOptOut: z.boolean().optional(), treatmentRelationship: z.boolean().optional() })
@@ -240,6 +242,9 @@ export const matchPatientBodySchema = patientDemographicsSchema.meta({ id: 'Matc
 export const updatePatientBodySchema = patientDemographicsSchema
   .extend({
     eTag: z.string().max(ETAG_LENGTH_MAX).optional(),
+    externalIds: boundedList(z.array(externalIdSchema), PATIENT_LISTS_MAX.externalIds)
+      .optional()
+      .meta({ description: 'All ids that shall find the patient. Without it, the known ones stay.' }),
     // If ignored, the caller would believe it had been applied. `networkQuery` is ignored because responses contain it.
     cohorts: z.never({ error: 'cannot be set here; use POST /medical/v1/patient/{id}/cohort' }).optional(),
   })
@@ -256,6 +261,10 @@ export const patientSchema = z
     id: idSchema,
     eTag: z.string().optional(),
     externalId: z.string().optional(),
+    externalIds: z.array(z.string()).meta({
+      description:
+        'Every external id that finds the patient: `externalId` first, then those that it replaced.',
+    }),
     additionalIdentifiers: storedAdditionalIdentifiersSchema,
     additionalIds: storedAdditionalIdentifiersSchema,
     firstName: responseNames,
@@ -269,6 +278,18 @@ export const patientSchema = z
     status: z.object({ hieOptOut: z.boolean(), treatmentRelationship: z.boolean() }),
     createdAt: z.string().optional(),
     networkQuery: networkQueryStatusSchema.optional(),
+    replaced: z
+      .object({
+        externalId: z.string().optional(),
+        hieOptOut: z.boolean().optional(),
+        treatmentRelationship: z.boolean().optional(),
+        primaryAddress: storedAddressSchema.optional(),
+      })
+      .optional()
+      .meta({
+        description:
+          'In the answer to a create only: the former values of what this request replaced in the patient whom it matched.',
+      }),
     possibleDuplicates: z
       .array(
         z.object({
@@ -336,7 +357,7 @@ export const patientEndpoints = {
     query: pageQuery(
       {
         facilityId: idSchema.optional(),
-        externalId: z.string().trim().min(1).max(200).meta(NOT_BLANK).optional(),
+        externalId: externalIdSchema.optional(),
         filters: searchWords.optional().meta({
           description:
             'Words, all of which must occur in the name, date of birth, external id, identifiers, contacts or addresses; case-insensitive.',

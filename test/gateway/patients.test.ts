@@ -86,6 +86,53 @@ describe('create patient', () => {
     expect((await create({ ...person, address: [addressIn('01103')] })).json().id).toBe(first.id);
   });
 
+  test('keeps every external id findable, names the one that it replaced, and what else it replaced', async () => {
+    const person = newPerson({ externalId: 'ehr "7\\7"' });
+    const { id } = (await create(person)).json();
+    const [panel, form] = [
+      await create({ ...person, externalId: 'panel-7', status: { hieOptOut: true } }),
+      await create({
+        ...person,
+        externalId: 'form-7',
+        address: [{ ...addressIn(person.address[0]?.zip ?? ''), addressLine1: '8 Elm Street' }],
+      }),
+    ].map((answer) => answer.json());
+    expect(panel).toMatchObject({ id, externalId: 'panel-7', externalIds: ['panel-7', 'ehr "7\\7"'] });
+    expect(panel.replaced).toEqual({ externalId: 'ehr "7\\7"', hieOptOut: false });
+    expect(form.externalIds).toEqual(['form-7', 'panel-7', 'ehr "7\\7"']);
+    expect(form.replaced).toEqual({ externalId: 'panel-7', primaryAddress: panel.address[0] });
+    for (const externalId of form.externalIds) {
+      const asked = new URLSearchParams({ externalId });
+      const found = (await account.call('GET', `patient/external-id?${asked}`)).json();
+      expect([externalId, found.id]).toEqual([externalId, id]);
+      const listed = (await account.call('GET', `patient?${asked}`)).json();
+      expect(listed.patients.map((each: { id: string }) => each.id)).toEqual([id]);
+    }
+    const words = (await account.call('GET', 'patient?filters=PANEL-7')).json();
+    expect(words.patients.map((each: { id: string }) => each.id)).toEqual([id]);
+
+    // A former id that comes back is the current one again, and no id is kept twice.
+    const back = (await create({ ...person, externalId: 'panel-7' })).json();
+    expect(back.externalIds).toEqual(['panel-7', 'form-7', 'ehr "7\\7"']);
+    // Who has an id now is found before who had it.
+    const other = (await create(newPerson({ externalId: 'form-7' }))).json();
+    const holder = (await account.call('GET', 'patient/external-id?externalId=form-7')).json();
+    expect(holder.id).toBe(other.id);
+  });
+
+  test('an update keeps the other external ids unless it lists them, and removes all if it has none', async () => {
+    const person = newPerson({ externalId: 'one' });
+    const { id } = (await create(person)).json();
+    await create({ ...person, externalId: 'two' });
+    const put = async (change: object) =>
+      (await account.call('PUT', `patient/${id}`, { ...person, ...change })).json().externalIds;
+    expect(await put({ externalId: 'three' })).toEqual(['three', 'two', 'one']);
+    expect(await put({ externalId: 'three', externalIds: ['one', 'three'] })).toEqual(['three', 'one']);
+    expect((await account.call('GET', 'patient/external-id?externalId=two')).statusCode).toBe(404);
+    expect(await put({ externalId: undefined })).toEqual([]);
+    expect((await account.call('GET', 'patient/external-id?externalId=one')).statusCode).toBe(404);
+  });
+
   test('keeps the eTag when the same is sent again', async () => {
     const person = newPerson();
     const [first, again] = [await create(person), await create(person)];

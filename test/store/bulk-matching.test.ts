@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { assignToCohorts } from '../../src/exchange/people/cohorts/change-cohort.ts';
 import { createOrMatchPatient } from '../../src/exchange/people/registration/save-patient.ts';
@@ -91,6 +92,25 @@ describe('importing rows', () => {
         ...['created', 'created', 'created', 'updated', 'created', 'created'],
       ]);
     }
+  });
+
+  test('keeps the external ids of all rows of a person, within a chunk and across, and says what a row replaced', async () => {
+    const account = await env.addAccount();
+    const rows = ['a', 'b', 'b', 'c', 'd'].map((id, index) =>
+      person('Ann', '02116', { externalId: id, hieOptOut: index === 3 ? 'true' : '' }),
+    );
+    const result = await env.run(account.accountId, await env.upload(account, csvOf(rows)));
+    expect(result.map(({ status, reason }) => `${status} ${reason}`.trim())).toEqual([
+      'created',
+      'updated external id a replaced; it still finds the patient',
+      'updated',
+      'updated external id b replaced; it still finds the patient; hieOptOut was false',
+      'updated external id c replaced; it still finds the patient',
+    ]);
+    const { rows: patients } = await env.store.asAccount(account.accountId, (tx) =>
+      sql`select external_id, former_external_ids from patient`.execute(tx.db),
+    );
+    expect(patients).toEqual([{ external_id: 'd', former_external_ids: ['c', 'b', 'a'] }]);
   });
 
   test('fails the row that a patient has no room for, with the reason, and no other', async () => {

@@ -104,7 +104,14 @@ export async function createQueryEnvironment(on?: { databaseUrl: string; blobFol
       demographics: Partial<Demographics> = {},
     ) {
       const patientId = uuidv7();
-      const content = { ...person, ...demographics, facilityIds, externalId: 'record-1', hieOptOut };
+      const content = {
+        ...person,
+        ...demographics,
+        facilityIds,
+        externalId: 'record-1',
+        formerExternalIds: [],
+        hieOptOut,
+      };
       await store.asAccount(accountId, (tx) => insertPatient(tx, patientId, content, []));
       return patientId;
     },

@@ -66,6 +66,7 @@ export async function createRecordEnvironment() {
           {
             ...person,
             externalId: person.externalId ?? null,
+            formerExternalIds: [],
             additionalIdentifiers: {},
             facilityIds: [],
             hieOptOut: false,

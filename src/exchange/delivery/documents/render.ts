@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import sanitizeHtml from 'sanitize-html';
 import type { DocumentFormat } from '../../../contract/documents.ts';
 import { escapeHtml } from '../../../lib/escape.ts';
@@ -154,14 +155,7 @@ const clean = (html: string): string =>
 
 /** Extends the style of the medical record summary. */
 const STYLE = `${HTML_STYLE}
-h1 { font-size: 1.5rem; overflow-wrap: anywhere; }
-h3, h4, h5, h6 { margin: 1.2rem 0 .4rem; font-size: 1rem; color: var(--accent); }
-dd { max-width: 32rem; font-weight: 500; }
-p { margin: .4rem 0; }
-th, td { overflow-wrap: break-word; }
-tbody tr:nth-child(even) td { background: #f8fafc; }
-.time { white-space: nowrap; font-variant-numeric: tabular-nums; }
-@media print { h3, h4, h5, h6 { break-after: avoid; } }`;
+${readFileSync(new URL('document.css', import.meta.url), 'utf8')}`;
 
 const TEXT = { size: 9 } as const;
 const INDENT = 14;

@@ -7,6 +7,7 @@ import {
   findByIdentityKeys,
   findPatient,
   findPatients,
+  hasExternalId,
 } from '../../people/patients/patient-store.ts';
 import { comparePersons, contradictedIdentifiers } from '../../people/patients/rules/compare-persons.ts';
 import type { Demographics, Gender } from '../../people/patients/rules/demographics.ts';
@@ -112,12 +113,12 @@ function identified({ system, value }: { system?: string; value: string }): RawB
   const ssn = personal('ssn', value.replaceAll('-', ''));
   if (system === undefined || system === '')
     return either([
-      sql`external_id = ${value}`,
+      hasExternalId(value),
       ssn,
       personal('driversLicense', value),
       sql`jsonb_path_exists(additional_identifiers, '$.*[*] ? (@ == $value)', ${JSON.stringify({ value })}::jsonb)`,
     ]);
-  if (system === EXTERNAL) return sql`external_id = ${value}`;
+  if (system === EXTERNAL) return hasExternalId(value);
   if (system === SSN) return ssn;
   if (system === LICENSE || system.startsWith(`${LICENSE}:`))
     return personal('driversLicense', value, system.slice(LICENSE.length + 1));

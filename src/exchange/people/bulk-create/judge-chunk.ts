@@ -319,5 +319,6 @@ const addedSizes = (sizes: ListSizes, { person: { given } }: ContentRow): ListSi
   personalIdentifiers: sizes.personalIdentifiers + given.personalIdentifiers.length,
   // A file has no column for them.
   additionalIdentifiers: sizes.additionalIdentifiers,
+  formerExternalIds: sizes.formerExternalIds + 1,
   facilityIds: sizes.facilityIds + 1,
 });

@@ -194,11 +194,11 @@ export async function recordBulkPatients(
 
 /** Without additional_identifiers: a file has no column for them, so rows never change them. */
 const CONTENT_COLUMNS = sql.raw(
-  `external_id, first_names, last_names, dob, gender, addresses, contacts, personal_identifiers, facility_ids,
+  `external_id, former_external_ids, first_names, last_names, dob, gender, addresses, contacts, personal_identifiers, facility_ids,
    hie_opt_out, treatment_relationship`,
 );
 const CONTENT_VALUES = sql.raw(
-  `given.external_id, string_to_array(given.first_names, ' '), string_to_array(given.last_names, ' '), given.dob::date,
+  `given.external_id, given.former_external_ids, string_to_array(given.first_names, ' '), string_to_array(given.last_names, ' '), given.dob::date,
    given.gender, given.addresses, given.contacts, given.personal_identifiers,
    string_to_array(given.facility_ids, ' ')::uuid[], given.hie_opt_out, given.treatment_relationship`,
 );
@@ -209,6 +209,7 @@ function contentRows(patients: readonly IdentifiedContent[]) {
   return sql`unnest(
     ${uuidArray(patients.map(({ id }) => id))}::uuid[],
     ${textArray(all(({ externalId }) => externalId))}::text[],
+    ${jsonbArray(all(({ formerExternalIds }) => formerExternalIds))}::jsonb[],
     ${textArray(all(({ firstNames }) => firstNames.join(' ')))}::text[],
     ${textArray(all(({ lastNames }) => lastNames.join(' ')))}::text[],
     ${textArray(all(({ dob }) => dob))}::text[],
@@ -219,7 +220,7 @@ function contentRows(patients: readonly IdentifiedContent[]) {
     ${textArray(all(({ facilityIds }) => facilityIds.join(' ')))}::text[],
     ${booleanArray(all(({ hieOptOut }) => hieOptOut))}::boolean[],
     ${booleanArray(all(({ treatmentRelationship }) => treatmentRelationship))}::boolean[]
-  ) as given (id, external_id, first_names, last_names, dob, gender, addresses, contacts, personal_identifiers,
+  ) as given (id, external_id, former_external_ids, first_names, last_names, dob, gender, addresses, contacts, personal_identifiers,
               facility_ids, hie_opt_out, treatment_relationship)`;
 }
 

@@ -7,7 +7,12 @@ import { createRowReader } from '../../../shared/bulk-csv/row-reader.ts';
 import { areCallersServed } from '../../platform/database/connections.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { retryOvertaken } from '../../platform/database/retry.ts';
-import { isSameContent } from '../patients/rules/patient-content.ts';
+import {
+  afterMatch,
+  isSameContent,
+  type ReplaceableFacts,
+  replacedBy,
+} from '../patients/rules/patient-content.ts';
 import {
   type BulkWork,
   type ChunkCounts,
@@ -34,7 +39,7 @@ import {
   recordBulkPatients,
   updatePatients,
 } from './patient-store.ts';
-import { type PreparedChunk, prepareChunk } from './prepare-chunk.ts';
+import { type PreparedChunk, type PreparedPerson, prepareChunk } from './prepare-chunk.ts';
 import { csvCell } from './result-csv.ts';
 import type { FoldedPerson, RowOutcome } from './rules/bulk-fold.ts';
 
@@ -277,11 +282,12 @@ function resultPart(
 ): { counts: ChunkCounts; csv: Buffer } {
   const counts = { created: 0, updated: 0, failed: 0 };
   const outcomes = chunk.outcomes[Symbol.iterator]();
-  const lines = chunk.lines.map(({ line, errors }) => {
+  const known = new Map<string, ReplaceableFacts>(chunk.patients);
+  const lines = chunk.lines.map(({ line, errors, person }) => {
     const result =
       errors.length > 0
         ? failed(rowReason(errors))
-        : resultOf(outcomes.next().value ?? failMissingOutcome(), job.dryRun, chunk);
+        : resultOf(outcomes.next().value ?? failMissingOutcome(), job.dryRun, chunk, person, known);
     counts[COUNTED_AS[result.status]] += 1;
     const { patientId, status, reason } = result;
     return `${line},${patientId},${patientId},${status},${csvCell(reason)}${layout.recordDelimiter}`;
@@ -299,7 +305,14 @@ const COUNTED_AS = {
 
 const failed = (reason: string): RowResult => ({ status: 'failed', patientId: '', reason });
 
-function resultOf(outcome: RowOutcome, dryRun: boolean, chunk: JudgedChunk): RowResult {
+/** @param known what the row may replace, by the patient's id; brought up to date by each row */
+function resultOf(
+  outcome: RowOutcome,
+  dryRun: boolean,
+  chunk: JudgedChunk,
+  row: PreparedPerson | undefined,
+  known: Map<string, ReplaceableFacts>,
+): RowResult {
   if (outcome.kind === 'no-consent')
     return failed(
       `a cohort of this row is for treatment, and patient ${outcome.person.id} has no treatment relationship`,
@@ -312,7 +325,11 @@ function resultOf(outcome: RowOutcome, dryRun: boolean, chunk: JudgedChunk): Row
       .map((name) => (typeof name === 'number' ? `the patient of row ${name}` : `patient ${name}`))
       .join(', ');
   const { alsoMatches, contradicted } = outcome;
+  const before = known.get(id);
+  const after = row && afterMatch(before, row.given, row.facts);
+  if (after !== undefined) known.set(id, after);
   const reason = [
+    ...(before === undefined || after === undefined ? [] : replacements(replacedBy(before, after))),
     ...(alsoMatches.length === 0 ? [] : [`also matches ${named(alsoMatches)}; the oldest was updated`]),
     ...(contradicted.length === 0
       ? []
@@ -322,6 +339,11 @@ function resultOf(outcome: RowOutcome, dryRun: boolean, chunk: JudgedChunk): Row
   const status = outcome.kind === 'created' ? 'would-create' : 'would-update';
   return { status, patientId: chunk.patients.has(id) ? id : '', reason };
 }
+
+const replacements = ({ externalId, hieOptOut }: ReturnType<typeof replacedBy>): string[] => [
+  ...(externalId === undefined ? [] : [`external id ${externalId} replaced; it still finds the patient`]),
+  ...(hieOptOut === undefined ? [] : [`hieOptOut was ${hieOptOut}`]),
+];
 
 function failMissingOutcome(): never {
   throw new Error('A row without errors has no outcome');

@@ -1,4 +1,4 @@
-import { type AliasedRawBuilder, type Selectable, sql } from 'kysely';
+import { type AliasedRawBuilder, type RawBuilder, type Selectable, sql } from 'kysely';
 import type { PATIENT_SORT } from '../../../contract/patients.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import {
@@ -24,7 +24,7 @@ export async function findPatient(tx: AccountTx, id: string): Promise<StoredPati
   return row && toPatient(row);
 }
 
-/** External ids are not unique; returns the newest patient. */
+/** External ids are not unique; returns the newest patient who has it now, else the newest who had it. */
 export async function findNewestByExternalId(
   tx: AccountTx,
   externalId: string,
@@ -32,13 +32,19 @@ export async function findNewestByExternalId(
   const row = await tx.db
     .selectFrom('patient')
     .selectAll()
-    .where('external_id', '=', externalId)
+    .where(hasExternalId(externalId))
+    .orderBy(sql`external_id = ${externalId}`, (order) => order.desc().nullsLast())
     .orderBy('created_at', 'desc')
     .orderBy('id', 'desc')
     .limit(1)
     .executeTakeFirst();
   return row && toPatient(row);
 }
+
+/** Whether a patient has this external id, or had it. A function finds the former ones: see migration 0183. */
+export const hasExternalId = (externalId: string): RawBuilder<boolean> =>
+  sql<boolean>`patient.id in (select id from patient where external_id = ${externalId}
+    union all select patients_formerly_known_as(${externalId}))`;
 
 /** Returns those of the patients that exist, in the order of `ids`. */
 export async function findPatients(tx: AccountTx, ids: readonly string[]): Promise<StoredPatient[]> {
@@ -144,6 +150,7 @@ export async function releaseOtherKeys(
 function toColumns(content: PatientContent) {
   return {
     external_id: content.externalId,
+    former_external_ids: JSON.stringify(content.formerExternalIds),
     first_names: content.firstNames,
     last_names: content.lastNames,
     dob: content.dob,
@@ -162,6 +169,7 @@ export function toPatient(row: Selectable<Database['patient']>): StoredPatient {
   return {
     id: row.id,
     externalId: row.external_id,
+    formerExternalIds: row.former_external_ids,
     firstNames: row.first_names,
     lastNames: row.last_names,
     dob: row.dob,
@@ -226,7 +234,7 @@ export async function listPatients(
   request: PageRequest,
 ): Promise<Page<StoredPatient> & { total: number }> {
   let matching = tx.db.selectFrom('patient');
-  if (filter.externalId !== undefined) matching = matching.where('external_id', '=', filter.externalId);
+  if (filter.externalId !== undefined) matching = matching.where(hasExternalId(filter.externalId));
   if (filter.facilityId !== undefined) {
     matching = matching.where(sql<boolean>`facility_ids @> array[${filter.facilityId}::uuid]`);
   }

@@ -3,6 +3,7 @@ import type { PatientResponse } from '../../../contract/patients.ts';
 import type { Dialect } from '../../platform/account.ts';
 import { eTagOf } from '../../platform/http/etag.ts';
 import type { StoredPatient } from './patient-store.ts';
+import { externalIdsOf } from './rules/patient-content.ts';
 
 /** The patient in the form of all responses, in the account's dialect (docs/interface.md, Dialects). */
 export function serializePatient(
@@ -15,6 +16,7 @@ export function serializePatient(
     id: patient.id,
     eTag: eTagOf(patient),
     externalId: patient.externalId ?? undefined,
+    externalIds: externalIdsOf(patient),
     additionalIdentifiers: patient.additionalIdentifiers,
     additionalIds: patient.additionalIdentifiers,
     firstName: names(patient.firstNames),

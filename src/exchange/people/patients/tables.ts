@@ -22,6 +22,7 @@ interface PatientTable {
   id: string;
   account_id: string;
   external_id: string | null;
+  former_external_ids: DefaultJsonColumn<string[]>;
   first_names: string[];
   last_names: string[];
   /** YYYY-MM-DD */

@@ -48,7 +48,7 @@ export function addPatientRoutes(
 ): void {
   operations.write('createPatient', async (tx, { query, body, caller }) => {
     const context = { tx, hmacKey: deps.idHmacKey };
-    const { patient, isNew } = await createOrMatchPatient(context, body, query.facilityId);
+    const { patient, isNew, replaced = {} } = await createOrMatchPatient(context, body, query.facilityId);
     await assignToCohorts(tx, patient, body.cohorts ?? [], 'cohorts');
     const started =
       body.networkQuery &&
@@ -61,6 +61,7 @@ export function addPatientRoutes(
     const duplicates = await compareNow(tx, { ...patient, accountId: tx.accountId });
     const response = {
       ...serializePatient(patient, caller.account.dialect, started?.answer),
+      ...(Object.keys(replaced).length === 0 ? {} : { replaced }),
       ...(duplicates.length === 0 ? {} : { possibleDuplicates: namedDuplicates(duplicates, patient.id) }),
     };
     return (isNew ? created : ok)(response, {

@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
-import type { PatientDemographics } from '../../../contract/patients.ts';
+import type { PatientDemographics, UpdatePatientBody } from '../../../contract/patients.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { OvertakenError } from '../../platform/database/retry.ts';
 import { ConflictError, InvalidRequestError, NotFoundError } from '../../platform/errors.ts';
@@ -18,11 +18,14 @@ import {
 import type { Demographics } from '../patients/rules/demographics.ts';
 import { identityKeys, ownKeys } from '../patients/rules/identity-keys.ts';
 import {
+  afterMatch,
+  formerIds,
   isSameContent,
   mergedContent,
   newContent,
   overfullList,
   type PatientContent,
+  replacedBy,
   sizesOf,
   unitedIds,
 } from '../patients/rules/patient-content.ts';
@@ -47,7 +50,7 @@ export async function createOrMatchPatient(
   { tx, hmacKey }: SaveContext,
   body: PatientDemographics,
   facilityId: string,
-): Promise<{ patient: StoredPatient; isNew: boolean }> {
+): Promise<{ patient: StoredPatient; isNew: boolean; replaced?: ReturnType<typeof replacedBy> }> {
   await requireFacility(tx, facilityId);
   const given = normaliseDemographics(body);
   const { keys, own, known: found, isHeld } = await findKnown({ tx, hmacKey }, given, body.externalId);
@@ -66,7 +69,8 @@ export async function createOrMatchPatient(
   await claimKeys(tx, known.id, keys);
   const content = mergedContent(known, given, body, facilityId);
   requireRoom(known, content);
-  return { patient: await store(tx, known, content), isNew: false };
+  const patient = await store(tx, known, content);
+  return { patient, isNew: false, replaced: replacedBy(known, afterMatch(known, given, body)) };
 }
 
 /** The patient that `createOrMatchPatient` would match; undefined if there is none. */
@@ -101,7 +105,7 @@ async function findKnown(
 export async function replacePatient(
   { tx, hmacKey }: SaveContext,
   id: string,
-  body: PatientDemographics,
+  body: UpdatePatientBody,
   facilityId: string | undefined,
   checkVersion: (patient: StoredPatient) => void,
 ): Promise<StoredPatient> {
@@ -127,7 +131,7 @@ export async function replacePatient(
   await releaseOtherKeys(tx, known.id, [...keys, ...own]);
   const content = {
     ...given,
-    externalId: body.externalId ?? null,
+    ...givenExternalIds(known, body),
     additionalIdentifiers: normaliseAdditionalIdentifiers(body.additionalIdentifiers),
     facilityIds: unitedIds(known.facilityIds, facilityId === undefined ? [] : [facilityId]),
     ...statusOf(body, known),
@@ -194,6 +198,16 @@ function requireRoom(known: StoredPatient, content: PatientContent): void {
 
 async function requireFacility(tx: AccountTx, id: string): Promise<void> {
   if (!(await facilityExists(tx, id))) throw new NotFoundError('Facility');
+}
+
+/**
+ * The external ids after a PUT. Other systems may know the patient by the former ones, and a caller that does not know of the
+ * list does not send it: they stay unless it says otherwise, or has no id for the patient at all.
+ */
+function givenExternalIds(known: StoredPatient, { externalId, externalIds }: UpdatePatientBody) {
+  const [current = null] = [externalId ?? externalIds?.[0]].flatMap((id) => id ?? []);
+  const former = externalIds ?? (current === null ? [] : formerIds(known, current));
+  return { externalId: current, formerExternalIds: [...new Set(former)].filter((id) => id !== current) };
 }
 
 function statusOf(body: PatientDemographics, known: StoredPatient) {

@@ -6,7 +6,11 @@ import { type Resolve, rewriteReferences } from './references.ts';
 import { conceptText } from './words.ts';
 
 /** The person as described by the caller. */
-export type Person = Demographics & { patientId: string; externalId?: string };
+export type Person = Demographics & {
+  patientId: string;
+  externalId?: string;
+  formerExternalIds?: readonly string[];
+};
 
 const GENDERS: Record<Gender, string> = { M: 'male', F: 'female', O: 'other', U: 'unknown' };
 
@@ -132,11 +136,13 @@ const ourTelecom = ({ contacts }: Person): Json[] =>
     ...(email === undefined ? [] : [{ system: 'email', value: email }]),
   ]);
 
-function ourIdentifiers({ personalIdentifiers, externalId }: Person): Json[] {
-  const external =
-    externalId === undefined
-      ? []
-      : [{ use: 'secondary', system: 'urn:medical-exchange:external-id', value: externalId }];
+function ourIdentifiers({ personalIdentifiers, externalId, formerExternalIds = [] }: Person): Json[] {
+  const known = externalId === undefined ? formerExternalIds : [externalId, ...formerExternalIds];
+  const external = known.map((value) => ({
+    use: value === externalId ? 'secondary' : 'old',
+    system: 'urn:medical-exchange:external-id',
+    value,
+  }));
   return [...personalIdentifiers.map(personalIdentifier), ...external];
 }
 

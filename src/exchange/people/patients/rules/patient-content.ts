@@ -4,6 +4,7 @@ import type { Demographics } from './demographics.ts';
 import {
   type AdditionalIdentifiers,
   isSame,
+  isSameAddress,
   mergeDemographics,
   mostIdsAtOneSystem,
   normaliseAdditionalIdentifiers,
@@ -13,6 +14,8 @@ import {
 /** The members of a patient that a change can write. */
 export interface PatientContent extends Demographics {
   externalId: string | null;
+  /** Earlier external ids, the latest first: they still find the patient. */
+  formerExternalIds: string[];
   additionalIdentifiers: AdditionalIdentifiers;
   /** Lower case. */
   facilityIds: string[];
@@ -34,6 +37,7 @@ export function newContent(given: Demographics, facts: StatedFacts, facilityId: 
     contacts: given.contacts,
     personalIdentifiers: given.personalIdentifiers,
     externalId: facts.externalId ?? null,
+    formerExternalIds: [],
     additionalIdentifiers: normaliseAdditionalIdentifiers(facts.additionalIdentifiers),
     facilityIds: [facilityId.toLowerCase()],
     hieOptOut: facts.status?.hieOptOut ?? false,
@@ -51,6 +55,7 @@ export function mergedContent(
   return {
     ...mergeDemographics(known, given),
     externalId: facts.externalId ?? known.externalId,
+    formerExternalIds: formerIds(known, facts.externalId ?? known.externalId),
     additionalIdentifiers: uniteAdditionalIdentifiers(
       known.additionalIdentifiers,
       facts.additionalIdentifiers,
@@ -58,6 +63,57 @@ export function mergedContent(
     facilityIds: unitedIds(known.facilityIds, [facilityId]),
     hieOptOut: facts.status?.hieOptOut ?? known.hieOptOut,
     treatmentRelationship: facts.status?.treatmentRelationship ?? known.treatmentRelationship,
+  };
+}
+
+/** All ids by which the caller's systems know the patient, the current one first. */
+export const externalIdsOf = ({
+  externalId,
+  formerExternalIds,
+}: Pick<PatientContent, 'externalId' | 'formerExternalIds'>): string[] =>
+  externalId === null ? formerExternalIds : [externalId, ...formerExternalIds];
+
+/** The external ids that remain findable beside the current one. */
+export function formerIds(
+  { externalId, formerExternalIds }: Pick<PatientContent, 'externalId' | 'formerExternalIds'>,
+  current: string | null,
+): string[] {
+  if (externalId === current || externalId === null)
+    return formerExternalIds.filter((former) => former !== current);
+  return [externalId, ...formerExternalIds.filter((former) => former !== current)];
+}
+
+/** The members of which a patient has one, or one that counts first: a match replaces them. */
+export type ReplaceableFacts = Pick<
+  PatientContent,
+  'externalId' | 'hieOptOut' | 'treatmentRelationship' | 'addresses'
+>;
+
+/** Those members after a match. */
+export const afterMatch = (
+  before: ReplaceableFacts | undefined,
+  { addresses }: Pick<Demographics, 'addresses'>,
+  { externalId, status }: StatedFacts,
+): ReplaceableFacts => ({
+  addresses,
+  externalId: externalId ?? before?.externalId ?? null,
+  hieOptOut: status?.hieOptOut ?? before?.hieOptOut ?? false,
+  treatmentRelationship: status?.treatmentRelationship ?? before?.treatmentRelationship ?? true,
+});
+
+/** The former values of what a match replaced. */
+export function replacedBy(before: ReplaceableFacts, after: ReplaceableFacts) {
+  const [[primary], [given]] = [before.addresses, after.addresses];
+  return {
+    ...(before.externalId !== null &&
+      before.externalId !== after.externalId && { externalId: before.externalId }),
+    ...(before.hieOptOut !== after.hieOptOut && { hieOptOut: before.hieOptOut }),
+    ...(before.treatmentRelationship !== after.treatmentRelationship && {
+      treatmentRelationship: before.treatmentRelationship,
+    }),
+    ...(primary !== undefined &&
+      given !== undefined &&
+      !isSameAddress(primary, given) && { primaryAddress: primary }),
   };
 }
 
@@ -75,6 +131,7 @@ const MEMBERS = Object.keys({
   contacts: true,
   personalIdentifiers: true,
   externalId: true,
+  formerExternalIds: true,
   additionalIdentifiers: true,
   facilityIds: true,
   hieOptOut: true,
@@ -89,7 +146,12 @@ export function isSameContent(left: PatientContent, right: PatientContent): bool
 /** The lists of a patient that grow when a match adds values. */
 type PatientLists = Pick<
   PatientContent,
-  'addresses' | 'contacts' | 'personalIdentifiers' | 'additionalIdentifiers' | 'facilityIds'
+  | 'addresses'
+  | 'contacts'
+  | 'personalIdentifiers'
+  | 'formerExternalIds'
+  | 'additionalIdentifiers'
+  | 'facilityIds'
 >;
 export type ListSizes = Record<keyof PatientLists, number>;
 
@@ -98,6 +160,7 @@ const LISTS: Readonly<Record<keyof PatientLists, { member: keyof typeof PATIENT_
     addresses: { member: 'address', what: 'addresses' },
     contacts: { member: 'contact', what: 'contacts' },
     personalIdentifiers: { member: 'personalIdentifiers', what: 'personal identifiers' },
+    formerExternalIds: { member: 'externalIds', what: 'former external ids' },
     additionalIdentifiers: { member: 'additionalIdentifiers', what: 'additional identifiers of one system' },
     facilityIds: { member: 'facilityIds', what: 'facilities' },
   };
@@ -107,6 +170,7 @@ const NOTHING: ListSizes = {
   addresses: 0,
   contacts: 0,
   personalIdentifiers: 0,
+  formerExternalIds: 0,
   additionalIdentifiers: 0,
   facilityIds: 0,
 };
@@ -118,6 +182,7 @@ export const sizesOf = (lists: PatientLists | undefined): ListSizes =>
         addresses: lists.addresses.length,
         contacts: lists.contacts.length,
         personalIdentifiers: lists.personalIdentifiers.length,
+        formerExternalIds: lists.formerExternalIds.length,
         additionalIdentifiers: mostIdsAtOneSystem(lists.additionalIdentifiers),
         facilityIds: lists.facilityIds.length,
       };

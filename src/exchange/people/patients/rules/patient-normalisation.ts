@@ -99,6 +99,10 @@ const ADDRESS: Comparison<Address> = {
     JSON.stringify([casefold(addressLine1), casefold(addressLine2 ?? ''), casefold(city), state, zip]),
 };
 
+/** Whether both are one address, in whatever case it is written. */
+export const isSameAddress = (left: Address, right: Address): boolean =>
+  left === right || (left.zip === right.zip && ADDRESS.identity(left) === ADDRESS.identity(right));
+
 const CONTACT: Comparison<Contact> = {
   quickKey: ({ phone }) => phone ?? '',
   identity: ({ phone, email }) => JSON.stringify([phone ?? '', casefold(email ?? '')]),
