@@ -125,8 +125,6 @@ async function build(name, programs) {
       packages: 'external',
       sourcemap: true,
       sourcesContent: false,
-      // Errors and traces name our classes and functions.
-      keepNames: true,
       logLevel: 'silent',
       define: { 'import.meta.url': '__fileUrl', 'import.meta.dirname': '__fileFolder' },
       plugins: [{ name: 'sources', setup: ({ onLoad }) => onLoad({ filter: /.*/ }, load) }],

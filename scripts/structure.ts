@@ -28,7 +28,7 @@ const roomsInCircles = circlesAmong(roomImports()).flat();
 
 const FIGURES: readonly [what: string, figure: number, limit: number][] = [
   ['TypeScript files in src and tools', files.size, 840],
-  ['lines of TypeScript in src and tools', sum(lengths), 99_900],
+  ['lines of TypeScript in src and tools', sum(lengths), 99_990],
   [
     `files of more than ${LINES_OF_A_FILE_MAX} lines`,
     lengths.filter((n) => n > LINES_OF_A_FILE_MAX).length,

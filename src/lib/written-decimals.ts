@@ -7,20 +7,21 @@ import { randomBytes } from 'node:crypto';
  */
 const WRITTEN = 'urn:medical-exchange:written';
 
-/** A string and, if it is the name of a number, the number. */
-const MEMBER = /("[^"\\]*(?:\\.[^"\\]*)*")(?:\s*:\s*(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?))?/g;
-/** Whether there may be a number that would be written otherwise: a quick look, before the thorough one. */
-const MAY_DIFFER = /:\s*-?(?:\d+\.\d*0|[\d.]{16,}|\d+\.0{6}\d*|[\d.]+[eE][+-]?\d+)\s*[,}\]]/;
+/**
+ * A member whose value is a number that may be written otherwise. Inside a string a quotation mark has a backslash before it, so
+ * none is found there: it would have to end a name that a quotation mark without a backslash began.
+ */
+const MEMBER =
+  /(?<!\\)"(\w+)"(\s*:\s*)(-?(?:\d+\.\d*0|\d+\.0{6}\d*|(?=[\d.]{16})\d+(?:\.\d+)?|\d+(?:\.\d+)?[eE][+-]?\d+))(?=\s*[,}\]])/g;
 
 /** As JSON.parse, and keeps how decimals are written. A number whose element has extensions of the sender is only a number. */
 export function parseFhirJson(text: string): unknown {
-  if (!MAY_DIFFER.test(text)) return JSON.parse(text);
   return JSON.parse(
-    text.replaceAll(MEMBER, (whole, name: string, number?: string) => {
-      if (number === undefined || String(Number(number)) === number) return whole;
-      const beside = `"_${name.slice(1)}`;
-      return text.includes(beside) ? whole : `${whole},${beside}:${JSON.stringify(elementOf(number))}`;
-    }),
+    text.replaceAll(MEMBER, (whole, name: string, _colon: string, number: string) =>
+      String(Number(number)) === number || text.includes(`"_${name}"`)
+        ? whole
+        : `${whole},"_${name}":${JSON.stringify(elementOf(number))}`,
+    ),
   );
 }
 

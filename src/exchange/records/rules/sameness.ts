@@ -43,7 +43,8 @@ export function samenessKeys(
 ): string[] {
   const type = textOf(resource.resourceType) ?? '';
   const buckets = bucketsIn(resource);
-  const keys = new Set(identifierKeys(type, resource, related, buckets));
+  const numbers = numbersOf(resource);
+  const keys = new Set(identifierKeys(numbers, resource, related, buckets));
   const fingerprint = fingerprintOf(resource, related);
   if (fingerprint !== undefined) {
     for (const each of alternatives(resource, fingerprint))
@@ -54,7 +55,8 @@ export function samenessKeys(
     keys.add(keyOf('c', [type, 'as it is', identity.source, canonicalJson(withoutMetadata(resource))]));
   }
   if (keys.size === 0) keys.add(ownKey(type, identity));
-  for (const key of versionKeys(resource, related, identity.isConverted === true, keys)) keys.add(key);
+  for (const key of versionKeys(numbers, resource, related, identity.isConverted === true, keys))
+    keys.add(key);
   return [...keys].sort();
 }
 
@@ -71,13 +73,14 @@ const isOwnThing = (type: string): boolean =>
  * what a source retracts and what a document states, its content.
  */
 function versionKeys(
+  identifiers: ReturnType<typeof numbersOf>,
   resource: Json,
   related: Related,
   isConverted: boolean,
   keys: ReadonlySet<string>,
 ): string[] {
   const type = textOf(resource.resourceType) ?? '';
-  const numbers = numbersOf(resource).filter(({ kind }) => !ORDERS.includes(kind));
+  const numbers = identifiers.filter(({ kind }) => !ORDERS.includes(kind));
   const isRetracted = isEnteredInError(resource);
   if (numbers.length === 0 && !isConverted && !isRetracted) return [];
   const what = STATED[type]?.(resource, related) ?? [undefined];
@@ -113,13 +116,13 @@ function numbersOf(resource: Json): { system: string; value: string; kind: strin
 }
 
 function identifierKeys(
-  type: string,
+  numbers: ReturnType<typeof numbersOf>,
   resource: Json,
   related: Related,
   buckets: readonly (readonly string[])[],
 ): string[] {
-  const numbers = numbersOf(resource);
   if (numbers.length === 0) return [];
+  const type = textOf(resource.resourceType) ?? '';
   const { identifier: _identifier, ...unnumbered } = resource;
   const besides = AGREEING_WITH_IDENTIFIER[type]?.(resource, related) ?? [comparable(unnumbered)];
   const beside = [isEnteredInError(resource), negation(resource), ...besides];

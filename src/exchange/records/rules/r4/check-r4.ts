@@ -27,53 +27,80 @@ export function r4Faults(resource: Json): R4Fault[] {
 export const isOfOtherVersion = (resource: Json): boolean =>
   r4Faults(resource).some((fault) => fault.isOfOtherVersion);
 
+interface Element {
+  /** A data type, a type of JSON, or `Resource`. */
+  type: string;
+  isComplex: boolean;
+  isList: boolean;
+  isRequired: boolean;
+  codes?: ReadonlySet<string>;
+}
+
+/** The elements of each type, as the table writes them: `!` required, `*` list, a name in capitals or codes divided by `|`. */
+const ELEMENTS = new Map(
+  Object.entries(R4).map(([type, specs]) => [
+    type,
+    new Map(Object.entries(specs).map(([name, spec]) => [name, elementOf(spec)])),
+  ]),
+);
+
+function elementOf(spec: string): Element {
+  const type = spec.replace(/^!/, '').replace(/\*$/, '');
+  return {
+    type,
+    isComplex: /^[A-Z][A-Za-z]*$/.test(type),
+    isList: spec.endsWith('*'),
+    isRequired: spec.startsWith('!'),
+    ...(type.includes('|') ? { codes: new Set(type.split('|')) } : {}),
+  };
+}
+
 /** @param place `Type.element` that holds the value, whose type in another version may differ */
 function walk(value: Json, type: string, place: string, path: string, faults: R4Fault[]): void {
-  const elements = R4[type];
+  const elements = ELEMENTS.get(type);
   if (elements === undefined) return;
-  for (const [name, part] of Object.entries(value)) {
+  for (const name of Object.keys(value)) {
     if (name === 'resourceType' || name === 'fhir_comments') continue;
-    const spec = elements[name.replace(/^_/, '')];
-    if (name.startsWith('_') && spec !== undefined && !isComplex(spec)) continue;
+    const part = value[name];
+    const isBeside = name.startsWith('_');
+    const known = elements.get(isBeside ? name.slice(1) : name);
+    if (isBeside && known !== undefined && !known.isComplex) continue;
     const form = Array.isArray(part) ? 'list' : isJson(part) ? 'object' : 'value';
     const element = `${path}.${name}`;
-    if (spec === undefined || !hasForm(spec, form)) {
+    if (known === undefined || !hasForm(known, form)) {
       const isOfOtherVersion = [type, place].some((each) => OTHERS[each]?.[name] === form);
       faults.push({ element, isOfOtherVersion });
-      continue;
-    }
-    for (const item of Array.isArray(part) ? (part as unknown[]) : [part])
-      checkItem(item, { spec, place: `${type}.${name}`, element }, faults);
+    } else if (Array.isArray(part)) {
+      for (const item of part as unknown[]) checkItem(item, known, `${type}.${name}`, element, faults);
+    } else checkItem(part, known, `${type}.${name}`, element, faults);
   }
-  for (const [name, spec] of Object.entries(elements))
-    if (spec.startsWith('!') && value[name] === undefined && value[`_${name}`] === undefined)
+  for (const [name, { isRequired }] of elements)
+    if (isRequired && value[name] === undefined && value[`_${name}`] === undefined)
       faults.push({ element: `${path}.${name}`, isOfOtherVersion: false });
 }
 
 function checkItem(
   item: unknown,
-  { spec, place, element }: { spec: string; place: string; element: string },
+  { type, isComplex, codes }: Element,
+  place: string,
+  element: string,
   faults: R4Fault[],
 ): void {
-  const type = bare(spec);
-  if (isComplex(spec)) {
-    if (!isJson(item)) faults.push({ element, isOfOtherVersion: false });
-    else walk(item, type === 'Resource' ? String(item.resourceType) : type, place, element, faults);
+  if (isComplex) {
+    if (isJson(item))
+      walk(item, type === 'Resource' ? String(item.resourceType) : type, place, element, faults);
+    else faults.push({ element, isOfOtherVersion: false });
     return;
   }
   // An item of a list may be null where only its extension is given.
-  const isRight =
-    item === null || (type.includes('|') ? type.split('|').includes(String(item)) : isOf(type, item));
+  const isRight = item === null || (codes === undefined ? isOf(type, item) : codes.has(String(item)));
   if (!isRight) faults.push({ element, isOfOtherVersion: false });
 }
 
 const isOf = (type: string, item: unknown): boolean =>
   type === 'number' ? typeof item !== 'string' && typeof item !== 'boolean' : typeof item === type;
 
-const bare = (spec: string): string => spec.replace(/^!/, '').replace(/\*$/, '');
-const isComplex = (spec: string): boolean => /^!?[A-Z][A-Za-z]*\*?$/.test(spec);
-
-function hasForm(spec: string, form: 'list' | 'object' | 'value'): boolean {
-  if (spec.endsWith('*')) return form === 'list';
-  return form === (isComplex(spec) ? 'object' : 'value') || (bare(spec) === 'number' && form === 'object');
+function hasForm({ type, isComplex, isList }: Element, form: 'list' | 'object' | 'value'): boolean {
+  if (isList) return form === 'list';
+  return form === (isComplex ? 'object' : 'value') || (type === 'number' && form === 'object');
 }
