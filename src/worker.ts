@@ -1,3 +1,4 @@
+import { Counter } from 'prom-client';
 import { readConfig } from './config.ts';
 import { TASK_QUEUES } from './contract/temporal.ts';
 import { keepReconcileLoop, startReconcileLoop } from './exchange/platform/recovery/reconcile-loop.ts';
@@ -41,10 +42,16 @@ await runProcess('worker', async (logger) => {
   const tooFewConnections = poolWarning(queues, config.DATABASE_POOL_MAX);
   if (tooFewConnections !== undefined) logger.warn(tooFewConnections);
   const keyRing = parseKeyRing(config.DATA_KEYS);
+  if (keyRing.acceptsPlain) logger.warn('DATA_KEYS: payloads that are not encrypted are accepted');
   installTemporalRuntime(logger, config.WORKER_TEMPORAL_METRICS);
   // Lazy, so that configuration errors of the services are reported first, even without a Temporal server.
   const temporal = await createTemporalClient(config, { lazy: true });
   const metrics = createMetrics('worker');
+  const refused = new Counter({
+    name: 'temporal_payloads_refused_total',
+    help: 'Inputs of workflows and activities that were refused because they were not encrypted',
+    registers: [metrics],
+  });
   const deps = { logger, temporal, metrics };
   const services = [
     ...(queues.some((queue) => queue !== TASK_QUEUES.orchestrator) ? [await openExchangeService(deps)] : []),
@@ -66,6 +73,10 @@ await runProcess('worker', async (logger) => {
     workflowBundle,
     build: versioning === 'off' ? undefined : build,
     activities: Object.fromEntries(hosted.filter(([queue]) => queues.some((served) => served === queue))),
+    onRefused: (what) => {
+      refused.inc();
+      for (const { recordRefusal } of services) recordRefusal?.(what);
+    },
   });
   const ended = Promise.all(workers.map((worker) => worker.run()));
   const hostsReconcile = queues.includes(TASK_QUEUES.exchange);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import example from './error-example.json' with { type: 'json' };
 
 /** The `name` of each error status (docs/interface.md, Errors). */
 export const ERROR_NAMES = {
@@ -36,23 +37,6 @@ export const errorBodySchema = z
   })
   .meta({
     id: 'Error',
-    examples: [
-      {
-        type: 'about:blank',
-        status: 400,
-        name: 'BAD_REQUEST',
-        title: 'Missing or invalid parameters',
-        detail:
-          'address[0].zip: "2110" has 4 digits; expected 5 digits or ZIP+4; a leading zero may have been lost in a spreadsheet',
-        instance: 'urn:uuid:01923eae-a1b2-7c34-95d6-071829304a5b',
-        errors: [
-          {
-            path: 'address[0].zip',
-            message:
-              '"2110" has 4 digits; expected 5 digits or ZIP+4; a leading zero may have been lost in a spreadsheet',
-          },
-        ],
-      },
-    ],
+    examples: [example],
   });
 export type ErrorBody = z.output<typeof errorBodySchema>;

@@ -15,6 +15,8 @@ export const SEAL_OVERHEAD_BYTES = NONCE_SIZE_BYTES + TAG_SIZE_BYTES;
 /** A list of keys: the first one encrypts, all of them decrypt. To rotate, put a new key in front. */
 export interface KeyRing {
   readonly primaryKeyId: string;
+  /** Whether payloads in Temporal that are not encrypted are accepted: the entry `accept-plain`, for the days of a migration. */
+  readonly acceptsPlain: boolean;
   /** Returns ciphertext that contains the id of its key. `decrypt` needs the same `purpose`. */
   encrypt(plain: Uint8Array, purpose?: string): Buffer;
   /** Throws DecryptionError when the key is unknown, the bytes are damaged, or the purpose differs. */
@@ -29,10 +31,16 @@ export class DecryptionError extends Error {
   override readonly name = 'DecryptionError';
 }
 
-/** Parses DATA_KEYS: entries of the form `id:<base64 of 32 bytes>`, separated by blanks. Throws ConfigError without the keys. */
+const ACCEPT_PLAIN = 'accept-plain';
+
+/**
+ * Parses DATA_KEYS: entries of the form `id:<base64 of 32 bytes>`, and perhaps `accept-plain`, separated by blanks. Throws
+ * ConfigError without the keys.
+ */
 export function parseKeyRing(text: string): KeyRing {
+  const entries = text.trim().split(/\s+/).filter(Boolean);
   const keys = new Map<string, Buffer>();
-  for (const [index, entry] of text.trim().split(/\s+/).filter(Boolean).entries()) {
+  for (const [index, entry] of entries.filter((entry) => entry !== ACCEPT_PLAIN).entries()) {
     const match = /^([A-Za-z0-9._-]{1,64}):([A-Za-z0-9+/_-]+={0,2})$/.exec(entry);
     if (match?.[1] === undefined || match[2] === undefined)
       throw new ConfigError(`DATA_KEYS: entry ${index + 1} must have the form id:base64`);
@@ -47,16 +55,18 @@ export function parseKeyRing(text: string): KeyRing {
   }
   const primary = keys.entries().next().value;
   if (primary === undefined) throw new ConfigError('DATA_KEYS contains no key');
-  return new AesGcmKeyRing(primary[0], primary[1], keys);
+  return new AesGcmKeyRing(primary[0], primary[1], keys, entries.includes(ACCEPT_PLAIN));
 }
 
 class AesGcmKeyRing implements KeyRing {
   readonly primaryKeyId: string;
+  readonly acceptsPlain: boolean;
   readonly #primaryKey: Buffer;
   readonly #keys: ReadonlyMap<string, Buffer>;
 
-  constructor(primaryKeyId: string, primaryKey: Buffer, keys: ReadonlyMap<string, Buffer>) {
-    this.primaryKeyId = primaryKeyId;
+  constructor(id: string, primaryKey: Buffer, keys: ReadonlyMap<string, Buffer>, acceptsPlain: boolean) {
+    this.primaryKeyId = id;
+    this.acceptsPlain = acceptsPlain;
     this.#primaryKey = primaryKey;
     this.#keys = keys;
   }

@@ -5,4 +5,4 @@
 
 export { DecryptionError, type KeyRing, parseKeyRing } from '../lib/key-ring.ts';
 export { opaqueId } from '../temporal/client.ts';
-export { createDataConverter, FAILURE_CONVERTER_PATH } from '../temporal/data-converter.ts';
+export { CONVERTER_PATHS, createDataConverter, FAILURE_CONVERTER_PATH } from '../temporal/data-converter.ts';

@@ -87,7 +87,7 @@ export async function createCodecServer(options: CodecServerOptions): Promise<Co
  * payloads unchanged that cannot be decrypted.
  */
 export function createDecoder(keyRing: KeyRing): (body: unknown) => Promise<unknown> {
-  const codec = createEncryptionCodec(keyRing);
+  const codec = createEncryptionCodec(keyRing, { acceptsPlain: true });
   return async (body) => {
     const parsed = payloadsSchema.safeParse(body);
     if (!parsed.success) return undefined;

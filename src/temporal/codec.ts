@@ -9,14 +9,25 @@ const KEY_ID_KEY = 'encryption-key-id';
 /** Binds the ciphertext to its use, so that an encrypted blob does not decrypt as a payload. */
 const PURPOSE = 'temporal-payload';
 
+/** Stands for a payload that was not encrypted. payload-converter.cjs makes a value of it that fails. */
+const REFUSED: Payload = { metadata: { [ENCODING_KEY]: encode('refused') } };
+
 /**
  * Encrypts every payload, including its metadata, before it leaves the process. The metadata of the result contains the key
- * id, so that histories written before a key rotation stay readable. Payloads in another encoding are not changed.
+ * id, so that histories written before a key rotation stay readable. A payload that is not encrypted was not written by us, so
+ * its content is dropped, unless the key ring or `acceptsPlain` (for tools that show payloads) says otherwise.
  */
-export function createEncryptionCodec(keyRing: KeyRing): PayloadCodec {
+export function createEncryptionCodec(
+  keyRing: KeyRing,
+  { acceptsPlain = keyRing.acceptsPlain } = {},
+): PayloadCodec {
+  const decode = (payload: Payload): Payload => {
+    if (textOf(payload, ENCODING_KEY) === ENCODING) return decrypt(payload, keyRing);
+    return acceptsPlain ? payload : REFUSED;
+  };
   return {
     encode: async (payloads) => payloads.map((payload) => encrypt(payload, keyRing)),
-    decode: async (payloads) => payloads.map((payload) => decrypt(payload, keyRing)),
+    decode: async (payloads) => payloads.map(decode),
   };
 }
 
@@ -27,7 +38,6 @@ function encrypt(payload: Payload, keyRing: KeyRing): Payload {
 
 /** Throws DecryptionError when the key is not in the key ring or the data was changed. */
 function decrypt(payload: Payload, keyRing: KeyRing): Payload {
-  if (textOf(payload, ENCODING_KEY) !== ENCODING) return payload;
   const plain = keyRing.open(textOf(payload, KEY_ID_KEY), payload.data ?? new Uint8Array(), PURPOSE);
   return PayloadMessage.decode(plain);
 }

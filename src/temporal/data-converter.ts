@@ -3,10 +3,20 @@ import type { DataConverter } from '@temporalio/common';
 import type { KeyRing } from '../lib/key-ring.ts';
 import { createEncryptionCodec } from './codec.ts';
 
-/** Also given to the workflow bundler, so that failures raised inside a workflow are encoded too. */
-export const FAILURE_CONVERTER_PATH = fileURLToPath(new URL('./failure-converter.cjs', import.meta.url));
+const pathOf = (file: string): string => fileURLToPath(new URL(file, import.meta.url));
 
-/** Creates the data converter for clients, workers, replay and tools. It encrypts payloads and failures. */
-export function createDataConverter(keyRing: KeyRing): DataConverter {
-  return { failureConverterPath: FAILURE_CONVERTER_PATH, payloadCodecs: [createEncryptionCodec(keyRing)] };
-}
+export const FAILURE_CONVERTER_PATH = pathOf('./failure-converter.cjs');
+/** Also for the workflow bundler: failures raised inside a workflow are encoded too, and refused payloads fail there. */
+export const CONVERTER_PATHS = {
+  failureConverterPath: FAILURE_CONVERTER_PATH,
+  payloadConverterPath: pathOf('./payload-converter.cjs'),
+};
+
+/**
+ * Creates the data converter for clients, workers, replay and tools. It encrypts payloads and failures, and accepts only
+ * encrypted ones.
+ */
+export const createDataConverter = (keyRing: KeyRing): DataConverter => ({
+  ...CONVERTER_PATHS,
+  payloadCodecs: [createEncryptionCodec(keyRing)],
+});

@@ -1,9 +1,19 @@
+import { extname } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { DataConverter } from '@temporalio/common';
-import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
+import {
+  type ActivityInterceptorsFactory,
+  type InjectedSinks,
+  type NativeConnection,
+  Runtime,
+  Worker,
+  type WorkerOptions,
+} from '@temporalio/worker';
 import { SOURCE_TYPES } from '../contract/source-types.ts';
 import { TASK_QUEUES } from '../contract/temporal.ts';
 import { isTracing } from '../lib/tracing/spans.ts';
 import { DEPLOYMENT_NAME } from './builds.ts';
+import { type RefusalSinks, refusalOf } from './refusals-in-workflows.ts';
 import { QUEUES_OF_BOTH_LANES, WORKER_QUEUES, type WorkerQueue } from './task-queues.ts';
 import { activityTraces, runTraces, TRACE_INTERCEPTORS } from './tracing/in-processes.ts';
 
@@ -50,14 +60,42 @@ export const ORCHESTRATOR_WORKER_OPTIONS: Partial<WorkerOptions> = {
   ...WORKFLOW_WORKERS.orchestrator,
 };
 
-/** For a worker that bundles its workflow code itself. The workflows' part is there without traces too, as in our bundle. */
-export const traceOptions = (): Pick<WorkerOptions, 'sinks' | 'interceptors'> => ({
-  sinks: runTraces,
-  interceptors: {
-    workflowModules: [TRACE_INTERCEPTORS],
-    ...(isTracing() ? { activity: [activityTraces] } : {}),
-  },
-});
+/** The interceptors of workflow code, for the bundler: sources here, scripts in the packed library. */
+export const WORKFLOW_INTERCEPTORS = [
+  fileURLToPath(new URL(`./refusals-in-workflows${extname(import.meta.url)}`, import.meta.url)),
+  TRACE_INTERCEPTORS,
+];
+
+/** Takes note that input which was not encrypted has been refused: `signal uploaded of bulkPatientCreate`. */
+export type OnRefused = (what: string) => void;
+
+/**
+ * What surrounds all workflows and activities: input that is not encrypted is refused, and traces are passed on. The sinks of
+ * traces are there without traces too, because runs that were started with one report their end.
+ */
+export function interceptionOptions(onRefused?: OnRefused) {
+  const report = (what: string, workflowId?: string) => {
+    Runtime.instance().logger.warn(`not encrypted, so refused: ${what}`, { workflowId });
+    onRefused?.(what);
+  };
+  const refusals: InjectedSinks<RefusalSinks>['refusals'] = {
+    refused: { fn: ({ workflowId }, what) => report(what, workflowId) },
+  };
+  const refusing: ActivityInterceptorsFactory = ({ info }) => ({
+    inbound: {
+      execute(input, next) {
+        const failure = refusalOf(input.args);
+        if (failure === undefined) return next(input);
+        report(`input of the activity ${info.activityType}`, info.workflowExecution?.workflowId);
+        throw failure;
+      },
+    },
+  });
+  return {
+    sinks: { ...runTraces, refusals },
+    interceptors: { activity: isTracing() ? [refusing, activityTraces] : [refusing] },
+  };
+}
 
 export interface WorkersOptions {
   connection: NativeConnection;
@@ -68,6 +106,7 @@ export interface WorkersOptions {
   build?: string | undefined;
   /** The task queues to serve, each with its activities by name. */
   activities: Partial<Record<WorkerQueue, object>>;
+  onRefused?: OnRefused;
 }
 
 /** Creates a Temporal worker for each task queue in `activities`. Run them with `worker.run()`. */
@@ -84,9 +123,7 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
         namespace,
         dataConverter,
         taskQueue,
-        // Also without traces, because runs that were started with one report their end.
-        sinks: runTraces,
-        ...(isTracing() ? { interceptors: { activity: [activityTraces] } } : {}),
+        ...interceptionOptions(options.onRefused),
         activities: options.activities[taskQueue] ?? {},
       }),
     ),

@@ -4,8 +4,8 @@ import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/p
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
-import { FAILURE_CONVERTER_PATH } from './data-converter.ts';
-import { TRACE_INTERCEPTORS } from './tracing/in-processes.ts';
+import { CONVERTER_PATHS } from './data-converter.ts';
+import { WORKFLOW_INTERCEPTORS } from './workers.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const WORKFLOWS_PATH = join(root, 'src/workflows/index.ts');
@@ -32,8 +32,8 @@ async function bundle(workflowsPath: string): Promise<string> {
   try {
     const { code } = await bundleWorkflowCode({
       workflowsPath,
-      failureConverterPath: FAILURE_CONVERTER_PATH,
-      workflowInterceptorModules: [TRACE_INTERCEPTORS],
+      ...CONVERTER_PATHS,
+      workflowInterceptorModules: WORKFLOW_INTERCEPTORS,
       logger: new DefaultLogger('ERROR', ({ message }) => problems.push(message)),
     });
     return code;

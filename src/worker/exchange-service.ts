@@ -15,6 +15,7 @@ import { measureConnections } from '../exchange/platform/database/connections.ts
 import { createRoundCount } from '../exchange/platform/recovery/reconcile-state-store.ts';
 import { createReconcileMetrics, createReconciler } from '../exchange/platform/recovery/reconciler.ts';
 import { createStartGuard } from '../exchange/platform/recovery/start-guard.ts';
+import { recordRefusal } from '../exchange/platform/workflows/refusal-store.ts';
 import { abandonedJobCancellation } from '../exchange/queries/network-query/abandoned-jobs.ts';
 import {
   CONNECTION_AUTH,
@@ -94,6 +95,10 @@ export async function openExchangeService({
         reconcile,
       }),
     ),
+    recordRefusal: (what) =>
+      void store
+        .asSystem((tx) => recordRefusal(tx, what))
+        .catch((err: unknown) => logger.error({ err }, 'could not record what was refused')),
     close: () => exchange.close(),
   };
 }

@@ -7,7 +7,11 @@ import { startTracing } from '../lib/tracing/start-tracing.ts';
 import { openExchange } from '../orchestrator/exchange-access.ts';
 import { createDataConverter } from '../temporal/data-converter.ts';
 import { connectTemporal } from '../temporal/worker-connection.ts';
-import { ORCHESTRATOR_WORKER_OPTIONS, traceOptions } from '../temporal/workers.ts';
+import {
+  interceptionOptions,
+  ORCHESTRATOR_WORKER_OPTIONS,
+  WORKFLOW_INTERCEPTORS,
+} from '../temporal/workers.ts';
 
 const ID_HMAC_KEY_LENGTH_MIN = 16;
 
@@ -72,9 +76,11 @@ export async function createOrchestratorWorker(
   });
   const close = () => Promise.all([connection.close(), access.close(), stopTracing()]);
   try {
+    const interception = interceptionOptions();
     const worker = await Worker.create({
       ...ORCHESTRATOR_WORKER_OPTIONS,
-      ...traceOptions(),
+      ...interception,
+      interceptors: { ...interception.interceptors, workflowModules: WORKFLOW_INTERCEPTORS },
       connection,
       namespace: temporal.namespace,
       dataConverter,

@@ -3,6 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runAdmin } from '../../src/exchange/operations/admin/program.ts';
 import { insertEvent } from '../../src/exchange/platform/outbox/event-store.ts';
+import { recordRefusal } from '../../src/exchange/platform/workflows/refusal-store.ts';
 import { createTemporalClient } from '../../src/temporal/client.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { TEST_DATA_KEYS } from '../support/test-keys.ts';
@@ -112,6 +113,21 @@ test('admin ops lists what is stuck, late, dead-lettered or refused, each with t
       help: expect.stringMatching(/redrive --source lab --from \S+Z --dry-run/),
     },
   ]);
+});
+
+test('it lists what was refused because it was not encrypted, for a week, with the entry that helps', async () => {
+  for (const what of ['signal uploaded of bulkPatientCreate', 'signal uploaded of bulkPatientCreate', 'old'])
+    await gateway.store.asSystem((tx) => recordRefusal(tx, what));
+  await execute(sql`update refused_payload set last_at = now() - interval '8 days' where what = 'old'`);
+  expect((await findings()).filter(({ what }) => /not encrypted/.test(what))).toEqual([
+    expect.objectContaining({
+      kind: 'refused',
+      count: 2,
+      what: expect.stringMatching(/refused: signal uploaded of bulkPatientCreate; 2 times, last at 2/),
+      help: expect.stringContaining('Input that is not encrypted'),
+    }),
+  ]);
+  await execute(sql`delete from refused_payload`);
 });
 
 test('its text fits the terminal and names no person', async () => {

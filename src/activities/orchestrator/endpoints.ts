@@ -1,146 +1,34 @@
-import type { EndpointName } from '../../contract/endpoints.ts';
+import { type EndpointName, endpoints } from '../../contract/endpoints.ts';
 import type { AnswerOf } from '../../orchestrator/client/answers.ts';
 import { callExchange, type EndpointActivityDeps, type EndpointInput } from './call-exchange.ts';
+import whole from './whole-answers.json' with { type: 'json' };
 
 /** At most this many file names are returned; `total` counts all documents. */
 const FILE_NAMES_MAX = 100;
+
+/** The activities of all operations that return their response whole. The others say in `PICKS` what they return. */
+type WholeName = keyof typeof whole;
+type ResultOf<N extends EndpointName> = N extends keyof typeof PICKS
+  ? ReturnType<(typeof PICKS)[N]>
+  : AnswerOf<N>;
+export type EndpointActivities = {
+  [N in EndpointName]: (input: EndpointInput<N>) => Promise<ResultOf<N>>;
+};
 
 /**
  * One activity for each operation of the contract. Results stay in the workflow's history, so each activity returns only
  * what workflows need: lists are reduced to ids and names, and secrets are left out.
  */
-export function createEndpointActivities(deps: EndpointActivityDeps) {
-  /** Creates the activity of an operation; `pick` reduces the answer to the activity's result. */
-  const operation =
-    <N extends EndpointName, R>(name: N, pick: (answer: AnswerOf<N>, status: number) => R) =>
-    (input: EndpointInput<N>): Promise<R> =>
-      callExchange(deps, name, input, pick);
-  const whole = <A>(answer: A): A => answer;
-
-  return {
-    createPatient: operation('createPatient', ({ id }, status) => ({
-      patientId: id,
-      created: status === 201,
-    })),
-    getPatient: operation('getPatient', whole),
-    updatePatient: operation('updatePatient', ({ id, eTag }) => ({ patientId: id, eTag })),
-    deletePatient: operation('deletePatient', () => undefined),
-    addPatientToCohorts: operation('addPatientToCohorts', ({ cohorts }) => ({
-      cohortIds: cohorts.map(({ id }) => id),
-    })),
-    listPatients: operation('listPatients', pageOf),
-    matchPatient: operation('matchPatient', ({ id, eTag }) => ({ patientId: id, eTag })),
-    getPatientByExternalId: operation('getPatientByExternalId', ({ id, eTag }) => ({ patientId: id, eTag })),
-    setHieOptOut: operation('setHieOptOut', ({ id }) => ({ patientId: id })),
-    setTreatmentRelationship: operation('setTreatmentRelationship', ({ id }) => ({ patientId: id })),
-    getPatientCohorts: operation('getPatientCohorts', ({ cohorts }) => ({ cohorts: cohorts.map(nameOf) })),
-    startBulkCreate: operation('startBulkCreate', whole),
-    getBulkCreate: operation('getBulkCreate', whole),
-    listBulkCreates: operation('listBulkCreates', ({ bulkCreates, meta }) => ({
-      bulkCreates: bulkCreates.map(({ requestId, status }) => ({ requestId, status })),
-      meta,
-    })),
-    pauseBulkCreate: operation('pauseBulkCreate', whole),
-    resumeBulkCreate: operation('resumeBulkCreate', whole),
-    cancelBulkCreate: operation('cancelBulkCreate', whole),
-    pauseQuerySweep: operation('pauseQuerySweep', whole),
-    resumeQuerySweep: operation('resumeQuerySweep', whole),
-    cancelQuerySweep: operation('cancelQuerySweep', whole),
-    redriveQueries: operation('redriveQueries', whole),
-    getQueryRedrive: operation('getQueryRedrive', whole),
-    cancelQueryRedrive: operation('cancelQueryRedrive', whole),
-    startConsolidatedQuery: operation('startConsolidatedQuery', whole),
-    getConsolidatedQuery: operation('getConsolidatedQuery', whole),
-    listConsolidatedQueries: operation('listConsolidatedQueries', whole),
-    getConsolidated: operation('getConsolidated', ({ entry }) => ({ entries: entry?.length ?? 0 })),
-    countConsolidated: operation('countConsolidated', whole),
-    getRecordOrigins: operation('getRecordOrigins', ({ resourceType, origins }) => ({
-      resourceType,
-      origins: origins.length,
-    })),
-    getRecordConformance: operation('getRecordConformance', ({ resources, claiming, summary }) => ({
-      resources,
-      claiming,
-      summary,
-    })),
-    splitRecordResource: operation('splitRecordResource', ({ resourceType, id }) => ({ resourceType, id })),
-    joinRecordResource: operation('joinRecordResource', ({ resourceType, id }) => ({ resourceType, id })),
-    recordConsent: operation('recordConsent', consentOf),
-    listConsents: operation('listConsents', ({ consents }) => ({ consents: consents.map(consentOf) })),
-    endConsent: operation('endConsent', consentOf),
-    listPossibleDuplicates: operation('listPossibleDuplicates', whole),
-    getPossibleDuplicate: operation('getPossibleDuplicate', withoutPatients),
-    acceptPossibleDuplicate: operation('acceptPossibleDuplicate', whole),
-    refusePossibleDuplicate: operation('refusePossibleDuplicate', whole),
-    listDocuments: operation('listDocuments', ({ documents }) => ({
-      total: documents.length,
-      fileNames: documents.slice(0, FILE_NAMES_MAX).map(({ fileName }) => fileName),
-    })),
-    // The link is left out: it grants access to the document, and expires after a minute.
-    getDocumentUrl: operation('getDocumentUrl', () => undefined),
-    startBulkDocumentUrls: operation('startBulkDocumentUrls', whole),
-    startNetworkQuery: operation('startNetworkQuery', whole),
-    getNetworkQuery: operation('getNetworkQuery', whole),
-    listNetworkQueries: operation('listNetworkQueries', ({ queries, meta }) => ({
-      queries: queries.map(({ requestId, patientId, status }) => ({ requestId, patientId, status })),
-      meta,
-    })),
-    getNetworkQueryTimeline: operation('getNetworkQueryTimeline', whole),
-    retrySource: operation('retrySource', whole),
-    giveUpSource: operation('giveUpSource', whole),
-    cancelNetworkQuery: operation('cancelNetworkQuery', whole),
-    createIdentitySession: operation('createIdentitySession', whole),
-    createAal2Challenge: operation('createAal2Challenge', whole),
-    getIdentitySession: operation('getIdentitySession', whole),
-    getAal2Challenge: operation('getAal2Challenge', whole),
-    listMessages: operation('listMessages', ({ messages, meta }) => ({
-      messages: messages.map(withoutContent),
-      meta,
-    })),
-    getMessage: operation('getMessage', withoutContent),
-    sendMessage: operation('sendMessage', withoutContent),
-    listNotifications: operation('listNotifications', ({ notifications, meta }) => ({
-      notifications: notifications.map(({ id, type, patientId }) => ({ id, type, patientId })),
-      meta,
-    })),
-    getNotification: operation('getNotification', withoutLink),
-    cancelFollowUp: operation('cancelFollowUp', withoutLink),
-    listCohorts: operation('listCohorts', ({ cohorts }) => ({ cohorts: cohorts.map(nameOf) })),
-    createCohort: operation('createCohort', nameOf),
-    getCohort: operation('getCohort', stateOf),
-    updateCohort: operation('updateCohort', stateOf),
-    deleteCohort: operation('deleteCohort', () => undefined),
-    listCohortPatients: operation('listCohortPatients', pageOf),
-    addPatientsToCohort: operation('addPatientsToCohort', ({ cohort, skipped }) => ({
-      size: cohort.size,
-      skipped: skipped?.total ?? 0,
-    })),
-    removePatientsFromCohort: operation('removePatientsFromCohort', ({ cohort }) => ({ size: cohort.size })),
-    listFacilities: operation('listFacilities', namesOf),
-    createFacility: operation('createFacility', nameOf),
-    getFacility: operation('getFacility', whole),
-    updateFacility: operation('updateFacility', ({ id, name, eTag }) => ({ id, name, eTag })),
-    deleteFacility: operation('deleteFacility', () => undefined),
-    getPatientFacilities: operation('getPatientFacilities', namesOf),
-    setPatientFacilities: operation('setPatientFacilities', namesOf),
-    // The token is a secret, so it is left out.
-    createEmbedToken: operation('createEmbedToken', () => undefined),
-    getSettings: operation('getSettings', withoutKey),
-    updateSettings: operation('updateSettings', withoutKey),
-    getWebhookStatus: operation('getWebhookStatus', whole),
-    retryWebhooks: operation('retryWebhooks', ({ events }) => ({ events })),
-    testWebhook: operation('testWebhook', ({ eventId }) => ({ eventId })),
-    rotateSettingsKey: operation('rotateSettingsKey', validUntil),
-    listWebhooks: operation('listWebhooks', ({ webhooks }) => ({ webhooks: webhooks.map(withoutSecret) })),
-    createWebhook: operation('createWebhook', withoutSecret),
-    getWebhook: operation('getWebhook', withoutSecret),
-    updateWebhook: operation('updateWebhook', withoutSecret),
-    deleteWebhook: operation('deleteWebhook', () => undefined),
-    rotateWebhookKey: operation('rotateWebhookKey', validUntil),
-  } satisfies Record<EndpointName, unknown>;
+export function createEndpointActivities(deps: EndpointActivityDeps): EndpointActivities {
+  const picks: Partial<Record<EndpointName, (answer: never, status: number) => unknown>> = PICKS;
+  const activityOf = <N extends EndpointName>(name: N): unknown => {
+    const pick = picks[name] ?? ((answer: never) => answer);
+    return (input: EndpointInput<N>) =>
+      callExchange(deps, name, input, (answer, status) => pick(answer as never, status));
+  };
+  const names = Object.keys(endpoints) as EndpointName[];
+  return Object.fromEntries(names.map((name) => [name, activityOf(name)])) as EndpointActivities;
 }
-
-export type EndpointActivities = ReturnType<typeof createEndpointActivities>;
 
 const nameOf = ({ id, name }: { id: string; name: string }) => ({ id, name });
 const namesOf = ({ facilities }: AnswerOf<'listFacilities'>) => ({ facilities: facilities.map(nameOf) });
@@ -168,3 +56,77 @@ const withoutSecret = ({ webhookKey: _, ...rest }: AnswerOf<'getWebhook'>) => re
 /** The key is a secret and is left out; callers read it from the settings. */
 const validUntil = ({ previousKeyUntil }: AnswerOf<'rotateWebhookKey'>) => ({ previousKeyUntil });
 const withoutKey = ({ id, webhookUrl }: AnswerOf<'getSettings'>) => ({ id, webhookUrl });
+
+const PICKS = {
+  createPatient: ({ id }, status) => ({ patientId: id, created: status === 201 }),
+  updatePatient: ({ id, eTag }) => ({ patientId: id, eTag }),
+  deletePatient: () => undefined,
+  addPatientToCohorts: ({ cohorts }) => ({ cohortIds: cohorts.map(({ id }) => id) }),
+  listPatients: pageOf,
+  matchPatient: ({ id, eTag }) => ({ patientId: id, eTag }),
+  getPatientByExternalId: ({ id, eTag }) => ({ patientId: id, eTag }),
+  setHieOptOut: ({ id }) => ({ patientId: id }),
+  setTreatmentRelationship: ({ id }) => ({ patientId: id }),
+  getPatientCohorts: ({ cohorts }) => ({ cohorts: cohorts.map(nameOf) }),
+  listBulkCreates: ({ bulkCreates, meta }) => ({
+    bulkCreates: bulkCreates.map(({ requestId, status }) => ({ requestId, status })),
+    meta,
+  }),
+  getConsolidated: ({ entry }) => ({ entries: entry?.length ?? 0 }),
+  getRecordOrigins: ({ resourceType, origins }) => ({ resourceType, origins: origins.length }),
+  getRecordConformance: ({ resources, claiming, summary }) => ({ resources, claiming, summary }),
+  splitRecordResource: ({ resourceType, id }) => ({ resourceType, id }),
+  joinRecordResource: ({ resourceType, id }) => ({ resourceType, id }),
+  recordConsent: consentOf,
+  listConsents: ({ consents }) => ({ consents: consents.map(consentOf) }),
+  endConsent: consentOf,
+  getPossibleDuplicate: withoutPatients,
+  listDocuments: ({ documents }) => ({
+    total: documents.length,
+    fileNames: documents.slice(0, FILE_NAMES_MAX).map(({ fileName }) => fileName),
+  }),
+  // The link is left out: it grants access to the document, and expires after a minute.
+  getDocumentUrl: () => undefined,
+  listNetworkQueries: ({ queries, meta }) => ({
+    queries: queries.map(({ requestId, patientId, status }) => ({ requestId, patientId, status })),
+    meta,
+  }),
+  listMessages: ({ messages, meta }) => ({ messages: messages.map(withoutContent), meta }),
+  getMessage: withoutContent,
+  sendMessage: withoutContent,
+  listNotifications: ({ notifications, meta }) => ({
+    notifications: notifications.map(({ id, type, patientId }) => ({ id, type, patientId })),
+    meta,
+  }),
+  getNotification: withoutLink,
+  cancelFollowUp: withoutLink,
+  listCohorts: ({ cohorts }) => ({ cohorts: cohorts.map(nameOf) }),
+  createCohort: nameOf,
+  getCohort: stateOf,
+  updateCohort: stateOf,
+  deleteCohort: () => undefined,
+  listCohortPatients: pageOf,
+  addPatientsToCohort: ({ cohort, skipped }) => ({ size: cohort.size, skipped: skipped?.total ?? 0 }),
+  removePatientsFromCohort: ({ cohort }) => ({ size: cohort.size }),
+  listFacilities: namesOf,
+  createFacility: nameOf,
+  updateFacility: ({ id, name, eTag }) => ({ id, name, eTag }),
+  deleteFacility: () => undefined,
+  getPatientFacilities: namesOf,
+  setPatientFacilities: namesOf,
+  // The token is a secret, so it is left out.
+  createEmbedToken: () => undefined,
+  getSettings: withoutKey,
+  updateSettings: withoutKey,
+  retryWebhooks: ({ events }) => ({ events }),
+  testWebhook: ({ eventId }) => ({ eventId }),
+  rotateSettingsKey: validUntil,
+  listWebhooks: ({ webhooks }) => ({ webhooks: webhooks.map(withoutSecret) }),
+  createWebhook: withoutSecret,
+  getWebhook: withoutSecret,
+  updateWebhook: withoutSecret,
+  deleteWebhook: () => undefined,
+  rotateWebhookKey: validUntil,
+} satisfies {
+  [N in Exclude<EndpointName, WholeName>]: (answer: AnswerOf<N>, status: number) => unknown;
+};

@@ -1,8 +1,10 @@
 import { defaultPayloadConverter } from '@temporalio/common';
 import { encode } from '@temporalio/common/lib/encoding.js';
+import { loadDataConverter } from '@temporalio/common/lib/internal-non-workflow/index.js';
 import { expect, test } from 'vitest';
 import { parseKeyRing } from '../../../src/lib/key-ring.ts';
 import { createEncryptionCodec } from '../../../src/temporal/codec.ts';
+import { createDataConverter } from '../../../src/temporal/data-converter.ts';
 import { TEST_DATA_KEYS, testKeyRing } from '../../support/test-keys.ts';
 
 const codec = createEncryptionCodec(testKeyRing());
@@ -20,10 +22,25 @@ test('a payload is unreadable outside and comes back as it was', async () => {
   expect(decoded && defaultPayloadConverter.fromPayload(decoded)).toEqual({ firstName: 'Lieselotte', n: 1 });
 });
 
-test('a payload in an encoding that is not ours passes through', async () => {
+test('a payload that is not encrypted is refused: only a mark comes through, and whatever waits for it fails', async () => {
   const foreign = { metadata: { encoding: encode('json/plain') }, data: encode('"x"') };
-  expect(await codec.decode([foreign])).toEqual([foreign]);
-  expect(await codec.decode([{ data: encode('no metadata') }])).toEqual([{ data: encode('no metadata') }]);
+  for (const injected of [foreign, { data: encode('no metadata') }, {}]) {
+    const [refused] = await codec.decode([injected]);
+    const { payloadConverter } = loadDataConverter(createDataConverter(testKeyRing()));
+    await expect(Promise.resolve(payloadConverter.fromPayload(refused ?? {}))).rejects.toMatchObject({
+      type: 'PayloadNotEncrypted',
+      nonRetryable: true,
+    });
+    expect(JSON.stringify(refused)).not.toContain(JSON.stringify(foreign.data));
+  }
+});
+
+test('for the days of a migration, `accept-plain` among the keys lets it through', async () => {
+  const migrating = createEncryptionCodec(parseKeyRing(`${TEST_DATA_KEYS} accept-plain`));
+  const foreign = { metadata: { encoding: encode('json/plain') }, data: encode('"x"') };
+  expect(await migrating.decode([foreign])).toEqual([foreign]);
+  const [encrypted] = await migrating.encode([payload]);
+  expect(encrypted?.metadata?.encoding).not.toEqual(payload.metadata?.encoding);
 });
 
 test('histories from before a rotation stay readable, and an unknown key is named', async () => {

@@ -30,6 +30,7 @@ export function findingsOf(report: OperationsReport, queues: readonly QueueRepor
     ...(report.suspectedWork > 0 ? [suspected(report.suspectedWork)] : []),
     ...report.sources.flatMap(ofSource),
     ...report.pauses.map(ofPause),
+    ...report.refusals.map(ofRefusal),
     ...report.troubledDestinations.flatMap(ofDestination),
     ...report.undeliverable.map(ofUndeliverable),
     ...report.failed.map(ofFailed),
@@ -153,6 +154,13 @@ const ofPause = ({ part, since, by, reason }: OperationsReport['pauses'][number]
   what: `reconcile: ${part} is paused since ${since.toISOString()} by ${by}: ${reason}`,
   help: `npm run admin -- reconcile resume ${part}`,
   count: 1,
+});
+
+const ofRefusal = ({ what, times, last }: OperationsReport['refusals'][number]): Finding => ({
+  kind: 'refused',
+  what: `not encrypted, so refused: ${what}; ${counted(times, 'time')}, last at ${last.toISOString()}`,
+  help: runbook('Input that is not encrypted'),
+  count: times,
 });
 
 /** Other keys are ids of accounts' connections. */

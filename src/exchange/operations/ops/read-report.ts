@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { CANCEL_REASONS } from '../../../contract/network-query-workflow.ts';
 import type { Store, SystemTx } from '../../platform/database/database.ts';
 import { readPauses } from '../../platform/recovery/reconcile-state-store.ts';
+import { readRefusals } from '../../platform/workflows/refusal-store.ts';
 import { reportSources } from '../../sources/health/report.ts';
 import {
   DESTINATION_STATES,
@@ -29,6 +30,7 @@ export const readOperationsReport = (store: Pick<Store, 'asSystem'>): Promise<Op
     undeliverable: await readUndeliverable(tx),
     failed: await readFailed(tx),
     pauses: await readPauses(tx),
+    refusals: await readRefusals(tx),
     senders: await readSenders(tx),
     ...(await countOthers(tx)),
   }));

@@ -1,4 +1,5 @@
 import type { ReconcilePause } from '../../platform/recovery/reconcile-state-store.ts';
+import type { Refusal } from '../../platform/workflows/refusal-store.ts';
 import type { SourceReport } from '../../sources/health/report.ts';
 
 /** Kinds of work that is accepted and not yet done. Also values of the metrics' label `kind`. */
@@ -100,6 +101,8 @@ export interface OperationsReport {
   unmatchedMessages: number;
   /** Parts of reconcile that an operator has paused. */
   pauses: ReconcilePause[];
+  /** Input of workflows that was refused in the last week because it was not encrypted. */
+  refusals: Refusal[];
   senders: SenderReport[];
   /** Work at which processes ended repeatedly. */
   suspectedWork: number;

@@ -1,60 +1,32 @@
 import type { AuditEvent, AuditEventAgent, AuditEventEntity, Coding, Element, Reference } from 'fhir/r4.js';
 import { endpoints } from '../../../contract/endpoints.ts';
+import patterns from './balp-patterns.json' with { type: 'json' };
 import type { ChainRow } from './chain-store.ts';
 
 const TERMINOLOGY = 'http://terminology.hl7.org/CodeSystem';
 const DICOM = 'http://dicom.nema.org/resources/ontology/DCM';
 
-const SOURCE_ROLE: Coding = { system: DICOM, code: '110153', display: 'Source Role ID' };
-const DESTINATION_ROLE: Coding = { system: DICOM, code: '110152', display: 'Destination Role ID' };
 const REST: Coding = {
   system: `${TERMINOLOGY}/audit-event-type`,
   code: 'rest',
   display: 'RESTful Operation',
 };
 
-/** One of IHE's Basic Audit Log Patterns (BALP): what its profile fixes. */
+/**
+ * One of IHE's Basic Audit Log Patterns (BALP): what its profile fixes, the name of the profile of an event about a patient and
+ * of one that is not, the role of the caller (`client`) and ours. A caller sends data to us, or asks with parameters; when it
+ * reads, data flows the other way.
+ */
+const PATTERNS: Readonly<Record<Interaction, Pattern>> = patterns;
+type Action = NonNullable<AuditEvent['action']>;
+const ACTIONS = { read: 'R', query: 'E', create: 'C', update: 'U', delete: 'D', disclosure: 'R' } as const;
 interface Pattern {
-  /** The name of the profile: of an event about a patient, and of one that is not. */
   profile: { withPatient: string; without?: string };
   type: Coding;
   subtype: Coding;
-  action: NonNullable<AuditEvent['action']>;
-  /** The role of the caller, and ours. */
   client: Coding;
   server: Coding;
 }
-
-const rest = (code: string): Pick<Pattern, 'type' | 'subtype'> => ({
-  type: REST,
-  subtype: { system: 'http://hl7.org/fhir/restful-interaction', code },
-});
-const profile = (name: string): Pattern['profile'] => ({ withPatient: `Patient${name}`, without: name });
-
-/** A caller sends data to us, or asks with parameters; when it reads, data flows the other way. */
-const TO_US = { client: SOURCE_ROLE, server: DESTINATION_ROLE };
-const FROM_US = { client: DESTINATION_ROLE, server: SOURCE_ROLE };
-
-const PATTERNS: Readonly<Record<Interaction, Pattern>> = {
-  read: { profile: profile('Read'), ...rest('read'), action: 'R', ...FROM_US },
-  query: { profile: profile('Query'), ...rest('search-type'), action: 'E', ...TO_US },
-  create: { profile: profile('Create'), ...rest('create'), action: 'C', ...TO_US },
-  update: { profile: profile('Update'), ...rest('update'), action: 'U', ...TO_US },
-  delete: {
-    profile: profile('Delete'),
-    ...rest('delete'),
-    action: 'D',
-    client: { system: DICOM, code: '110150', display: 'Application' },
-    server: { system: `${TERMINOLOGY}/provenance-participant-type`, code: 'custodian', display: 'Custodian' },
-  },
-  disclosure: {
-    profile: { withPatient: 'PrivacyDisclosure.Source' },
-    type: { system: DICOM, code: '110106', display: 'Export' },
-    subtype: { system: `${TERMINOLOGY}/iso-21089-lifecycle`, code: 'disclose' },
-    action: 'R',
-    ...FROM_US,
-  },
-};
 
 const BASE = 'https://profiles.ihe.net/ITI/BALP/StructureDefinition/IHE.BasicAudit.';
 
@@ -121,15 +93,16 @@ function kindOf(
       action: 'E',
     };
   if (pattern === undefined) return { type: REST, subtype: [operationOf(row)], action: actionOf(row) };
-  const isPatch = pattern.action === 'U' && methodOf(row.operation) === 'PATCH';
+  const action = actionOf(row);
+  const isPatch = action === 'U' && methodOf(row.operation) === 'PATCH';
   const subtype = isPatch ? { ...pattern.subtype, code: 'patch' } : pattern.subtype;
-  return { type: pattern.type, subtype: [subtype, operationOf(row)], action: pattern.action };
+  return { type: pattern.type, subtype: [subtype, operationOf(row)], action };
 }
 
-/** The action that a refused request, or a work of the service, would have been. */
-function actionOf(row: ChainRow): NonNullable<AuditEvent['action']> {
+/** What was done; of a refused request or a work of the service, what it would have been. */
+function actionOf(row: ChainRow): Action {
   const interaction = interactionOf(row);
-  return interaction === undefined ? 'E' : PATTERNS[interaction].action;
+  return interaction === undefined ? 'E' : ACTIONS[interaction];
 }
 
 function agentsOf({ actor, remoteAddress }: ChainRow, pattern: Pattern | undefined): AuditEventAgent[] {

@@ -1,30 +1,12 @@
 import type { FastifyRequest } from 'fastify';
+import notAudited from './not-audited.json' with { type: 'json' };
 import type { OperationName } from './operation.ts';
 
 /**
  * Reads that are not audited: they return no patient data, or only the progress of an operation, and are polled frequently.
- * Every other read is audited; a new read is audited unless it is added here.
+ * Every other read is audited; a new read is audited unless not-audited.json names it.
  */
-const NOT_AUDITED: ReadonlySet<string> = new Set([
-  'listCohorts',
-  'getCohort',
-  'listFacilities',
-  'getFacility',
-  'getPatientCohorts',
-  'getPatientFacilities',
-  'getNetworkQuery',
-  'listNetworkQueries',
-  'getNetworkQueryTimeline',
-  'getIdentitySession',
-  'getBulkCreate',
-  'listBulkCreates',
-  'listConsolidatedQueries',
-  'getConsolidatedQuery',
-  'getSettings',
-  'getWebhookStatus',
-  'listWebhooks',
-  'getWebhook',
-] satisfies OperationName[]);
+const NOT_AUDITED = new Set<OperationName>(Object.keys(notAudited) as (keyof typeof notAudited)[]);
 
 export const isAuditedRead = (operation: OperationName): boolean => !NOT_AUDITED.has(operation);
 
