@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
+import { setImmediate } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
   type Begin,
   type JobHandle,
@@ -105,7 +106,7 @@ describe('the request for a job that is cancelled while the source answers', () 
   const location = { 'content-location': '/fhir/jobs/1' };
 
   /** Begins, and cancels as soon as the source has received the request; the test answers it then. */
-  async function cancelled(routes: FakeSource['routes'] = {}) {
+  async function cancelled(routes: FakeSource['routes'] = {}, beforeCancel = () => {}) {
     const cancel = new AbortController();
     let begun: Promise<Begin> | undefined;
     const response = await new Promise<ServerResponse>((write, reject) => {
@@ -116,6 +117,7 @@ describe('the request for a job that is cancelled while the source answers', () 
         })
         .catch(reject);
     });
+    beforeCancel();
     cancel.abort();
     return { begun, response };
   }
@@ -138,8 +140,13 @@ describe('the request for a job that is cancelled while the source answers', () 
     await expect(begun).rejects.toMatchObject({ message: 'hie: Patient/$everything was cancelled' });
   });
 
-  test('is given up after some seconds', async () => {
-    const { begun } = await cancelled();
+  test('is given up after a minute', async () => {
+    onTestFinished(() => void vi.useRealTimers());
+    const { begun } = await cancelled({}, () => vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
+    vi.advanceTimersByTime(59_999);
+    expect(await Promise.race([begun?.catch(() => 'ended'), setImmediate('waits')])).toBe('waits');
+    vi.advanceTimersByTime(1);
+    vi.useRealTimers();
     await expect(begun).rejects.toMatchObject({ message: 'hie: Patient/$everything was cancelled' });
   });
 
