@@ -1,6 +1,7 @@
 import type { Client, Connection } from '@temporalio/client';
+import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createWebhookActivities } from '../../src/activities/exchange/webhook-delivery.ts';
 import { reopenUndelivered } from '../../src/exchange/messaging/webhooks/replay-store.ts';
 import { findDestination, setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
@@ -34,8 +35,18 @@ afterAll(async () => {
 /** An account whose receiver answers 500 to the events in `failing`, or to all of them while `isDown`. */
 async function account() {
   const { store } = environment;
-  const state = { isDown: false, failing: new Set<string>() };
-  const receiver = await startReceiver(({ id }, response) => {
+  const state = {
+    isDown: false,
+    failing: new Set<string>(),
+    /** Events that are answered, with 500, when `answerSlow` is called. */
+    slow: new Set<string>(),
+    answerSlow: (): void => undefined,
+  };
+  const slowAnswered = new Promise<void>((resolve) => {
+    state.answerSlow = resolve;
+  });
+  const receiver = await startReceiver(async ({ id }, response) => {
+    if (state.slow.has(id)) await slowAnswered;
     response.writeHead(state.isDown || state.failing.has(id) ? 500 : 200).end();
   });
   closing.push(receiver.close);
@@ -120,6 +131,61 @@ describe('a destination', () => {
     for (const id of ids) expect(await row(id)).toMatchObject({ status: 'pending', attempts: 1 });
     expect(await look()).toMatchObject({ sent: 0 });
     expect(receiver.received).toHaveLength(before + 5);
+  });
+
+  test('gets no probe within 5 s of an attempt that was in progress when it was held', async () => {
+    const { hold, event, delivery, accountId, receiver, state, destination, letProbe, look } =
+      await account();
+    const slow = [await event(), await event()];
+    state.slow = new Set(slow);
+    const attempts = slow.map((id) => delivery.attempt(accountId, id));
+    await expect.poll(() => receiver.received.length, { timeout: 60_000 }).toBe(2);
+    await hold();
+    const heldFirst = (await destination()).held_until?.getTime() ?? 0;
+    await environment.store.asAccount(accountId, (tx) => sql`select pg_sleep(0.5)`.execute(tx.db));
+    state.answerSlow();
+    await Promise.all(attempts);
+
+    const heldUntil = (await destination()).held_until?.getTime() ?? 0;
+    expect(heldUntil).toBeGreaterThan(heldFirst);
+    const { rows } = await environment.store.asAccount(accountId, (tx) =>
+      sql<{ ended: Date }>`select max(at) as ended from event_attempt group by event_id`.execute(tx.db),
+    );
+    expect(rows).toHaveLength(7);
+    for (const { ended } of rows) expect(heldUntil - ended.getTime()).toBeGreaterThanOrEqual(5_000);
+
+    // The event that was sent first, and failed last, is the one that is sent next.
+    await letProbe();
+    await look();
+    expect(slow).toContain(receiver.received.at(-1)?.id);
+    expect(await destination()).toMatchObject({ isHeld: true, failures: 6 });
+  });
+
+  test('is timed by PostgreSQL: a process whose clock is ahead or behind neither delays nor hurries an attempt', async () => {
+    const { event, hold, destination, row, delivery, accountId, look, state } = await account();
+    state.isDown = true;
+    const databaseNow = async () => {
+      const { rows } = await environment.store.asSystem((tx) =>
+        sql<{ now: Date }>`select clock_timestamp() as now`.execute(tx.db),
+      );
+      return rows[0]?.now.getTime() ?? 0;
+    };
+    const before = await databaseNow();
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 10 * MINUTE_MS, shouldAdvanceTime: true });
+    try {
+      const failed = await event();
+      await delivery.attempt(accountId, failed);
+      const nextAt = (await row(failed)).next_attempt_at?.getTime() ?? 0;
+      expect(nextAt - before).toBeGreaterThanOrEqual(5_000);
+      expect(nextAt - (await databaseNow())).toBeLessThanOrEqual(5_500);
+      await hold();
+      expect((await destination()).held_until?.getTime()).toBeLessThanOrEqual((await databaseNow()) + 5_500);
+      // The pause is not over because one process thinks so.
+      expect(await look()).toMatchObject({ sent: 0, look: { state: 'waiting', held: true } });
+      expect(await destination()).toMatchObject({ failures: 5 });
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   test('that answers a probe after an outage gets everything at once, oldest first', async () => {

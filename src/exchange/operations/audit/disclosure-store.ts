@@ -1,5 +1,7 @@
 import { sql } from 'kysely';
 import type { AccountTx } from '../../platform/database/database.ts';
+/** Operations that show a patient, besides the GET operations of the contract. */
+import SHOWING from './showing-operations.json' with { type: 'json' };
 
 /** One time that data about a patient left the exchange. */
 export interface Disclosure {
@@ -27,26 +29,6 @@ export type Door =
   | 'message'
   | 'webhook'
   | 'network query';
-
-/** Operations that show a patient, besides the GET operations of the contract. */
-const SHOWING = [
-  ...[
-    'matchPatient',
-    'readConsolidatedLink',
-    'readConsolidatedResult',
-    'readNotificationLink',
-    'readDocument',
-  ],
-  ...[
-    'getEmbedSummary',
-    'fhirRead',
-    'fhirReadBinary',
-    'fhirSearch',
-    'fhirEverything',
-    'fhirMatch',
-    'fhirExport',
-  ],
-];
 
 /** The disclosures of a patient in a period, oldest first; at most `limit`. `to` is exclusive. */
 export async function readDisclosures(

@@ -37,6 +37,10 @@ export type EventClaim =
 /** How long a claim is respected; longer than the time that a receiver has to respond. */
 export const IN_HAND_MS = 25_000;
 
+/** SQL: times that processes compare are PostgreSQL's, for their own clocks may differ. */
+export const NOW = sql<Date>`now()`;
+export const nowPlus = (ms: number) => sql<Date>`now() + ${ms} * interval '1 millisecond'`;
+
 const CLAIM_IS_OVER = sql<boolean>`e.status = 'delivering'
   and e.last_attempt_at < now() - ${IN_HAND_MS} * interval '1 millisecond'`;
 /**
@@ -136,12 +140,13 @@ export async function claimDue(tx: AccountTx, destinationId: string, max: number
     .selectFrom('webhook_destination')
     .select(['id as destination_id', 'url', 'key', 'previous_key', 'previous_key_until'])
     .select(['health', 'failures', 'held_since', 'held_until', 'looks_at'])
+    .select(sql<boolean>`coalesce(held_until > now(), false)`.as('is_waiting'))
     .where('id', '=', destinationId)
     .forNoKeyUpdate()
     .executeTakeFirst();
   if (destination === undefined) return [];
   const { url, key, held_until: heldUntil } = destination;
-  if (url === null || key === null || (heldUntil !== null && heldUntil.getTime() > Date.now())) return [];
+  if (url === null || key === null || destination.is_waiting) return [];
   const isProbe = heldUntil !== null;
   const claimed = await claimFirst(tx, destinationId, isProbe ? { isProbe, max: 1 } : { isProbe, max });
   if (claimed.length === 0) return [];
@@ -149,7 +154,7 @@ export async function claimDue(tx: AccountTx, destinationId: string, max: number
     // Until the result is recorded, or longer if the process dies, no second probe is sent.
     await tx.db
       .updateTable('webhook_destination')
-      .set({ held_until: new Date(Date.now() + IN_HAND_MS) })
+      .set({ held_until: nowPlus(IN_HAND_MS) })
       .where('id', '=', destinationId)
       .execute();
   }

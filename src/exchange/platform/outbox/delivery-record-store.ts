@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { AccountTx } from '../database/database.ts';
-import type { OpenEvent } from './claim-store.ts';
+import { NOW, nowPlus, type OpenEvent } from './claim-store.ts';
 import { HELD_EVENT_MAX_MS, holdMs, OUTAGE_MIN_MS } from './rules/delivery-schedule.ts';
 
 export interface AttemptResult {
@@ -10,8 +10,8 @@ export interface AttemptResult {
   note: string;
   /** Delay that the receiver requested with Retry-After. */
   retryAfterMs?: number;
-  /** After a failure: when the event may be sent again, by its own schedule. */
-  nextAttemptAt?: Date;
+  /** After a failure: in how many milliseconds the event may be sent again, by its own schedule. */
+  nextAttemptMs?: number;
 }
 
 export interface RecordedDelivery {
@@ -38,8 +38,7 @@ export async function recordDelivery(
   if (!wasOpen) return { isClosed: false, needsLook: false };
   if (event.isProbe) await (isDelivered ? endHold(tx, event) : deadLetterHeld(tx, event.destinationId));
   if (result.outcome === 'failed') {
-    const dueAt = destination?.heldUntil ?? result.nextAttemptAt ?? new Date();
-    return { isClosed: false, needsLook: !looksBy(destination?.looksAt ?? null, dueAt) };
+    return { isClosed: false, needsLook: !looksInTime(destination, result.nextAttemptMs ?? 0) };
   }
   return { isClosed: true, needsLook: false };
 }
@@ -61,9 +60,11 @@ async function recordAtEvent(
     .updateTable('event')
     .set({
       status: result.outcome === 'failed' ? 'pending' : result.outcome,
-      delivered_at: result.outcome === 'delivered' ? new Date() : null,
+      delivered_at: result.outcome === 'delivered' ? NOW : null,
       // The schedule of a held destination's event stands still.
-      ...(!event.isProbe && { next_attempt_at: result.nextAttemptAt ?? null }),
+      ...(!event.isProbe && {
+        next_attempt_at: result.nextAttemptMs === undefined ? null : nowPlus(result.nextAttemptMs),
+      }),
     })
     .where('id', '=', event.id)
     .where('status', 'in', ['pending', 'delivering'])
@@ -76,7 +77,7 @@ async function recordAtDestination(
   tx: AccountTx,
   event: Pick<OpenEvent, 'id' | 'destinationId' | 'isProbe'>,
   { outcome, retryAfterMs }: AttemptResult,
-): Promise<{ heldUntil: Date | null; looksAt: Date | null } | undefined> {
+): Promise<DestinationTimes | undefined> {
   const health = outcome === 'delivered' ? 'healthy' : 'failing';
   const changed = {
     health: sql<typeof health>`case when health = 'disabled' then health else ${health} end`,
@@ -99,19 +100,28 @@ async function recordAtDestination(
       failures: sql<number>`failures + case when ${counts} then 1 else 0 end`,
       failed_event: event.id,
     })
-    .returning(['failures', 'held_since', 'held_until', 'looks_at'])
+    .returning(['failures', 'held_since', 'held_until', 'looks_at', NOW.as('now')])
     .executeTakeFirst();
   if (row === undefined) return undefined;
-  const { held_until: heldUntil, looks_at: looksAt } = row;
+  const { held_until: heldUntil, looks_at: looksAt, now } = row;
   const waitMs = holdMs(row.failures, Math.random(), retryAfterMs);
-  if (waitMs === undefined || (heldUntil !== null && !event.isProbe)) return { heldUntil, looksAt };
-  const until = new Date(Date.now() + waitMs);
+  if (waitMs === undefined) return { heldUntil, looksAt, now };
+  // Also after an attempt that was in progress when the destination was held: its event may be the one that is sent next.
+  const until = new Date(now.getTime() + waitMs);
+  if (heldUntil !== null && heldUntil > until && !event.isProbe) return { heldUntil, looksAt, now };
   await tx.db
     .updateTable('webhook_destination')
-    .set({ held_since: row.held_since ?? new Date(), held_until: until })
+    .set({ held_since: row.held_since ?? now, held_until: until })
     .where('id', '=', event.destinationId)
     .execute();
-  return { heldUntil: until, looksAt };
+  return { heldUntil: until, looksAt, now };
+}
+
+/** Times of a destination, all by PostgreSQL's clock: several processes compare them. */
+interface DestinationTimes {
+  heldUntil: Date | null;
+  looksAt: Date | null;
+  now: Date;
 }
 
 /** After an outage, all events of the destination are due. */
@@ -119,18 +129,23 @@ async function endHold(
   tx: AccountTx,
   { destinationId, heldSince }: Pick<OpenEvent, 'destinationId' | 'heldSince'>,
 ): Promise<void> {
-  if (heldSince === null || Date.now() - heldSince.getTime() < OUTAGE_MIN_MS) return;
-  await makeDue(tx, destinationId);
+  if (heldSince !== null)
+    await makeDue(tx, destinationId, sql<boolean>`${heldSince}::timestamptz <= ${nowPlus(-OUTAGE_MIN_MS)}`);
 }
 
 /** Lets all pending events of a destination be sent now, whatever their schedules. */
-export async function makeDue(tx: AccountTx, destinationId: string): Promise<void> {
+export async function makeDue(
+  tx: AccountTx,
+  destinationId: string,
+  condition = sql<boolean>`true`,
+): Promise<void> {
   await tx.db
     .updateTable('event')
     .set({ next_attempt_at: null })
     .where('destination_id', '=', destinationId)
     .where('status', '=', 'pending')
     .where('next_attempt_at', 'is not', null)
+    .where(condition)
     .execute();
 }
 
@@ -141,21 +156,24 @@ async function deadLetterHeld(tx: AccountTx, destinationId: string): Promise<voi
     .set({ status: 'dead' })
     .where('destination_id', '=', destinationId)
     .where('status', '=', 'pending')
-    .where('opened_at', '<', new Date(Date.now() - HELD_EVENT_MAX_MS))
+    .where('opened_at', '<', nowPlus(-HELD_EVENT_MAX_MS))
     .execute();
 }
 
-/** Whether the destination's workflow looks at the events at `dueAt` or before. */
-function looksBy(looksAt: Date | null, dueAt: Date): boolean {
-  if (looksAt === null || looksAt.getTime() < Date.now() - LOOK_MAX_MS) return false;
-  return looksAt.getTime() <= dueAt.getTime();
+/** Whether the destination's workflow looks at the events when the next one is due, or before. */
+function looksInTime(times: DestinationTimes | undefined, nextAttemptMs: number): boolean {
+  if (times?.looksAt == null) return false;
+  const { looksAt, heldUntil } = times;
+  const nowMs = times.now.getTime();
+  const dueMs = heldUntil?.getTime() ?? nowMs + nextAttemptMs;
+  return looksAt.getTime() >= nowMs - LOOK_MAX_MS && looksAt.getTime() <= dueMs;
 }
 
 /** Disables a destination that responded 410, until the caller sets its URL again. Its open events are dead-lettered. */
 export async function disableDestination(tx: AccountTx, destinationId: string): Promise<void> {
   await tx.db
     .updateTable('webhook_destination')
-    .set({ health: 'disabled', health_at: new Date() })
+    .set({ health: 'disabled', health_at: NOW })
     .where('id', '=', destinationId)
     .execute();
   await tx.db

@@ -121,8 +121,8 @@ function resultOf(event: OpenEvent, sent: SendResult): AttemptResult {
   const isLast = delayMs === undefined && !event.isProbe;
   const isDead = sent.kind === 'gone' || (sent.kind === 'failed' && isLast);
   const outcome = sent.kind === 'delivered' ? 'delivered' : isDead ? 'dead' : 'failed';
-  const nextAttemptAt = outcome === 'failed' ? new Date(Date.now() + (delayMs ?? 0)) : undefined;
-  return { outcome, httpStatus, note, retryAfterMs, nextAttemptAt };
+  const nextAttemptMs = outcome === 'failed' ? (delayMs ?? 0) : undefined;
+  return { outcome, httpStatus, note, retryAfterMs, nextAttemptMs };
 }
 
 /** A delivery that changes nothing about its destination: that was healthy before. */

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { AccountTx, SystemTx } from '../database/database.ts';
-import { IN_HAND_MS, IS_DUE, NO_EARLIER_OPEN } from './claim-store.ts';
+import { IN_HAND_MS, IS_DUE, NO_EARLIER_OPEN, NOW, nowPlus } from './claim-store.ts';
 import { LOOK_MAX_MS, makeDue } from './delivery-record-store.ts';
 
 /** What a destination's workflow does after it has looked at the events. */
@@ -14,16 +14,15 @@ export type Look =
 
 /** Records that the destination's workflow looks at the events. With `dueNow`, all of them are due, and so is a probe. */
 export async function beginLook(tx: AccountTx, destinationId: string, dueNow: boolean): Promise<void> {
-  const now = new Date();
   await tx.db
     .updateTable('webhook_destination')
-    .set({ looks_at: now })
+    .set({ looks_at: NOW })
     .where('id', '=', destinationId)
     .execute();
   if (!dueNow) return;
   await tx.db
     .updateTable('webhook_destination')
-    .set({ held_until: now })
+    .set({ held_until: NOW })
     .where('id', '=', destinationId)
     .where('held_until', 'is not', null)
     .execute();
@@ -46,7 +45,7 @@ export async function endLook(tx: AccountTx, destinationId: string): Promise<Loo
   const look = takesEvents
     ? await nextLook(tx, destinationId, destination.held_until)
     : { state: 'empty' as const };
-  const looksAt = look.state === 'empty' ? null : look.state === 'due' ? new Date() : new Date(look.untilMs);
+  const looksAt = look.state === 'empty' ? null : look.state === 'due' ? NOW : new Date(look.untilMs);
   const released = { failures: 0, failed_event: null, held_since: null, held_until: null };
   await tx.db
     .updateTable('webhook_destination')
@@ -90,8 +89,8 @@ export async function overdueDestinations(
   tx: SystemTx,
   options: { graceMs: number; limit: number },
 ): Promise<{ accountId: string; destinationId: string; since: Date }[]> {
-  const before = new Date(Date.now() - options.graceMs);
-  const lookedAfter = new Date(Date.now() - LOOK_MAX_MS);
+  const before = nowPlus(-options.graceMs);
+  const lookedAfter = nowPlus(-LOOK_MAX_MS);
   const { rows } = await sql<{ account_id: string; id: string; since: Date }>`
     select d.account_id, d.id, overdue.since from webhook_destination as d cross join lateral (
       select coalesce(e.next_attempt_at, e.opened_at) as since from event as e
