@@ -52,32 +52,46 @@ const custodianSchema = z.strictObject({
   }),
 });
 
-const provisionSchema = z.strictObject(
-  {
-    type: z.enum(['permit', 'deny'], { error: 'expected permit or deny' }),
-    period: z.object({ start: dateTimeSchema.optional(), end: dateTimeSchema.optional() }).optional(),
-    purpose: boundedList(
-      z.array(
-        z.object({
-          system: text(300).optional(),
-          code: z.enum(['TREAT', 'PATRQT'], { error: 'expected TREAT or PATRQT' }),
+const provisionSchema = z
+  .strictObject(
+    {
+      type: z.enum(['permit', 'deny'], { error: 'expected permit or deny' }),
+      period: z.object({ start: dateTimeSchema.optional(), end: dateTimeSchema.optional() }).optional(),
+      purpose: boundedList(
+        z.array(
+          z.object({
+            system: text(300).optional(),
+            code: z.enum(['TREAT', 'PATRQT'], { error: 'expected TREAT or PATRQT' }),
+          }),
+        ),
+        2,
+      )
+        .optional()
+        .meta({ description: 'TREAT: queries for treatment. PATRQT: individual access. Without: both.' }),
+      actor: boundedList(z.array(custodianSchema), SOURCE_TYPES.length)
+        .optional()
+        .meta({ description: 'The sources it is about, as custodians (CST). Without: all.' }),
+      securityLabel: boundedList(
+        z.array(z.object({ system: text(300).optional(), code: text(100) })).min(1),
+        20,
+      )
+        .optional()
+        .meta({
+          description:
+            'The labels of data that may, or may not, be handed out (R, ETH, 42CFRPart2, …). With them, the consent decides nothing about asking sources; neither purpose nor actor may be given.',
         }),
-      ),
-      2,
-    )
-      .optional()
-      .meta({ description: 'TREAT: queries for treatment. PATRQT: individual access. Without: both.' }),
-    actor: boundedList(z.array(custodianSchema), SOURCE_TYPES.length)
-      .optional()
-      .meta({ description: 'The sources it is about, as custodians (CST). Without: all.' }),
-  },
-  {
-    error: (issue) =>
-      issue.code === 'unrecognized_keys'
-        ? 'supports type, period, purpose and actor only; another restriction could not be applied'
-        : undefined,
-  },
-);
+    },
+    {
+      error: (issue) =>
+        issue.code === 'unrecognized_keys'
+          ? 'supports type, period, purpose, actor and securityLabel only; another restriction could not be applied'
+          : undefined,
+    },
+  )
+  .refine(({ securityLabel, purpose, actor }) => (securityLabel && (purpose ?? actor)) === undefined, {
+    path: ['securityLabel'],
+    error: 'cannot be combined with purpose or actor; record one consent for each',
+  });
 
 const evidence = {
   sourceReference: reference.optional(),

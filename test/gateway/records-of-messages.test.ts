@@ -1,16 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { setSensitivityPolicy } from '../../src/exchange/people/consents/sensitivity-store.ts';
 import {
   completenessLines,
   readRecordCompleteness,
 } from '../../src/exchange/records/reading/completeness.ts';
 import { fillMessage, resultMessage } from '../../tools/simulator/notifications/hl7v2.ts';
 import { samples } from '../support/deliveries.ts';
-import { newPerson } from '../support/gateway.ts';
+import { newPerson, TEST_BASE_URL } from '../support/gateway.ts';
 import {
   adtMessage,
   createSenderEnvironment,
+  hl7Segment,
   mshOf,
   type Person,
   pidOf,
@@ -463,5 +465,67 @@ describe('HL7 v2 messages', () => {
     expect(
       (await environment.account.call('GET', `document?patientId=${patientId}`)).json().documents,
     ).toHaveLength(1);
+  });
+});
+
+describe('what a sender marks as confidential', () => {
+  const labelled = async (type: string, patientId: string) =>
+    (await environment.resources(type, patientId)).map(({ meta }) =>
+      (meta.security ?? []).map(({ code }: { code: string }) => code),
+    );
+
+  test('is labelled in the record: an order, a diagnosis, a protected person and the stay itself', async () => {
+    const person = newPerson();
+    const patientId = await environment.addPatient(person);
+    const oru = lab(person, '09', '5|g/dL|');
+    await environment.send(oru.replace('\rOBR', `\r${hl7Segment('ORC', { 1: 'RE', 28: 'R' })}\rOBR`));
+    expect(await labelled('Observation', patientId)).toEqual([['R']]);
+    expect(await labelled('DiagnosticReport', patientId)).toEqual([['R']]);
+    const stay = (more: Record<string, Record<number, string>>) =>
+      [
+        adtMessage(person, { event: 'A01', hour: '10', visit: 'V-R' }),
+        ...Object.entries(more).map(([name, fields]) => hl7Segment(name, fields)),
+      ].join('\r');
+    await environment.send(stay({ DG1: { 3: 'F11.20^Opioid dependence^I10', 18: 'Y' } }));
+    expect(await labelled('Condition', patientId)).toEqual([['R']]);
+    expect(await labelled('Encounter', patientId)).toEqual([[]]);
+    await environment.send(stay({ PD1: { 12: 'Y' } }));
+    expect(await labelled('Encounter', patientId)).toEqual([['R']]);
+  });
+
+  test('does not leave by the link of a notification, nor by the record', async () => {
+    const person = newPerson();
+    const patientId = await environment.addPatient(person);
+    const { accountId } = environment.account;
+    await environment.gateway.store.asSystem((tx) => setSensitivityPolicy(tx, accountId, ['R']));
+    try {
+      const plain = { id: `free-${patientId}`, code: { text: 'A free result' } };
+      const secret = {
+        id: `held-${patientId}`,
+        code: { text: 'A zebra' },
+        meta: { security: [{ code: 'R' }] },
+      };
+      await environment.sendFhir(
+        senderPatient(person),
+        report({
+          id: `panel-${patientId}`,
+          result: [plain, secret].map(({ id }) => ({ reference: `Observation/${id}` })),
+          conclusion: 'A zebra',
+        }),
+        sodium(140, plain),
+        sodium(140, secret),
+      );
+      const { notifications } = (
+        await environment.account.call('GET', `notification?patientId=${patientId}`)
+      ).json();
+      const link = await environment.account.call('GET', notifications[0].url.replace(TEST_BASE_URL, ''));
+      expect(link.body).toContain('A free result');
+      expect(link.body).not.toContain('zebra');
+      const record = await environment.account.call('GET', `patient/${patientId}/consolidated`);
+      expect(record.body).toContain('A free result');
+      expect(record.body).not.toContain('zebra');
+    } finally {
+      await environment.gateway.store.asSystem((tx) => setSensitivityPolicy(tx, accountId, []));
+    }
   });
 });

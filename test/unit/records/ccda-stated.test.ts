@@ -465,3 +465,36 @@ describe('a section of a C-CDA document', () => {
     expect(convertedSections(empty)).toMatchObject({ skippedSections: 0, resources: [{}] });
   });
 });
+
+test('what a document or a section says above the usual confidentiality is labelled, also in sections within', () => {
+  const of = (level: string, inner = '') =>
+    section(
+      PLACES.problems[0],
+      PLACES.problems[1],
+      `<confidentialityCode code="${level}"/><entry>${problem('active')}</entry>${inner}`,
+    );
+  const labels = (...sections: string[]) =>
+    convertedSections(...sections)
+      .resources.filter(({ resourceType }) => ['Condition', 'Procedure'].includes(String(resourceType)))
+      .map(({ resourceType, meta }) => [
+        resourceType,
+        codesIn((meta as { security?: unknown } | undefined)?.security),
+      ]);
+  const procedure = section(
+    PLACES.procedures[0],
+    PLACES.procedures[1],
+    `<entry>${done('procedure', 'completed', 'EVN')}</entry>`,
+  );
+  expect(labels(of('N'), procedure)).toEqual([
+    ['Condition', []],
+    ['Procedure', []],
+  ]);
+  expect(labels(of('R'), procedure)).toEqual([
+    ['Condition', ['R']],
+    ['Procedure', []],
+  ]);
+  expect(labels(of('V', procedure))).toEqual([
+    ['Condition', ['V']],
+    ['Procedure', ['V']],
+  ]);
+});

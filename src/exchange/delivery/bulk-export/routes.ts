@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { v7 as uuidv7 } from 'uuid';
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
 import { findCohort } from '../../people/cohorts/cohort-store.ts';
+import { requireUnchanged } from '../../people/consents/consent-store.ts';
 import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
 import { ExchangeError, InvalidRequestError, NotFoundError } from '../../platform/errors.ts';
@@ -176,6 +177,7 @@ async function exportOf(
   const { row, parts, isWithdrawn } = await deps.store.asAccount(callerOf(request).account.id, async (tx) => {
     const found = await findExport(tx, id);
     const isCompleted = found?.status === 'completed';
+    if (isCompleted) await requireUnchanged(tx, found.created_at);
     return {
       row: found,
       parts: isCompleted ? await readParts(tx, id) : [],

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { v7 as uuidv7 } from 'uuid';
 import type { ConsolidatedQuery } from '../../../contract/consolidated-query.ts';
+import { requireUnchanged } from '../../people/consents/consent-store.ts';
 import { findPatient, lockPatient, type StoredPatient } from '../../people/patients/patient-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { NotFoundError } from '../../platform/errors.ts';
@@ -186,6 +187,7 @@ export function addConsolidatedResultRoute(
     const { result, conversionType } = await deps.store.asAccount(accountId, async (tx) => {
       const query = await readConsolidatedQuery(tx, targetId);
       if (query?.result === undefined) throw new NotFoundError('Result');
+      await requireUnchanged(tx, query.endedAt ?? query.createdAt, query.patientId);
       await auditLink(tx, request, { operation: OPERATION, patientId: query.patientId, targetId });
       return { result: query.result, conversionType: query.conversionType };
     });

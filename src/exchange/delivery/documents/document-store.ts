@@ -20,6 +20,8 @@ export interface StoredDocument {
 export interface FoundDocument extends StoredDocument {
   /** Whether its source has withdrawn it; its content must then not be returned. */
   isTakenBack: boolean;
+  /** Whether the account's or the patient's policy on sensitive data withholds it. */
+  isWithheld: boolean;
 }
 
 /** A document with its source's DocumentReference. */
@@ -62,7 +64,11 @@ export const findDocument = (tx: AccountTx, id: string): Promise<FoundDocument |
   documents(tx).where('id', '=', id).executeTakeFirst();
 
 const documents = (tx: AccountTx) =>
-  tx.db.selectFrom('document').select(DOCUMENT).select(isTakenBack('document').as('isTakenBack'));
+  tx.db
+    .selectFrom('document')
+    .select(DOCUMENT)
+    .select(isTakenBack('document').as('isTakenBack'))
+    .select(sql<boolean>`is_withheld(document)`.as('isWithheld'));
 
 /** A document converted to html or pdf. */
 export interface Rendition {

@@ -233,10 +233,15 @@ const MEDIA_TYPE = /^[\w.+-]{1,100}\/[\w.+-]{1,100}(?:;\s*charset=[\w.-]{1,40})?
 export const servedTypeOf = ({ contentType }: Pick<StoredDocument, 'contentType'>): string =>
   MEDIA_TYPE.test(contentType) ? contentType : 'application/octet-stream';
 
-/** @throws 404 without a document, 410 if its source has withdrawn it: it may be wrong or about another person. */
+/** @throws 404 without a document, 410 if its source has withdrawn it (it may be wrong or about another person), 403 if a policy withholds it. */
 export function notWithdrawn(document: FoundDocument | undefined): FoundDocument {
   const found = orNotFound('Document', document);
   if (found.isTakenBack) throw new ExchangeError(410, 'The source has withdrawn this document');
+  if (found.isWithheld)
+    throw new ExchangeError(
+      403,
+      'A policy on sensitive data withholds this document, or it cannot be checked',
+    );
   return found;
 }
 

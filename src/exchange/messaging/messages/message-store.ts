@@ -208,7 +208,7 @@ export interface AttachedDocument {
   blobRef: string;
 }
 
-/** The patient's documents among these ids, without those marked as entered in error, in the order of the ids. */
+/** The patient's documents among these ids, without those taken back or withheld, in the order of the ids. */
 export async function documentsOfPatient(
   tx: AccountTx,
   patientId: string,
@@ -221,7 +221,7 @@ export async function documentsOfPatient(
     .select('size_bytes as sizeBytes')
     .where('patient_id', '=', patientId)
     .where('id', 'in', [...ids])
-    .where(({ not }) => not(isTakenBack('document')))
+    .where(sql<boolean>`not ${isTakenBack('document')} and not is_withheld(document)`)
     .execute();
   const byId = new Map(rows.map((row) => [row.id, row]));
   return ids.flatMap((id) => byId.get(id) ?? []);

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import type { Bundle } from 'fhir/r4.js';
+import type { Bundle, FhirResource } from 'fhir/r4.js';
+import { sql } from 'kysely';
 import { fhirJson } from '../../../lib/written-decimals.ts';
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
 import { findPatient } from '../../people/patients/patient-store.ts';
@@ -108,5 +109,29 @@ async function readNotificationBundle(
       'The sender has since reported that this notification was about another person',
     );
   const { resources } = await presentSubject(deps, notification.subjectId);
-  return notificationBundle(patient, resources);
+  const leaving = await deps.store.asAccount(accountId, (tx) => unlabelled(tx, patient.id, resources));
+  return notificationBundle(patient, leaving);
 }
+
+/** What the policy on sensitive data lets leave of what a sender reports. */
+async function unlabelled(
+  tx: AccountTx,
+  patientId: string,
+  resources: readonly FhirResource[],
+): Promise<FhirResource[]> {
+  const { rows } = await sql<{ at: number }>`
+    select at::int - 1 as at from jsonb_array_elements(${JSON.stringify(resources)}::jsonb) with ordinality as r(content, at)
+    where not is_sensitive(content, denied_labels(${tx.accountId}, ${patientId}))`.execute(tx.db);
+  const isAll = rows.length === resources.length;
+  // Reports and lists repeat in their text what they name.
+  return rows.flatMap(({ at }) => {
+    const resource = resources[at];
+    return resource === undefined || (!isAll && REPEATING.has(resource.resourceType)) ? [] : [resource];
+  });
+}
+
+const REPEATING: ReadonlySet<string> = new Set(
+  ['DiagnosticReport', 'DocumentReference', 'Composition', 'List'].concat(
+    ['Request', 'Dispense', 'Statement', 'Administration'].map((kind) => `Medication${kind}`),
+  ),
+);

@@ -40,6 +40,7 @@ import { opsCommand } from './ops.ts';
 import { listReconcileCommand, pauseReconcileCommand, resumeReconcileCommand } from './reconcile.ts';
 import { retentionReportCommand, runRetentionCommand, setRetentionCommand } from './retention.ts';
 import { checkSenderCommand } from './senders.ts';
+import { listSensitivityCommand, loadSensitivityCommand, setSensitivityCommand } from './sensitivity.ts';
 import { listSourcesCommand, pauseSourceCommand, resumeSourceCommand } from './sources.ts';
 
 export interface CommonOptions {
@@ -76,6 +77,9 @@ const COMMANDS: Readonly<Record<Exclude<keyof typeof table.commands, 'blobs copy
   ops: opsCommand,
   'notifications unmatched': listUnmatchedCommand,
   'senders check': checkSenderCommand,
+  'sensitivity list': listSensitivityCommand,
+  'sensitivity set': setSensitivityCommand,
+  'sensitivity load': loadSensitivityCommand,
   'reconcile list': listReconcileCommand,
   'reconcile pause': pauseReconcileCommand,
   'reconcile resume': resumeReconcileCommand,

@@ -105,7 +105,8 @@ export const broughtBy = (document: string) => {
 
 /**
  * A patient's documents as a person can get them, as rows of `document`: of each document the files delivered by the
- * newest query or message, equal files once. Neither stored responses of sources nor what its source has withdrawn is among them.
+ * newest query or message, equal files once. Neither stored responses of sources nor what its source has withdrawn or a policy
+ * withholds is among them.
  *
  * @param of a condition on the documents' identity at the source (`and d.…`)
  */
@@ -120,7 +121,7 @@ export const listedDocuments = (patientId: string, of: RawBuilder<unknown> = sql
         partition by d.source, coalesce(d.source_document_id, ''), d.query_id, d.sha256
         order by d.created_at desc, d.id desc) as nth
     from document d
-    where d.patient_id = ${patientId} and d.kind = 'attachment' and not ${isTakenBack('d')} ${of}
+    where d.patient_id = ${patientId} and d.kind = 'attachment' and not ${isTakenBack('d')} and not is_withheld(d) ${of}
   ) as delivered
   where brought_by = brought_last_by and nth = 1)`;
 

@@ -3,6 +3,7 @@ import type { RecordSource } from '../../../contract/primitives.ts';
 import type { RecordOrigins, UnitingKey } from '../../../contract/record-origins.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { NotFoundError } from '../../platform/errors.ts';
+import { mayLeave } from '../reading/record-store.ts';
 import { STATED_ON_PATH } from '../rules/provenance.ts';
 
 /** Explains a key by its first letter (see `rules/sameness.ts`). `p:` is the key of every Patient that matched the person. */
@@ -96,6 +97,7 @@ export async function readResourceOrigins(
     join patient_resource p using (patient_id, source, resource_type, source_id)
     join document d on d.id = p.document_id
     where o.patient_id = ${patientId} and o.resource_id = ${resourceId}
+      and ${mayLeave(tx, patientId)}
     order by o.superseded, o.rank desc`.execute(tx.db);
   return rows;
 }

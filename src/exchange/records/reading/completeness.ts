@@ -14,7 +14,7 @@ const namesOf = (sources: readonly SourceCompleteness[]): string =>
   list(sources.map(({ source }) => sourceName(source)));
 
 /** Why a record is incomplete, in one sentence; undefined when every queried source delivered everything. */
-export function incompleteness({ sources, unread }: RecordCompleteness): string | undefined {
+export function incompleteness({ sources, unread, withheld = 0 }: RecordCompleteness): string | undefined {
   const inState = (...states: SourceCompleteness['state'][]) =>
     sources.filter(({ state }) => states.includes(state));
   const [failed, cancelled, running, omitting] = [
@@ -31,6 +31,7 @@ export function incompleteness({ sources, unread }: RecordCompleteness): string 
     omitting.length > 0 && `${namesOf(omitting)} could not deliver everything`,
     unread.length > 0 &&
       `${unread.length} document${unread.length === 1 ? '' : 's'} could not be read in full`,
+    withheld > 0 && `a policy on sensitive data withholds ${withheld} resource${withheld === 1 ? '' : 's'}`,
     inState('never-asked').length === sources.filter(({ state }) => state !== undefined).length &&
       'no source has been queried yet',
   ].filter((reason) => reason !== false);
@@ -97,6 +98,12 @@ function unreadLines(unread: RecordCompleteness['unread']): string[] {
 }
 
 const COMPLETENESS = 'urn:medical-exchange:completeness';
+/** HL7 DS4P: something was taken out before this was handed out. */
+const REDACTED = {
+  system: 'http://terminology.hl7.org/CodeSystem/v3-ObservationValue',
+  code: 'REDACTED',
+  display: 'redacted',
+};
 
 /**
  * `Bundle.meta` with the completeness of the record: a tag `incomplete` or `answered`, and an extension for each source and
@@ -112,6 +119,7 @@ export function completenessMeta(standing: RecordCompleteness): Json {
         extension: [code('source', source), text('fileName', fileName), text('reason', reason)],
       })),
     ],
+    ...((standing.withheld ?? 0) > 0 && { security: [REDACTED] }),
     tag: [
       {
         system: COMPLETENESS,
@@ -190,6 +198,8 @@ export interface RecordCompleteness {
   /** Every source that can be queried, then messages if there are any. */
   sources: SourceCompleteness[];
   unread: UnreadDocument[];
+  /** How many resources a policy on sensitive data withholds. */
+  withheld?: number;
 }
 
 export async function readRecordCompleteness(tx: AccountTx, patientId: string): Promise<RecordCompleteness> {
@@ -218,7 +228,14 @@ export async function readRecordCompleteness(tx: AccountTx, patientId: string): 
   const message = kept.has('message')
     ? [{ source: 'message' as const, ...countsOf('message'), omissions: [] }]
     : [];
-  return { readAt: new Date(), sources: [...sources, ...message], unread: await readUnread(tx, patientId) };
+  const { rows } = await sql<{ withheld: number }>`
+    select count(*)::int as withheld from withheld_resources(${tx.accountId}, ${patientId})`.execute(tx.db);
+  return {
+    readAt: new Date(),
+    sources: [...sources, ...message],
+    unread: await readUnread(tx, patientId),
+    ...rows[0],
+  };
 }
 
 type Asked = Pick<

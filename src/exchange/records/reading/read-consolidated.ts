@@ -221,7 +221,9 @@ async function resolver(
     }
   }
   const found = await resolveReferences(tx, patientId, [...targets.values()]);
-  const ids = new Map(found.map((target) => [nameOf(target.source, target), target.resourceId]));
+  const ids = new Map(
+    found.map((target) => [nameOf(target.source, target), target.mayLeave ? target.resourceId : null]),
+  );
   return (source, target) => {
     if (target.type !== 'Patient') return ids.get(nameOf(source, target));
     // Older queries did not record Patient ids; collection kept only resources of this patient.

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { type Alternative, type Clause, type DateCondition, NOT_INDEXED } from '../rules/search.ts';
+import { mayLeave } from './record-store.ts';
 
 export interface RecordSearch {
   resourceType: string;
@@ -40,6 +41,7 @@ export async function searchLeading(
     .select(sql<string>`resource_id`.as('id'))
     .where('patient_id', '=', patientId)
     .where('leads', '=', true)
+    .where(mayLeave(tx, patientId))
     .where('resource_type', '=', resourceType)
     .orderBy(key, direction)
     .orderBy('resource_id', direction)
@@ -146,7 +148,7 @@ export interface ResourceStanding {
   goneAt: Date | null;
 }
 
-/** The resources with these ids, or whose generated Provenance has one of them. */
+/** The resources that may leave with these ids, or whose generated Provenance has one of them. */
 export async function findResources(tx: AccountTx, ids: readonly string[]): Promise<ResourceStanding[]> {
   const wanted = sql<string>`any(${[...ids]}::uuid[])`;
   return tx.db
@@ -154,6 +156,7 @@ export async function findResources(tx: AccountTx, ids: readonly string[]): Prom
     .select(['patient_id as patientId', 'resource_type as resourceType', 'resource_id as resourceId'])
     .select(['provenance_id as provenanceId', 'changed_at as changedAt', 'gone_at as goneAt'])
     .where(sql<boolean>`(resource_id = ${wanted} or provenance_id = ${wanted})`)
+    .where(sql<boolean>`resource_id not in (select withheld_resources(account_id, patient_id))`)
     .execute();
 }
 

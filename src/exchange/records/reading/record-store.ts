@@ -3,6 +3,13 @@ import type { RecordSource } from '../../../contract/primitives.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import type { ExclusionReason } from '../rules/delivery-facts.ts';
 
+/**
+ * SQL: whether a consolidated resource may leave: the patient's and the account's policy on sensitive data does not withhold it
+ * (docs/sensitive-data.md). What is read of a record, for whatever purpose, is read under this condition.
+ */
+export const mayLeave = (tx: AccountTx, patientId: string, id = sql`resource_id`) => sql<boolean>`
+  ${id} not in (select withheld_resources(${tx.accountId}, ${patientId}))`;
+
 export interface RecordFilter {
   types?: readonly string[];
   /** YYYY-MM-DD, inclusive. */
@@ -61,6 +68,7 @@ function filtered(tx: AccountTx, patientId: string, { types, dateFrom, dateTo }:
     .selectFrom('record_origin')
     .where('patient_id', '=', patientId)
     .where('leads', '=', true)
+    .where(mayLeave(tx, patientId))
     .where('resource_type', '<>', 'Patient');
   if (types !== undefined) query = query.where(sql<boolean>`resource_type = any(${[...types]}::text[])`);
   // Undated resources always match: a missing date must not hide an allergy.
@@ -109,10 +117,11 @@ export async function readMembers(
         (sum(bytes) over (partition by wanted.place))::float8 as own
       from unnest(${[...resourceIds]}::uuid[]) with ordinality as wanted(id, place)
       cross join lateral (select * from record_origin
-        where patient_id = ${patientId} and resource_id = wanted.id offset 0) o
+        where patient_id = ${patientId} and resource_id = wanted.id and ${mayLeave(tx, patientId)} offset 0) o
       cross join lateral (select * from patient_resource
         where patient_id = ${patientId} and source = o.source and resource_type = o.resource_type
-          and source_id = o.source_id limit 1) p
+          and source_id = o.source_id
+          and (o.resource_type <> 'Patient' or not is_sensitive(content, denied_labels(${tx.accountId}, ${patientId}))) limit 1) p
       cross join lateral (select file_name from document where id = p.document_id limit 1) d
       cross join lateral (select case
         when wanted.id = ${patientId} then 0
@@ -130,15 +139,15 @@ export interface SourceReference {
   id: string;
 }
 
-/** The consolidated ids of resources given by their ids at the source; without those not delivered or excluded. */
+/** The consolidated ids of resources given by their ids at the source, also of withheld ones; without those not delivered or excluded. */
 export async function resolveReferences(
   tx: AccountTx,
   patientId: string,
   targets: readonly SourceReference[],
-): Promise<(SourceReference & { resourceId: string })[]> {
+): Promise<(SourceReference & { resourceId: string; mayLeave: boolean })[]> {
   if (targets.length === 0) return [];
-  const { rows } = await sql<SourceReference & { resourceId: string }>`
-    select n.source, n.type, n.id, o.resource_id as "resourceId"
+  const { rows } = await sql<SourceReference & { resourceId: string; mayLeave: boolean }>`
+    select n.source, n.type, n.id, o.resource_id as "resourceId", ${mayLeave(tx, patientId, sql`o.resource_id`)} as "mayLeave"
     from json_to_recordset(${JSON.stringify(targets)}::json) as n(source text, type text, id text)
     cross join lateral (select resource_id from record_origin
       where patient_id = ${patientId} and source = n.source and resource_type = n.type and source_id = n.id

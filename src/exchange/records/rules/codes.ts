@@ -2,7 +2,8 @@ import systems from './code-systems.json' with { type: 'json' };
 import { moment } from './dates.ts';
 import { canonicalJson, comparableText, isJson, type Json, objectsOf, textOf } from './json.ts';
 
-const SPELLINGS: Readonly<Record<string, string>> = systems.spellings;
+/** The canonical URL of each other spelling of a code system. */
+export const SPELLINGS: Readonly<Record<string, string>> = systems.spellings;
 
 const NDC = 'http://hl7.org/fhir/sid/ndc';
 

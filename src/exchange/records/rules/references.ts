@@ -45,8 +45,8 @@ function addPatientIds(ids: string[], subjects: unknown): void {
   }
 }
 
-/** Returns the consolidated id of a source's `type/id`; undefined when it was not delivered or is excluded. */
-export type Resolve = (source: string, target: { type: string; id: string }) => string | undefined;
+/** Returns the consolidated id of a source's `type/id`; undefined when it was not delivered or is excluded, null when it is withheld. */
+export type Resolve = (source: string, target: { type: string; id: string }) => string | null | undefined;
 
 /** A copy whose references point to consolidated resources, or are logical references. */
 export function rewriteReferences<T>(
@@ -80,11 +80,13 @@ function referenceOf(
   const target = parseLocalReference(reference);
   if (target?.type === 'Patient') {
     const id = resolve(source, target);
-    if (id !== undefined) return { ...copied, reference: `Patient/${patientId}` };
+    if (typeof id === 'string') return { ...copied, reference: `Patient/${patientId}` };
     // Another person's id, name and identifiers must not appear in this record.
     return { type: 'Patient', display: 'Another person' };
   }
   const id = target === undefined ? undefined : resolve(source, target);
+  // Its display would say what is withheld.
+  if (id === null) return { type: target?.type, display: 'Withheld' };
   if (target !== undefined && id !== undefined) return { ...copied, reference: `${target.type}/${id}` };
   const { reference: _reference, ...rest } = copied;
   return {

@@ -75,6 +75,11 @@ export const consentCases: Record<keyof typeof consentEndpoints, OperationCases>
         'expected CST',
       ),
       badBody(
+        provision({ securityLabel: [{ code: 'R' }], purpose: [{ code: 'TREAT' }] }),
+        'provision.securityLabel',
+        'cannot be combined',
+      ),
+      badBody(
         provision({ period: { start: '2026-11-21', end: '2026-11-20' } }),
         'provision.period.end',
         'must be after the start',

@@ -7,8 +7,10 @@ import {
   UnreadableMessageError,
 } from '../inbound.ts';
 import type { EncounterEvent } from '../rules/encounter-event.ts';
+import type { ReportedResource } from '../rules/present-resources.ts';
 import { envelopeOf } from './envelope.ts';
 import { recordNumber, required, visitNumber } from './fields.ts';
+import { labelsIn } from './labels.ts';
 import { mappedResource, type ResourceMapping, valueAt } from './mapped.ts';
 import type { Hl7Message, Hl7Segment } from './message.ts';
 import elements from './reported-elements.json' with { type: 'json' };
@@ -137,7 +139,7 @@ function encounterOf(
  */
 export function reportedInAdt(message: Hl7Message, zone: string, sender: string): ReportedSubject[] {
   const { pid, time } = envelopeOf(message, zone);
-  const resources = Object.entries(DESCRIBED).flatMap(([name, mapping]) =>
+  const resources: ReportedResource[] = Object.entries(DESCRIBED).flatMap(([name, mapping]) =>
     message.segments(name).flatMap((segment) => {
       const resource = mappedResource([segment], mapping, { time, sender }) as FhirResource & {
         code?: object;
@@ -148,8 +150,12 @@ export function reportedInAdt(message: Hl7Message, zone: string, sender: string)
       return resource.code === undefined ? [] : [{ resource: { ...resource, id } }];
     }),
   );
+  // The stay itself comes of its state; here only its labels, which are as the newest message has them.
+  if (labelsIn(message) !== undefined) resources.push({ resource: LABELLED_STAY });
   return resources.length === 0 ? [] : [{ kind: 'encounter', sourceId: visitOf(message, pid), resources }];
 }
+
+const LABELLED_STAY = { resourceType: 'Encounter', id: '' } as FhirResource & { id: string };
 
 /** The visit number; without one, the account number identifies the stay. */
 function visitOf(message: Hl7Message, pid: Hl7Segment): string {

@@ -5,13 +5,16 @@ import {
   UnreadableMessageError,
 } from '../inbound.ts';
 import { statusRank } from '../rules/encounter-event.ts';
+import type { ReportedResource } from '../rules/present-resources.ts';
 import { envelopeOf } from './envelope.ts';
 import { conceptOf, orderNumber, required } from './fields.ts';
+import { confidentiality, withLabels } from './labels.ts';
 import type { Hl7Message } from './message.ts';
 import { hasResults, isMistaken, observationStatus, reportStatus } from './report-codes.ts';
 import { type ReportGroup, reportGroups } from './report-groups.ts';
 import { reportResources } from './report-resources.ts';
 import { parseHl7Time, type TimeReading } from './time.ts';
+import type { ObservationReading } from './value.ts';
 
 /**
  * Reads unsolicited results (ORU, OUL): each OBR segment is a report, known by its order number and code.
@@ -21,7 +24,7 @@ export function readOru(message: Hl7Message, zone: string): InboundMessage {
   const { pid: _, time, ...envelope } = envelopeOf(message, zone);
   const reports = reportsOf(message);
   // What cannot be read as resources is refused now, not when it is recorded.
-  for (const [, groups] of reports) reportResources(groups, { time, sender: '' });
+  for (const [, groups] of reports) resourcesOf(groups, { time, sender: '' });
   return {
     ...envelope,
     trigger: message.header.value(9, 2) ?? '',
@@ -39,8 +42,19 @@ export function reportedInOru(message: Hl7Message, zone: string, sender: string)
   return [...reportsOf(message)].map(([sourceId, groups]) => ({
     kind: 'laboratory',
     sourceId,
-    resources: reportResources(groups, { time, sender }),
+    resources: resourcesOf(groups, { time, sender }),
   }));
+}
+
+/** The resources of a report, which is as confidential as its orders are (ORC-28). */
+function resourcesOf(
+  groups: [ReportGroup, ...ReportGroup[]],
+  reading: ObservationReading,
+): ReportedResource[] {
+  const codes = [...new Set(groups.flatMap(({ orc }) => orc?.value(28) ?? []))].map(confidentiality);
+  const resources = reportResources(groups, reading);
+  if (codes.length === 0) return resources;
+  return resources.map((each) => ({ ...each, resource: withLabels(each.resource, codes) }));
 }
 
 /** The OBR segments of each report: a lab may repeat number and code, as for two blood culture bottles. */

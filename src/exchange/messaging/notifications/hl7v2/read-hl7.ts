@@ -1,6 +1,7 @@
 import { type InboundMessage, type ReportedSubject, UnreadableMessageError } from '../inbound.ts';
 import { readAdt, reportedInAdt } from './adt.ts';
 import { CLINICAL_TYPES, readClinical, readsClinical, reportedInClinical } from './clinical.ts';
+import { labelsIn, withLabels } from './labels.ts';
 import type { Hl7Message } from './message.ts';
 import { readOru, reportedInOru } from './oru.ts';
 import { readRds, reportedInRds } from './rds.ts';
@@ -8,6 +9,7 @@ import { readRds, reportedInRds } from './rds.ts';
 /** Reads a message of any supported type. Throws UnreadableMessageError. @param zone of the sender's times without an offset */
 export function readHl7(message: Hl7Message, zone: string): InboundMessage {
   const read = readTyped(message, zone);
+  labelsIn(message);
   return { ...read, unused: message.unread() };
 }
 
@@ -35,6 +37,16 @@ const RESULTS = new Set(['ORU^R30', 'ORU^R31', 'ORU^R32', 'OUL^R22', 'OUL^R23', 
 
 /** What a message reports besides the stay itself, as FHIR resources. Throws UnreadableMessageError. */
 export function reportedInHl7(message: Hl7Message, zone: string, sender: string): ReportedSubject[] {
+  const labels = labelsIn(message) ?? [];
+  const reported = reportedTyped(message, zone, sender);
+  if (labels.length === 0) return reported;
+  return reported.map(({ resources, ...subject }) => ({
+    ...subject,
+    resources: resources.map((each) => ({ ...each, resource: withLabels(each.resource, labels) })),
+  }));
+}
+
+function reportedTyped(message: Hl7Message, zone: string, sender: string): ReportedSubject[] {
   const type = typeOf(message);
   if (readsClinical(type)) return reportedInClinical(message, type, zone, sender);
   switch (type) {

@@ -80,13 +80,14 @@ function withEncounter(
   subjectId: string,
 ): FhirResource[] {
   const sent = resources.find((resource): resource is Encounter => resource.resourceType === 'Encounter');
-  const { location, period, ...present } = encounterResource(sent?.id ?? subjectId, 'person', state);
+  const { id, ...said } = sent ?? {};
+  const { location, period, ...present } = encounterResource(id || subjectId, 'person', state);
   const isDated = period?.start !== undefined || period?.end !== undefined;
   const encounter: Encounter = {
     ...(location === undefined || location.length === 0 ? {} : { location }),
     ...present,
     ...(isDated ? { period } : {}),
-    ...sent,
+    ...said,
     ...(sent?.status === 'entered-in-error' ? {} : { status: present.status }),
   };
   return [encounter, ...resources.filter((resource) => resource !== sent)];

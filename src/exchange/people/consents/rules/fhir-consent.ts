@@ -24,6 +24,8 @@ export interface Decision {
   /** The end is exclusive. Null: without a limit. */
   periodStart: Date | null;
   periodEnd: Date | null;
+  /** Security labels that it permits or denies to hand out; empty: it is about asking sources. */
+  labels: string[];
 }
 
 const PURPOSES = { TREAT: 'treatment', PATRQT: 'ias' } as const;
@@ -31,13 +33,14 @@ const DAY_MS = 24 * 60 * 60_000;
 
 /** What a FHIR Consent decides. A period that ends on a day includes that day. */
 export function decisionOf({ provision }: Pick<RecordConsentBody, 'provision'>): Decision {
-  const { type, period, purpose = [], actor = [] } = provision;
+  const { type, period, purpose = [], actor = [], securityLabel = [] } = provision;
   const end = period?.end;
   const isDay = end !== undefined && !end.includes('T');
   return {
     decision: type,
     sources: [...new Set(actor.map(({ reference }) => reference.identifier.value))],
     purposes: [...new Set(purpose.map(({ code }) => PURPOSES[code]))],
+    labels: [...new Set(securityLabel.map(({ code }) => code))],
     periodStart: period?.start === undefined ? null : new Date(period.start),
     periodEnd: end === undefined ? null : new Date(new Date(end).getTime() + (isDay ? DAY_MS : 0)),
   };

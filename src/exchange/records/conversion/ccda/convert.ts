@@ -1,4 +1,4 @@
-import { isJson, type Json } from '../../rules/json.ts';
+import { isJson, type Json, objectsOf } from '../../rules/json.ts';
 import { withStatedOn } from '../../rules/provenance.ts';
 import {
   attribute,
@@ -102,6 +102,7 @@ function convert(document: CdaElement, role: CdaElement, names: CcdaNames): Ccda
     const [template = 'none'] = templatesOf(node).filter((root) => /^[\d.]{3,}$/.test(root));
     leftOut[template] = (leftOut[template] ?? 0) + 1;
   };
+  const labels = confidentialityOf(document);
   for (const section of inOrder(sectionsOf(document))) {
     const scope = {
       ...base,
@@ -112,6 +113,7 @@ function convert(document: CdaElement, role: CdaElement, names: CcdaNames): Ccda
     const before = { ...leftOut };
     try {
       unevenSections.push(...readSection(section, scope, count));
+      result.label(mark, labels.get(section));
     } catch (error) {
       if (error instanceof RangeError) throw error;
       result.backTo(mark);
@@ -121,6 +123,7 @@ function convert(document: CdaElement, role: CdaElement, names: CcdaNames): Ccda
   }
   const visit = headerEncounter(document, base);
   if (visit !== undefined) result.add(visit);
+  result.label(start, labels.get(document));
   return {
     kind: 'converted',
     patient: header,
@@ -130,6 +133,23 @@ function convert(document: CdaElement, role: CdaElement, names: CcdaNames): Ccda
     leftOutTemplates: leftOut,
     unevenSections,
   };
+}
+
+/** Levels that keep a document or section from nobody who may read the rest. */
+const USUAL: ReadonlySet<string | undefined> = new Set([undefined, 'N', 'U', 'L', 'M']);
+
+/** The level of confidentiality of the document and of its sections, each also for the sections in it, where it is above the usual. */
+function confidentialityOf(document: CdaElement): Map<CdaElement, string> {
+  const levels = new Map<CdaElement, string>();
+  const read = (of: CdaElement, outer?: string): void => {
+    const own = attribute(childOf(of, 'confidentialityCode'), 'code');
+    const level = USUAL.has(own) ? outer : own;
+    if (level !== undefined) levels.set(of, level);
+    for (const section of select(of, 'component/section')) read(section, level);
+  };
+  read(document);
+  for (const section of sectionsOf(document)) if (!levels.has(section)) read(section);
+  return levels;
 }
 
 /** Encounters last: they refer to problems of other sections. */
@@ -165,6 +185,8 @@ function patientOf(role: CdaElement, scope: Scope): Json {
 
 const isWhole = (xml: string): boolean =>
   /<\/(?:[A-Za-z][\w.-]*:)?ClinicalDocument\s*>/.test(xml.trimEnd().slice(-2_000));
+
+const CONFIDENTIALITY = 'http://terminology.hl7.org/CodeSystem/v3-Confidentiality';
 
 /** Types that stand for a person, place or thing; equal content is one resource. */
 const SHARED: ReadonlySet<string> = new Set([
@@ -203,6 +225,17 @@ function createResult(unit: string) {
       made.length = mark.made;
       counts = mark.counts;
       shared = mark.shared;
+    },
+    /** Gives what was added since a mark a level of confidentiality, besides one it has. */
+    label(mark: { made: number }, code: string | undefined): void {
+      if (code === undefined) return;
+      for (const [index, resource] of made.entries()) {
+        if (index < mark.made) continue;
+        const { meta, ...rest } = resource;
+        const known = isJson(meta) ? objectsOf(meta.security) : [];
+        if (!known.some((label) => label.code === code))
+          made[index] = { ...rest, meta: { security: [...known, { system: CONFIDENTIALITY, code }] } };
+      }
     },
     resources: (): Json[] => made,
   };
