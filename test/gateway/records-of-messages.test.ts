@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { setSensitivityPolicy } from '../../src/exchange/people/consents/sensitivity-store.ts';
 import {
   completenessLines,
   readRecordCompleteness,
@@ -19,6 +18,7 @@ import {
   senderPatient,
 } from '../support/senders.ts';
 import { takeUp } from '../support/take-up.ts';
+import { withholdLabels } from '../support/withhold.ts';
 
 let environment: Awaited<ReturnType<typeof createSenderEnvironment>>;
 beforeAll(async () => {
@@ -497,7 +497,7 @@ describe('what a sender marks as confidential', () => {
     const person = newPerson();
     const patientId = await environment.addPatient(person);
     const { accountId } = environment.account;
-    await environment.gateway.store.asSystem((tx) => setSensitivityPolicy(tx, accountId, ['R']));
+    await withholdLabels(environment.gateway.store, accountId, ['R']);
     try {
       const plain = { id: `free-${patientId}`, code: { text: 'A free result' } };
       const secret = {
@@ -525,7 +525,7 @@ describe('what a sender marks as confidential', () => {
       expect(record.body).toContain('A free result');
       expect(record.body).not.toContain('zebra');
     } finally {
-      await environment.gateway.store.asSystem((tx) => setSensitivityPolicy(tx, accountId, []));
+      await withholdLabels(environment.gateway.store, accountId, []);
     }
   });
 });

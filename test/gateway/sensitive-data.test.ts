@@ -7,13 +7,11 @@ import { readPatient } from '../../src/exchange/delivery/bulk-export/run-export.
 import { createConsolidatedBuilder } from '../../src/exchange/delivery/consolidated-query/build.ts';
 import { openConsolidatedQuery } from '../../src/exchange/delivery/consolidated-query/query-store.ts';
 import { documentsOfPatient } from '../../src/exchange/messaging/messages/message-store.ts';
-import {
-  insertSensitiveCodes,
-  setSensitivityPolicy,
-} from '../../src/exchange/people/consents/sensitivity-store.ts';
+import { labelCodes } from '../../src/exchange/records/reading/record-store.ts';
 import { delivery, personOf, samples } from '../support/deliveries.ts';
 import { createFhirDoor, type FhirDoor, idsIn, resourcesIn } from '../support/fhir-door.ts';
 import { TEST_BASE_URL } from '../support/gateway.ts';
+import { withholdLabels } from '../support/withhold.ts';
 import { consentBody } from './every-operation/cases/consents.ts';
 
 const [sample] = samples;
@@ -31,8 +29,7 @@ beforeAll(async () => {
 afterAll(() => door.close());
 beforeEach(() => withhold());
 
-const withhold = (...labels: string[]) =>
-  door.store.asSystem((tx) => setSensitivityPolicy(tx, door.accountId, labels));
+const withhold = (...labels: string[]) => withholdLabels(door.store, door.accountId, labels);
 const medical = (path: string) => door.get(`${TEST_BASE_URL}/medical/v1/${path}`);
 const labelled = (label: string | undefined) =>
   label === undefined ? {} : { meta: { security: [{ system: CONFIDENTIALITY, code: label }] } };
@@ -259,7 +256,16 @@ describe('what carries a withheld label', () => {
       { type: 'Observation', refersTo: 0 },
       { type: 'Observation', refersTo: 1 },
     ]);
-    await door.store.asSystem((tx) => insertSensitiveCodes(tx, 'HIV', [{ system: LOINC, code: '1001-1' }]));
+    await door.store.asSystem((tx) =>
+      labelCodes(
+        tx,
+        'HIV',
+        JSON.stringify({
+          resourceType: 'ValueSet',
+          compose: { include: [{ system: LOINC, concept: [{ code: '1001-1' }] }] },
+        }),
+      ),
+    );
     await withhold('STD');
     const left = JSON.stringify(await door.bundle(`Patient/${patientId}/$everything`));
     expect([left.includes(secret(0)), left.includes(secret(1))]).toEqual([true, false]);

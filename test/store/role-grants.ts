@@ -101,7 +101,6 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
   fhir_client_assertion: OF_SERVICE,
   retention_rule: { exchange_system: 'SU(removed,swept_at)', exchange_admin: 'SIUD', exchange_backup: 'S' },
   // Changed by operators only.
-  sensitivity_policy: { exchange_app: 'S', exchange_system: 'S', exchange_admin: 'SIUD', exchange_backup: 'S' },
   sensitive_code: { exchange_app: 'S', exchange_system: 'S', exchange_admin: 'SIUD', exchange_backup: 'S' },
   // Placed and lifted by operators only.
   legal_hold: { exchange_app: 'S', exchange_system: 'S', exchange_admin: 'SID', exchange_backup: 'S' },

@@ -26,4 +26,6 @@ export interface AccountSettings {
   messages?: { directAddresses?: string[] };
   /** Origins whose pages may embed the patient view; default none. */
   embed?: { frameAncestors?: string[] };
+  /** Security labels that are withheld from what leaves (docs/sensitive-data.md); default none. */
+  withhold?: string[];
 }

@@ -3,6 +3,7 @@ import type { ConsolidatedStatus, ConversionType } from '../../../contract/conso
 import type { Metadata } from '../../../contract/network-query.ts';
 import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
 import { isNotOnLegalHold } from '../../people/patients/legal-hold-store.ts';
+import { membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
 import type { Database } from '../../platform/database/schema.ts';
 import { workflowRows } from '../../platform/workflows/workflow-rows.ts';
@@ -174,10 +175,8 @@ export async function markResultDeleted(tx: AccountTx, requestId: string): Promi
 
 function toQuery(row: Selectable<Database['consolidated_query']>): StoredConsolidatedQuery {
   return {
+    ...membersOf(row),
     requestId: row.id,
-    patientId: row.patient_id,
-    status: row.status,
-    conversionType: row.conversion_type,
     resources: row.resources ?? undefined,
     dateFrom: row.date_from ?? undefined,
     dateTo: row.date_to ?? undefined,
@@ -185,7 +184,6 @@ function toQuery(row: Selectable<Database['consolidated_query']>): StoredConsoli
     reason: row.reason ?? undefined,
     // A deleted result is not returned.
     result: row.result_deleted_at === null ? (row.result ?? undefined) : undefined,
-    createdAt: row.created_at,
     endedAt: row.ended_at ?? undefined,
   };
 }

@@ -2,7 +2,6 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { v7 as uuidv7 } from 'uuid';
 import type { ConsolidatedQuery } from '../../../contract/consolidated-query.ts';
-import { requireUnchanged } from '../../people/consents/consent-store.ts';
 import { findPatient, lockPatient, type StoredPatient } from '../../people/patients/patient-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { NotFoundError } from '../../platform/errors.ts';
@@ -20,6 +19,7 @@ import {
   consolidatedBundle,
   countConsolidated,
 } from '../../records/reading/read-consolidated.ts';
+import { requireUnchanged } from '../../records/reading/record-store.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
 import {
   latestStatus,

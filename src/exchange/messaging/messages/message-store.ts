@@ -7,6 +7,7 @@ import type {
   TransportMethod,
 } from '../../../contract/messages.ts';
 import { externalIdOf } from '../../people/patients/patient-store.ts';
+import { columnsOf, membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
 import {
   column,
@@ -51,22 +52,7 @@ export type NewMessage = Omit<StoredMessage, 'externalId' | 'reason' | 'sentAt' 
 export async function insertMessage(tx: AccountTx, message: NewMessage): Promise<StoredMessage | undefined> {
   const row = await tx.db
     .insertInto('message')
-    .values({
-      id: message.id,
-      account_id: tx.accountId,
-      patient_id: message.patientId,
-      direction: message.direction,
-      status: message.status,
-      transport_method: message.transportMethod,
-      network: message.network,
-      destination: message.destination,
-      subject: message.subject,
-      body: message.body,
-      attachments: message.attachments,
-      intended_recipient_npi: message.intendedRecipientNpi,
-      partner_key: message.partnerKey ?? null,
-      to_be_read: message.toBeRead ?? false,
-    })
+    .values(columnsOf({ ...message, accountId: tx.accountId }))
     .onConflict((conflict) => conflict.columns(['account_id', 'partner_key']).doNothing())
     .returningAll()
     .returning(EXTERNAL_ID)
@@ -227,22 +213,5 @@ export async function documentsOfPatient(
   return ids.flatMap((id) => byId.get(id) ?? []);
 }
 
-function toMessage(row: Selectable<Database['message']> & { external_id: string | null }): StoredMessage {
-  return {
-    id: row.id,
-    patientId: row.patient_id,
-    externalId: row.external_id,
-    direction: row.direction,
-    status: row.status,
-    transportMethod: row.transport_method,
-    network: row.network,
-    destination: row.destination,
-    subject: row.subject,
-    body: row.body,
-    attachments: row.attachments,
-    intendedRecipientNpi: row.intended_recipient_npi,
-    reason: row.reason,
-    sentAt: row.sent_at,
-    updatedAt: row.updated_at,
-  };
-}
+const toMessage = (row: Selectable<Database['message']> & { external_id: string | null }): StoredMessage =>
+  membersOf(row);

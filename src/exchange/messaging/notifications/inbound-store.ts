@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
+import { columnsOf } from '../../platform/database/columns.ts';
 import type { SystemTx } from '../../platform/database/database.ts';
 import type { InboundOutcome } from './tables.ts';
 
@@ -43,19 +44,12 @@ export async function insertInboundMessage(
   const row = await tx.db
     .insertInto('inbound_message')
     .values({
-      id: message.id,
-      sender: message.sender,
-      message_key: message.messageKey,
-      control_key: message.controlKey,
+      ...columnsOf(message),
       is_number_reused: sql<boolean>`exists (select from inbound_message
         where sender = ${message.sender} and control_key = ${message.controlKey} and message_key <> ${message.messageKey})`,
-      format: message.format,
-      kind: message.kind,
-      trigger: message.trigger,
       recorded_at: new Date(message.recordedAt),
       sent_at: message.sentAt === undefined ? null : new Date(message.sentAt),
       content: JSON.stringify(message.content),
-      time_zone: message.timeZone,
       unused: [...(message.unused ?? [])],
       outcome: 'unmatched',
     })
@@ -141,13 +135,7 @@ export async function insertInboundEvent(
 ): Promise<void> {
   await tx.db
     .insertInto('inbound_event')
-    .values({
-      subject_id: event.subjectId,
-      message_id: event.messageId,
-      record_key: event.recordKey ?? null,
-      describes_person: event.describesPerson,
-      content: JSON.stringify(event.content),
-    })
+    .values({ ...columnsOf(event), content: JSON.stringify(event.content) })
     .execute();
 }
 

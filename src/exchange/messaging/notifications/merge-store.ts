@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { columnsOf, membersOf } from '../../platform/database/columns.ts';
 import type { SystemTx } from '../../platform/database/database.ts';
 
 export interface StoredMerge extends SourceMerge {
@@ -11,13 +12,7 @@ export async function insertMerge(
 ): Promise<void> {
   await tx.db
     .insertInto('inbound_merge')
-    .values({
-      message_id: merge.messageId,
-      sender: merge.sender,
-      prior_key: merge.priorKey,
-      surviving_key: merge.survivingKey,
-      recorded_at: new Date(merge.recordedAt),
-    })
+    .values({ ...columnsOf(merge), recorded_at: new Date(merge.recordedAt) })
     .execute();
 }
 
@@ -32,13 +27,9 @@ export async function mergesFrom(tx: SystemTx, sender: string, recordKey: Buffer
     select m.message_id, encode(m.prior_key, 'hex') as prior, encode(m.surviving_key, 'hex') as surviving, m.recorded_at
     from inbound_merge m join reached r on m.prior_key = r.key where m.sender = ${sender}
   `.execute(tx.db);
+  // The id is a UUID of version 7.
   return rows.map((row) => ({
-    messageId: row.message_id,
-    prior: row.prior,
-    surviving: row.surviving,
-    recordedAt: row.recorded_at.toISOString(),
-    // A UUID of version 7.
-    arrival: row.message_id,
+    ...{ ...membersOf(row), recordedAt: row.recorded_at.toISOString(), arrival: row.message_id },
   }));
 }
 

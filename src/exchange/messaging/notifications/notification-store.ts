@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import type { NOTIFICATION_SORT } from '../../../contract/notifications.ts';
+import { columnsOf, membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import {
   column,
@@ -27,17 +28,13 @@ export async function insertNotification(
 ): Promise<string | undefined> {
   const row = await tx.db
     .insertInto('notification')
-    .values({
-      id: uuidv7(),
-      account_id: tx.accountId,
-      patient_id: notification.patientId,
-      subject_id: notification.subjectId,
-      type: notification.type,
-      fact_key: notification.factKey,
-      sender: notification.sender,
-      occurred_at: notification.occurredAt === undefined ? null : new Date(notification.occurredAt),
-      sent_at: notification.sentAt === undefined ? null : new Date(notification.sentAt),
-    })
+    .values(
+      columnsOf({
+        ...{ ...notification, id: uuidv7(), accountId: tx.accountId },
+        occurredAt: notification.occurredAt === undefined ? null : new Date(notification.occurredAt),
+        sentAt: notification.sentAt === undefined ? null : new Date(notification.sentAt),
+      }),
+    )
     .onConflict((conflict) => conflict.columns(['patient_id', 'subject_id', 'fact_key']).doNothing())
     .returning('id')
     .executeTakeFirst();
@@ -148,28 +145,11 @@ async function readNotifications(tx: AccountTx, ids: readonly string[]): Promise
     .select(['f.started_at', 'f.ended_at'])
     .where('n.id', 'in', [...ids])
     .execute();
-  return rows.map((row) => ({
-    id: row.id,
-    patientId: row.patient_id,
-    externalId: row.external_id,
-    subjectId: row.subject_id,
-    factKey: row.fact_key,
-    type: row.type,
-    sender: row.sender,
-    occurredAt: row.occurred_at,
-    sentAt: row.sent_at,
-    notifiedAt: row.notified_at,
-    withdrawnAt: row.withdrawn_at,
-    ...(row.state === null || row.started_at === null
-      ? {}
-      : {
-          followUp: {
-            state: row.state,
-            reason: row.reason,
-            queryIds: row.query_ids ?? [],
-            startedAt: row.started_at,
-            endedAt: row.ended_at,
-          },
-        }),
+  return rows.map(({ state, reason, query_ids, started_at, ended_at, ...row }) => ({
+    ...membersOf(row),
+    ...(state !== null &&
+      started_at !== null && {
+        followUp: { state, reason, queryIds: query_ids ?? [], startedAt: started_at, endedAt: ended_at },
+      }),
   }));
 }

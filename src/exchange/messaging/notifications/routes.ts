@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { Bundle, FhirResource } from 'fhir/r4.js';
+import type { Bundle } from 'fhir/r4.js';
 import { sql } from 'kysely';
 import { fhirJson } from '../../../lib/written-decimals.ts';
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
@@ -109,29 +109,13 @@ async function readNotificationBundle(
       'The sender has since reported that this notification was about another person',
     );
   const { resources } = await presentSubject(deps, notification.subjectId);
-  const leaving = await deps.store.asAccount(accountId, (tx) => unlabelled(tx, patient.id, resources));
-  return notificationBundle(patient, leaving);
+  const { rows } = await deps.store.asAccount(accountId, ({ db }) =>
+    sql<{ places: number[] }>`
+      select leaving(${accountId}, ${patient.id}, ${JSON.stringify(resources)}::jsonb) as places`.execute(db),
+  );
+  const leaving = new Set(rows[0]?.places);
+  return notificationBundle(
+    patient,
+    resources.filter((_, place) => leaving.has(place)),
+  );
 }
-
-/** What the policy on sensitive data lets leave of what a sender reports. */
-async function unlabelled(
-  tx: AccountTx,
-  patientId: string,
-  resources: readonly FhirResource[],
-): Promise<FhirResource[]> {
-  const { rows } = await sql<{ at: number }>`
-    select at::int - 1 as at from jsonb_array_elements(${JSON.stringify(resources)}::jsonb) with ordinality as r(content, at)
-    where not is_sensitive(content, denied_labels(${tx.accountId}, ${patientId}))`.execute(tx.db);
-  const isAll = rows.length === resources.length;
-  // Reports and lists repeat in their text what they name.
-  return rows.flatMap(({ at }) => {
-    const resource = resources[at];
-    return resource === undefined || (!isAll && REPEATING.has(resource.resourceType)) ? [] : [resource];
-  });
-}
-
-const REPEATING: ReadonlySet<string> = new Set(
-  ['DiagnosticReport', 'DocumentReference', 'Composition', 'List'].concat(
-    ['Request', 'Dispense', 'Statement', 'Administration'].map((kind) => `Medication${kind}`),
-  ),
-);

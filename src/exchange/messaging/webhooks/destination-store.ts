@@ -1,4 +1,5 @@
 import { type Selectable, sql } from 'kysely';
+import { membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import type { Database } from '../../platform/database/schema.ts';
 
@@ -130,16 +131,8 @@ export async function setHealth(
 }
 
 export function toDestination(row: Selectable<Database['webhook_destination']>): StoredDestination {
-  const { id, url, types, key, health } = row;
   return {
-    id,
-    ofSettings: row.of_settings,
-    url,
-    types,
-    key,
+    ...membersOf(row),
     previousKeyUntil: row.previous_key === null ? null : row.previous_key_until,
-    health,
-    healthAt: row.health_at,
-    createdAt: row.created_at,
   };
 }

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { v7 as uuidv7 } from 'uuid';
 import { SOURCE_TYPES, type SourceType } from '../../../contract/primitives.ts';
 import {
@@ -9,6 +10,7 @@ import {
 import type { AccountSettings, Dialect } from '../../platform/account.ts';
 import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
 import { type SystemTx, withinAccount } from '../../platform/database/database.ts';
+import { labelCodes } from '../../records/reading/record-store.ts';
 import { ADMIN_ACTOR, AdminError, type AdminResult, type AdminTarget, shortTime } from './command.ts';
 
 export interface AccountOptions extends SettingOptions {
@@ -77,6 +79,30 @@ export async function changeAccountCommand(
   };
 }
 
+/** `accounts label`: what has a code of the ValueSet carries the label from now on. A filter cannot be applied here: give its expansion. */
+export async function labelCodesCommand(
+  { store }: AdminTarget,
+  file: string,
+  { label }: { label: string },
+): Promise<AdminResult> {
+  const text = await readFile(file, 'utf8').catch(() => {
+    throw new AdminError(`${file} cannot be read; give a file with a FHIR ValueSet in JSON`);
+  });
+  const codes = await store.asSystem(async (tx) => {
+    const count = await labelCodes(tx, checkedLabel(label), text);
+    for (const { id } of await listAccounts(tx)) await auditAdmin(tx, id, 'labelCodes', id);
+    return count;
+  });
+  if (codes === 0)
+    throw new AdminError(
+      `${file} lists no codes; expected a ValueSet with expansion.contains or compose.include.concept`,
+    );
+  return {
+    document: { label, codes },
+    lines: [`${codes} codes carry the label ${label} now, in all accounts.`],
+  };
+}
+
 /** Throws AdminError if the account does not exist. */
 export async function requireAccount(tx: SystemTx, accountId: string): Promise<void> {
   if ((await lockAccount(tx, accountId)) === undefined) throw noAccount(accountId);
@@ -116,6 +142,8 @@ interface SettingOptions {
   monitoringTimeZone?: string;
   /** Origins separated by commas, or `none`. */
   frameAncestors?: string;
+  /** Codes separated by commas, or `none`. */
+  withhold?: string;
 }
 
 const LIMIT_MAX = 1_000_000;
@@ -136,10 +164,16 @@ function changedSettings(settings: AccountSettings, options: SettingOptions): Ac
     ...(options.bulkSources !== undefined && { bulk: { sources: sourceList(options.bulkSources) } }),
     ...(hasMembers(limits) && { limits: { ...settings.limits, ...limits } }),
     ...(hasMembers(monitoring) && { monitoring: { ...settings.monitoring, ...monitoring } }),
+    ...(options.withhold !== undefined && { withhold: words(options.withhold).map(checkedLabel) }),
     ...(options.frameAncestors !== undefined && {
       embed: { ...settings.embed, frameAncestors: origins(options.frameAncestors) },
     }),
   };
+}
+
+export function checkedLabel(label: string): string {
+  if (/^[A-Za-z0-9-]{1,64}$/.test(label)) return label;
+  throw new AdminError(`"${label}" is not a security label; expected a code like R, ETH or 42CFRPart2`);
 }
 
 const hasMembers = (value: object): boolean => Object.keys(value).length > 0;

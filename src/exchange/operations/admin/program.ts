@@ -6,7 +6,12 @@ import { addCommands, type CommandAction } from '../../../lib/command-table.ts';
 import { EXIT, EXIT_CODES_HELP, type ExitCode } from '../../../lib/exit-codes.ts';
 import { renderTable } from '../../../lib/table.ts';
 import { CONNECTION_AUTH, InvalidConnection } from '../../sources/connections/connection-options.ts';
-import { changeAccountCommand, createAccountCommand, listAccountsCommand } from './accounts.ts';
+import {
+  changeAccountCommand,
+  createAccountCommand,
+  labelCodesCommand,
+  listAccountsCommand,
+} from './accounts.ts';
 import { acceptLossCommand, copyHeadsCommand, exportAuditCommand, verifyAuditCommand } from './audit.ts';
 import { copyBlobsCommand, verifyBlobsCommand } from './blobs.ts';
 import { decideCandidateCommand, listCandidatesCommand } from './candidates.ts';
@@ -40,7 +45,6 @@ import { opsCommand } from './ops.ts';
 import { listReconcileCommand, pauseReconcileCommand, resumeReconcileCommand } from './reconcile.ts';
 import { retentionReportCommand, runRetentionCommand, setRetentionCommand } from './retention.ts';
 import { checkSenderCommand } from './senders.ts';
-import { listSensitivityCommand, loadSensitivityCommand, setSensitivityCommand } from './sensitivity.ts';
 import { listSourcesCommand, pauseSourceCommand, resumeSourceCommand } from './sources.ts';
 
 export interface CommonOptions {
@@ -77,9 +81,7 @@ const COMMANDS: Readonly<Record<Exclude<keyof typeof table.commands, 'blobs copy
   ops: opsCommand,
   'notifications unmatched': listUnmatchedCommand,
   'senders check': checkSenderCommand,
-  'sensitivity list': listSensitivityCommand,
-  'sensitivity set': setSensitivityCommand,
-  'sensitivity load': loadSensitivityCommand,
+  'accounts label': labelCodesCommand,
   'reconcile list': listReconcileCommand,
   'reconcile pause': pauseReconcileCommand,
   'reconcile resume': resumeReconcileCommand,

@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely';
 import type { BULK_CREATE_SORT, BulkCounts } from '../../../contract/bulk-create.ts';
 import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
+import { membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
 import {
   column,
@@ -153,14 +154,9 @@ type Row = Selectable<Database['bulk_request']> & { active_until_now_ms: number 
 function toView(row: Row): BulkRequestView {
   const { rows, handled, created, updated, failed } = row;
   return {
+    ...membersOf(row),
     requestId: row.id,
-    status: row.status,
-    paused: row.paused,
-    facilityId: row.facility_id,
-    dryRun: row.dry_run,
     reason: row.reason ?? undefined,
-    createdAt: row.created_at,
-    uploadExpiresAt: row.upload_expires_at,
     upload: row.upload ?? undefined,
     result: row.result ?? undefined,
     counts: { rows, handled, created, updated, failed },

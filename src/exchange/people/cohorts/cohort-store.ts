@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { COHORT_COLORS, CohortSettings } from '../../../contract/cohorts.ts';
+import { columnsOf } from '../../platform/database/columns.ts';
 import type { AccountTx, Store, SystemTx } from '../../platform/database/database.ts';
 import { NameTakenError, violates } from '../../platform/database/postgres-errors.ts';
 import { type Recovery, removalRecovery } from '../../platform/recovery/recovery.ts';
@@ -53,12 +54,7 @@ export async function insertCohort(tx: AccountTx, cohort: NewCohort): Promise<St
   const row = await tx.db
     .insertInto('cohort')
     .values({
-      id: cohort.id,
-      account_id: tx.accountId,
-      name: cohort.name,
-      description: cohort.description,
-      color: cohort.color,
-      purpose_of_use: cohort.purposeOfUse,
+      ...columnsOf({ ...cohort, accountId: tx.accountId }),
       settings: JSON.stringify(cohort.settings),
     })
     .onConflict((conflict) => conflict.columns(['account_id', 'name']).doNothing())

@@ -3,7 +3,6 @@ import { v7 as uuidv7 } from 'uuid';
 import type { SourceType } from '../../../contract/primitives.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import type { Database } from '../../platform/database/schema.ts';
-import { ExchangeError } from '../../platform/errors.ts';
 import type { Decision, StatedConsent } from './rules/fhir-consent.ts';
 
 export type StoredConsent = Selectable<Database['consent']>;
@@ -91,20 +90,4 @@ export async function deniedSources(
     .where(sql<boolean>`(purposes = '{}' or ${purpose}::text = any(purposes))`)
     .execute();
   return new Set(rows.flatMap(({ sources }) => (sources.length === 0 ? among : sources)));
-}
-
-/**
- * That what a policy on sensitive data withholds has not changed since something was made to be handed out.
- *
- * @param patientId whose record it holds; undefined: those of any patients of the account
- * @throws ExchangeError 410
- */
-export async function requireUnchanged(tx: AccountTx, madeAt: Date, patientId?: string): Promise<void> {
-  const { rows } = await sql<{ at: Date | null }>`
-    select sensitivity_changed_at(${tx.accountId}, ${patientId ?? null}) as at`.execute(tx.db);
-  if ((rows[0]?.at ?? madeAt) > madeAt)
-    throw new ExchangeError(
-      410,
-      'What is withheld as sensitive has changed since this was made; start again',
-    );
 }

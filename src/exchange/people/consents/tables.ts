@@ -4,8 +4,6 @@ import type { StatedConsent } from './rules/fhir-consent.ts';
 
 export interface ConsentTables {
   consent: ConsentTable;
-  sensitivity_policy: SensitivityPolicyTable;
-  sensitive_code: SensitiveCodeTable;
 }
 
 interface ConsentTable {
@@ -27,21 +25,6 @@ interface ConsentTable {
   ended_by: string | null;
   /** Security labels of HL7 that it is about; empty: it is about sources. */
   labels: string[];
-}
-
-/** The labels that an account withholds unless a patient's consent permits them. */
-interface SensitivityPolicyTable {
-  account_id: string;
-  labels: string[];
-  changed_at: Instant;
-}
-
-/** A code for which a resource counts as labelled; of all accounts. */
-interface SensitiveCodeTable {
-  label: string;
-  system: string;
-  code: string;
-  loaded_at: Instant;
 }
 
 declare module '../../platform/database/schema.ts' {

@@ -1,4 +1,5 @@
 import type { Metadata } from '../../../contract/network-query.ts';
+import { columnsOf } from '../../platform/database/columns.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
 import type { VerificationState } from './tables.ts';
 
@@ -30,15 +31,12 @@ export async function insertSession(
 ): Promise<void> {
   await tx.db
     .insertInto('identity_session')
-    .values({
-      id: session.id,
-      account_id: tx.accountId,
-      patient_id: session.patientId,
-      redirect_url: session.redirectUrl,
-      metadata: session.metadata === undefined ? null : JSON.stringify(session.metadata),
-      status: 'pending',
-      expires_at: session.expiresAt,
-    })
+    .values(
+      columnsOf({
+        ...{ ...session, accountId: tx.accountId, status: 'pending' as const },
+        metadata: session.metadata === undefined ? null : JSON.stringify(session.metadata),
+      }),
+    )
     .execute();
 }
 
@@ -81,14 +79,7 @@ export async function insertProofedIdentity(
 ): Promise<void> {
   await tx.db
     .insertInto('proofed_identity')
-    .values({
-      id: identity.id,
-      account_id: tx.accountId,
-      patient_id: identity.patientId,
-      session_id: identity.sessionId,
-      subject: identity.subject,
-      verified_at: identity.verifiedAt,
-    })
+    .values(columnsOf({ ...identity, accountId: tx.accountId }))
     .execute();
 }
 
@@ -121,14 +112,7 @@ export async function insertChallenge(
 ): Promise<void> {
   await tx.db
     .insertInto('aal2_challenge')
-    .values({
-      id: challenge.id,
-      account_id: tx.accountId,
-      proofed_identity_id: challenge.proofedIdentityId,
-      redirect_url: challenge.redirectUrl,
-      status: 'pending',
-      expires_at: challenge.expiresAt,
-    })
+    .values(columnsOf({ ...challenge, accountId: tx.accountId, status: 'pending' as const }))
     .execute();
 }
 

@@ -1,5 +1,6 @@
 import { type AliasedRawBuilder, type RawBuilder, type Selectable, sql } from 'kysely';
 import type { PATIENT_SORT } from '../../../contract/patients.ts';
+import { membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import {
   column,
@@ -166,24 +167,8 @@ function toColumns(content: PatientContent) {
 }
 
 export function toPatient(row: Selectable<Database['patient']>): StoredPatient {
-  return {
-    id: row.id,
-    externalId: row.external_id,
-    formerExternalIds: row.former_external_ids,
-    firstNames: row.first_names,
-    lastNames: row.last_names,
-    dob: row.dob,
-    gender: row.gender,
-    addresses: row.addresses,
-    contacts: row.contacts,
-    personalIdentifiers: row.personal_identifiers,
-    additionalIdentifiers: row.additional_identifiers,
-    facilityIds: row.facility_ids,
-    hieOptOut: row.hie_opt_out,
-    treatmentRelationship: row.treatment_relationship,
-    version: row.version,
-    createdAt: row.created_at,
-  };
+  const { account_id: _account, updated_at: _updated, ...own } = row;
+  return membersOf(own);
 }
 
 /** The caller's own id of a patient, for webhooks. */

@@ -78,17 +78,16 @@ export async function keepSurplusJob(
 
 /** The jobs that an attempt left behind. */
 async function abandonedJobsOf(tx: AccountTx, step: SourceStepInput): Promise<AbandonedJob[]> {
-  const rows = await selectJobs(tx)
+  return selectJobs(tx)
     .where('query_id', '=', step.requestId)
     .where('source', '=', step.source)
     .where('attempt', '=', step.attempt)
     .execute();
-  return rows.map(toJob);
 }
 
 /** Jobs of all accounts that no step has cancelled and that were not tried lately, those never tried first. */
 async function jobsToCancel(tx: SystemTx, limit: number): Promise<AbandonedJob[]> {
-  const rows = await selectJobs(tx)
+  return selectJobs(tx)
     .where(({ or, and, eb }) =>
       or([
         and([eb('tried_at', 'is', null), eb('noted_at', '<', sql<Date>`now() - ${GRACE}`)]),
@@ -99,7 +98,6 @@ async function jobsToCancel(tx: SystemTx, limit: number): Promise<AbandonedJob[]
     .orderBy('noted_at')
     .limit(limit)
     .execute();
-  return rows.map(toJob);
 }
 
 /** Notes that the source did not acknowledge the cancellation. */
@@ -124,19 +122,8 @@ export async function deleteOldAbandonedJobs(tx: SystemTx, limit: number): Promi
 const selectJobs = ({ db }: AccountTx | SystemTx) =>
   db
     .selectFrom('abandoned_job')
-    .select(['id', 'account_id', 'source', 'connection_id', 'purpose_of_use', 'job', 'noted_at']);
-
-type Row = Awaited<ReturnType<ReturnType<typeof selectJobs>['execute']>>[number];
-
-const toJob = (row: Row): AbandonedJob => ({
-  id: row.id,
-  accountId: row.account_id,
-  source: row.source,
-  connectionId: row.connection_id,
-  purpose: row.purpose_of_use,
-  job: row.job,
-  since: row.noted_at,
-});
+    .select(['id', 'account_id as accountId', 'source', 'connection_id as connectionId', 'job'])
+    .select(['purpose_of_use as purpose', 'noted_at as since']);
 
 export interface JobCancellation extends Connectors {
   store: Pick<Store, 'asAccount'>;

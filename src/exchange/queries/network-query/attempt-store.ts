@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import type { SourceStepInput } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import type { Demographics } from '../../people/patients/rules/demographics.ts';
+import { membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import type { AskedConnection } from '../../sources/connections/connections.ts';
 import type { SourceConnector } from '../../sources/connectors/connector.ts';
@@ -73,30 +74,14 @@ export async function readAttempt(tx: AccountTx, step: SourceStepInput): Promise
     .where('a.attempt', '=', step.attempt)
     .executeTakeFirst();
   if (row === undefined) return undefined;
+  const { requested, purpose_of_use, session_expires_at, collected, ...known } = row;
+  const members = membersOf(known);
   return {
-    patientId: row.patient_id,
-    demographics: {
-      firstNames: row.first_names,
-      lastNames: row.last_names,
-      dob: row.dob,
-      gender: row.gender,
-      addresses: row.addresses,
-      contacts: row.contacts,
-      personalIdentifiers: row.personal_identifiers,
-    },
-    realtime: row.requested.some(({ source, realtime }) => source === step.source && realtime),
-    accessEndsAt: row.purpose_of_use === 'ias' ? row.session_expires_at : undefined,
-    status: row.status,
-    willRetry: row.will_retry,
-    reason: row.reason,
-    resources: row.resources,
-    pages: row.pages,
-    isCollected: row.collected,
-    job: row.job,
-    cursor: row.cursor,
-    failedCalls: row.failed_calls,
-    startedAt: row.started_at,
-    facilityIds: row.facility_ids,
+    ...members,
+    demographics: members,
+    realtime: requested.some(({ source, realtime }) => source === step.source && realtime),
+    accessEndsAt: purpose_of_use === 'ias' ? session_expires_at : undefined,
+    isCollected: collected,
   };
 }
 

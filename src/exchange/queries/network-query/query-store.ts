@@ -10,6 +10,7 @@ import type {
 import { SOURCE_TYPES, type SourceType } from '../../../contract/source-types.ts';
 import { externalIdOf } from '../../people/patients/patient-store.ts';
 import type { Dialect } from '../../platform/account.ts';
+import { membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import {
   column,
@@ -202,21 +203,18 @@ const ATTEMPT_COLUMNS = [
 
 const toAttempt = (
   row: Pick<Selectable<Database['network_query_attempt']>, (typeof ATTEMPT_COLUMNS)[number]>,
-): AttemptView => ({
-  source: row.source,
-  attempt: row.attempt,
-  run: row.run,
-  status: row.status,
-  willRetry: row.will_retry,
-  startedAt: row.started_at,
-  completedAt: row.completed_at ?? undefined,
-  reason: row.reason ?? undefined,
-  resources: row.resources,
-  waiting:
-    row.waiting_for === null || row.failing_since === null || row.next_try_at === null
-      ? undefined
-      : { reason: row.waiting_for, since: row.failing_since, nextTryAt: row.next_try_at },
-});
+): AttemptView => {
+  const { completed_at, reason, waiting_for, failing_since, next_try_at, ...known } = row;
+  return {
+    ...membersOf(known),
+    completedAt: completed_at ?? undefined,
+    reason: reason ?? undefined,
+    waiting:
+      waiting_for === null || failing_since === null || next_try_at === null
+        ? undefined
+        : { reason: waiting_for, since: failing_since, nextTryAt: next_try_at },
+  };
+};
 
 async function readAttempts(tx: AccountTx, queryIds: readonly string[]): Promise<Map<string, AttemptView[]>> {
   const byQuery = new Map<string, AttemptView[]>(queryIds.map((id) => [id, []]));
@@ -243,16 +241,8 @@ function toView(
   > & { external_id: string | null },
   attempts: AttemptView[] = [],
 ): QueryView {
-  return {
-    requestId: row.id,
-    patientId: row.patient_id,
-    externalId: row.external_id,
-    status: row.status,
-    startedAt: row.started_at,
-    metadata: row.metadata,
-    attempts,
-    errors: row.start_errors,
-  };
+  const { id: requestId, start_errors: errors, ...known } = row;
+  return { ...membersOf(known), requestId, attempts, errors };
 }
 
 export type LockedQuery = Pick<

@@ -1,6 +1,7 @@
 import { type RawBuilder, type Selectable, sql } from 'kysely';
 import { CANCEL_REASONS } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
+import { columnsOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import type { Database } from '../../platform/database/schema.ts';
 import { workflowRows } from '../../platform/workflows/workflow-rows.ts';
@@ -77,16 +78,7 @@ export async function insertRedrive(
 ): Promise<StoredRedrive | undefined> {
   return tx.db
     .insertInto('query_redrive')
-    .values({
-      id: row.id,
-      account_id: tx.accountId,
-      actor: row.actor,
-      source: row.source,
-      failed_from: row.failedFrom,
-      failed_to: row.failedTo,
-      reason: row.reason,
-      queries: row.queries,
-    })
+    .values(columnsOf({ ...row, accountId: tx.accountId }))
     .onConflict((conflict) => conflict.doNothing())
     .returningAll()
     .executeTakeFirst();

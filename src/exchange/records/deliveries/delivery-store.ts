@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { RecordSource } from '../../../contract/primitives.ts';
+import { columnsOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { byteaArray, textArray } from '../../platform/database/pg-arrays.ts';
 
@@ -26,23 +27,9 @@ export async function insertDocuments(tx: AccountTx, documents: readonly NewDocu
   await tx.db
     .insertInto('document')
     .values(
-      documents.map((document) => ({
-        id: document.id,
-        account_id: tx.accountId,
-        patient_id: document.patientId,
-        query_id: document.queryId ?? null,
-        message_id: document.messageId ?? null,
-        subject_id: document.notified?.subjectId ?? null,
-        delivery: document.notified?.delivery ?? null,
-        source: document.source,
-        kind: document.kind,
-        source_document_id: document.sourceDocumentId ?? null,
-        file_name: document.fileName,
-        content_type: document.contentType,
-        size_bytes: document.sizeBytes,
-        sha256: document.sha256,
-        blob_ref: document.blobRef,
-      })),
+      documents.map(({ notified, ...document }) =>
+        columnsOf({ ...document, ...notified, accountId: tx.accountId }),
+      ),
     )
     .execute();
 }

@@ -1,4 +1,5 @@
 import type { RecordOrigins, SplitDelivery } from '../../../contract/record-origins.ts';
+import { columnsOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { ConflictError, InvalidRequestError, NotFoundError } from '../../platform/errors.ts';
 import { mergeBatch } from './merge-batch.ts';
@@ -62,13 +63,7 @@ async function regroup(tx: AccountTx, patientId: string, place: DeliveryPlace): 
 async function insertSplit(tx: AccountTx, patientId: string, place: DeliveryPlace): Promise<void> {
   await tx.db
     .insertInto('record_split')
-    .values({
-      account_id: tx.accountId,
-      patient_id: patientId,
-      source: place.source,
-      resource_type: place.resourceType,
-      source_id: place.sourceId,
-    })
+    .values(columnsOf({ ...place, patientId, accountId: tx.accountId }))
     .onConflict((conflict) => conflict.doNothing())
     .execute();
 }

@@ -99,11 +99,7 @@ function unreadLines(unread: RecordCompleteness['unread']): string[] {
 
 const COMPLETENESS = 'urn:medical-exchange:completeness';
 /** HL7 DS4P: something was taken out before this was handed out. */
-const REDACTED = {
-  system: 'http://terminology.hl7.org/CodeSystem/v3-ObservationValue',
-  code: 'REDACTED',
-  display: 'redacted',
-};
+const REDACTED = { system: 'http://terminology.hl7.org/CodeSystem/v3-ObservationValue', code: 'REDACTED' };
 
 /**
  * `Bundle.meta` with the completeness of the record: a tag `incomplete` or `answered`, and an extension for each source and
@@ -230,12 +226,8 @@ export async function readRecordCompleteness(tx: AccountTx, patientId: string): 
     : [];
   const { rows } = await sql<{ withheld: number }>`
     select count(*)::int as withheld from withheld_resources(${tx.accountId}, ${patientId})`.execute(tx.db);
-  return {
-    readAt: new Date(),
-    sources: [...sources, ...message],
-    unread: await readUnread(tx, patientId),
-    ...rows[0],
-  };
+  const unread = await readUnread(tx, patientId);
+  return { readAt: new Date(), sources: [...sources, ...message], unread, ...rows[0] };
 }
 
 type Asked = Pick<

@@ -1,6 +1,8 @@
 import { sql } from 'kysely';
 import type { RecordSource } from '../../../contract/primitives.ts';
-import type { AccountTx } from '../../platform/database/database.ts';
+import { type AccountTx, type SystemTx, takeAdminRole } from '../../platform/database/database.ts';
+import { ExchangeError } from '../../platform/errors.ts';
+import systems from '../rules/code-systems.json' with { type: 'json' };
 import type { ExclusionReason } from '../rules/delivery-facts.ts';
 
 /**
@@ -174,4 +176,31 @@ export async function countExcluded(
     .groupBy('exclusion')
     .orderBy('exclusion')
     .execute();
+}
+
+/**
+ * That what a policy on sensitive data withholds has not changed since something was made to be handed out.
+ *
+ * @param patientId whose record it holds; undefined: those of any patients of the account
+ * @throws ExchangeError 410
+ */
+export async function requireUnchanged(tx: AccountTx, madeAt: Date, patientId?: string): Promise<void> {
+  const { rows } = await sql<{ at: Date | null }>`
+    select sensitivity_changed_at(${tx.accountId}, ${patientId ?? null}) as at`.execute(tx.db);
+  if ((rows[0]?.at ?? madeAt) > madeAt)
+    throw new ExchangeError(
+      410,
+      'What is withheld as sensitive has changed since this was made; start again',
+    );
+}
+
+/** Gives the codes of a FHIR ValueSet (JSON text) a security label. Returns how many it lists; 0 for anything else. */
+export async function labelCodes(tx: SystemTx, label: string, valueSet: string): Promise<number> {
+  if (!/^\s*\{/.test(valueSet)) return 0;
+  await takeAdminRole(tx);
+  const { rows } = await sql<{ codes: number }>`
+    select load_sensitive_codes(${label}, ${valueSet}::jsonb, ${JSON.stringify(systems.spellings)}::jsonb) as codes`.execute(
+    tx.db,
+  );
+  return rows[0]?.codes ?? 0;
 }

@@ -2,8 +2,7 @@ import systems from './code-systems.json' with { type: 'json' };
 import { moment } from './dates.ts';
 import { canonicalJson, comparableText, isJson, type Json, objectsOf, textOf } from './json.ts';
 
-/** The canonical URL of each other spelling of a code system. */
-export const SPELLINGS: Readonly<Record<string, string>> = systems.spellings;
+const SPELLINGS: Readonly<Record<string, string>> = systems.spellings;
 
 const NDC = 'http://hl7.org/fhir/sid/ndc';
 

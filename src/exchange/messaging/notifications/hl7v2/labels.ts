@@ -21,12 +21,6 @@ export function labelsIn(message: Hl7Message): Coding[] | undefined {
   ];
 }
 
-/** A code of ORC-28 (HL7 table 0177: R, V, PSY, HIV, ETH, …). */
-export const confidentiality = (code: string): Coding => ({
-  system: 'http://terminology.hl7.org/CodeSystem/v2-0177',
-  code,
-});
-
 export function withLabels(
   resource: ReportedResource['resource'],
   labels: readonly Coding[],

@@ -8,7 +8,7 @@ import { statusRank } from '../rules/encounter-event.ts';
 import type { ReportedResource } from '../rules/present-resources.ts';
 import { envelopeOf } from './envelope.ts';
 import { conceptOf, orderNumber, required } from './fields.ts';
-import { confidentiality, withLabels } from './labels.ts';
+import { withLabels } from './labels.ts';
 import type { Hl7Message } from './message.ts';
 import { hasResults, isMistaken, observationStatus, reportStatus } from './report-codes.ts';
 import { type ReportGroup, reportGroups } from './report-groups.ts';
@@ -46,12 +46,17 @@ export function reportedInOru(message: Hl7Message, zone: string, sender: string)
   }));
 }
 
+const TABLE_0177 = 'http://terminology.hl7.org/CodeSystem/v2-0177';
+
 /** The resources of a report, which is as confidential as its orders are (ORC-28). */
 function resourcesOf(
   groups: [ReportGroup, ...ReportGroup[]],
   reading: ObservationReading,
 ): ReportedResource[] {
-  const codes = [...new Set(groups.flatMap(({ orc }) => orc?.value(28) ?? []))].map(confidentiality);
+  const codes = [...new Set(groups.flatMap(({ orc }) => orc?.value(28) ?? []))].map((code) => ({
+    system: TABLE_0177,
+    code,
+  }));
   const resources = reportResources(groups, reading);
   if (codes.length === 0) return resources;
   return resources.map((each) => ({ ...each, resource: withLabels(each.resource, codes) }));

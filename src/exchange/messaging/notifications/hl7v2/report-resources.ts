@@ -89,30 +89,14 @@ const isMeasured = ({ resource }: ReportedResource): boolean =>
   resource.resourceType === 'Observation' &&
   resource.category?.some(({ coding }) => coding?.some(({ code }) => code === 'laboratory')) === true;
 
-/** The order that the report answers, as far as the report names who ordered it (OBR-16, ORC-12). */
+/** The order that the report answers, if the report names who ordered it. */
 function orderOf(
   { orc, obr }: ReportGroup,
   reading: ObservationReading,
 ): (ServiceRequest & { id: string }) | undefined {
-  const requester = practitionersIn(obr, 16)[0] ?? practitionersIn(orc, 12)[0];
-  if (requester === undefined) return undefined;
-  const isAnswered = ['final', 'corrected', 'amended'].includes(reportStatus(obr.value(25)));
-  const placer = obr.value(2) ?? orc?.value(2);
-  const code = conceptIn(obr, 4, reading);
-  const reasons = obr.repetitions(31).flatMap((read) => conceptOf(read, reading.sender) ?? []);
-  const relevant = obr.texts(13).join('\n').trim();
-  return {
-    resourceType: 'ServiceRequest',
-    id: 'order',
-    status: isAnswered ? 'completed' : 'unknown',
-    intent: 'order',
-    ...(placer === undefined ? {} : { identifier: [{ value: placer }] }),
-    ...(code === undefined ? {} : { code }),
-    ...SUBJECT,
-    requester,
-    ...(reasons.length === 0 ? {} : { reasonCode: reasons }),
-    ...(relevant === '' ? {} : { note: [{ text: relevant }] }),
-  };
+  const group = orc === undefined ? [obr] : [obr, orc];
+  const order = mappedResource(group, elements.ServiceRequest, reading) as ServiceRequest;
+  return order.requester === undefined ? undefined : { ...order, id: 'order' };
 }
 
 function resultOf(

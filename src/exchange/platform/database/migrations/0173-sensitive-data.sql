@@ -18,15 +18,32 @@ SELECT open_to_backup('sensitive_code');
 GRANT SELECT ON sensitive_code TO exchange_app, exchange_system;
 GRANT INSERT, UPDATE, DELETE ON sensitive_code TO exchange_admin;
 
--- The labels that an account withholds from every patient's record, unless a consent of the patient permits them.
-CREATE TABLE sensitivity_policy (
-  account_id uuid PRIMARY KEY REFERENCES account,
-  labels text[] NOT NULL,
-  changed_at timestamptz NOT NULL DEFAULT now()
-);
-SELECT guard_account_table('sensitivity_policy');
-REVOKE INSERT, UPDATE, DELETE ON sensitivity_policy FROM exchange_app, exchange_system;
-GRANT INSERT, UPDATE, DELETE ON sensitivity_policy TO exchange_admin;
+-- Codes of a FHIR ValueSet carry a label from now on, however sources spell their system. Returns how many the ValueSet lists.
+CREATE FUNCTION load_sensitive_codes(new_label text, value_set jsonb, spellings jsonb) RETURNS integer LANGUAGE sql AS $$
+  WITH listed AS (
+    SELECT each ->> 'system' AS system, each ->> 'code' AS code
+    FROM jsonb_path_query(value_set, 'lax $.expansion.contains.**{0 to last} ? (exists (@.system) && exists (@.code))') AS each
+    UNION SELECT include ->> 'system', concept ->> 'code'
+    FROM jsonb_path_query(value_set, 'lax $.compose.include[*]') AS include, jsonb_path_query(include, 'lax $.concept[*]') AS concept
+  ), inserted AS (
+    INSERT INTO sensitive_code (label, system, code)
+    SELECT DISTINCT new_label, spelled.system, replace(upper(l.code), '.', '') FROM listed l
+    CROSS JOIN LATERAL (SELECT l.system UNION SELECT key FROM jsonb_each_text(spellings) WHERE value = l.system) AS spelled
+    WHERE l.system IS NOT NULL AND l.code IS NOT NULL
+    ON CONFLICT DO NOTHING
+  )
+  SELECT count(*)::integer FROM listed WHERE system IS NOT NULL AND code IS NOT NULL
+$$;
+
+-- When the labels that an account withholds (settings.withhold) last changed. Null: never.
+ALTER TABLE account ADD COLUMN withhold_changed_at timestamptz;
+CREATE FUNCTION note_withhold_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  NEW.withhold_changed_at := clock_timestamp();
+  RETURN NEW;
+END $$;
+CREATE TRIGGER withhold_is_dated BEFORE UPDATE ON account FOR EACH ROW
+  WHEN (OLD.settings -> 'withhold' IS DISTINCT FROM NEW.settings -> 'withhold') EXECUTE FUNCTION note_withhold_change();
 
 -- The security labels that a consent is about. Empty: it is about sources.
 ALTER TABLE consent ADD COLUMN labels text[] NOT NULL DEFAULT '{}';
@@ -52,7 +69,8 @@ DECLARE
   permitted text[];
   denied text[];
 BEGIN
-  SELECT labels INTO of_account FROM sensitivity_policy WHERE account_id = account;
+  SELECT array(SELECT jsonb_array_elements_text(settings -> 'withhold')) INTO of_account
+  FROM account a WHERE a.id = denied_labels.account AND settings -> 'withhold' <> '[]';
   SELECT array_agg(label) FILTER (WHERE decision = 'permit'), array_agg(label) FILTER (WHERE decision = 'deny')
   INTO permitted, denied
   FROM consent CROSS JOIN unnest(labels) AS label
@@ -139,12 +157,25 @@ END $$;
 
 -- When that which is withheld last changed, for a patient or for the whole account: what was made before must not be handed out
 -- any more. Null: never.
-CREATE FUNCTION sensitivity_changed_at(account uuid, patient uuid) RETURNS timestamptz LANGUAGE sql STABLE AS $$
+CREATE FUNCTION sensitivity_changed_at(of_account uuid, of_patient uuid) RETURNS timestamptz LANGUAGE sql STABLE AS $$
   SELECT max(at) FROM (
-    SELECT changed_at AS at FROM sensitivity_policy WHERE account_id = account
-    UNION ALL SELECT loaded_at FROM sensitive_code WHERE EXISTS (SELECT FROM sensitivity_policy WHERE account_id = account)
-      OR EXISTS (SELECT FROM consent WHERE account_id = account AND labels <> '{}')
+    SELECT withhold_changed_at AS at FROM account a WHERE a.id = of_account
+    UNION ALL SELECT max(loaded_at) FROM sensitive_code WHERE EXISTS (
+      SELECT FROM account a WHERE a.id = of_account AND withhold_changed_at IS NOT NULL)
+      OR EXISTS (SELECT FROM consent WHERE account_id = of_account AND labels <> '{}')
     UNION ALL SELECT unnest(ARRAY[recorded_at, ended_at, period_start, period_end]) FROM consent
-      WHERE account_id = account AND (patient IS NULL OR patient_id = patient) AND labels <> '{}') AS changes
+      WHERE account_id = of_account AND (of_patient IS NULL OR patient_id = of_patient) AND labels <> '{}') AS changes
   WHERE at <= now()
+$$;
+
+-- The places of those resources (of a message) that may leave. What repeats others in its text, or takes its meaning from them, does not
+-- leave without them.
+CREATE FUNCTION leaving(account uuid, patient uuid, resources jsonb) RETURNS integer[] LANGUAGE sql STABLE AS $$
+  WITH looked AS (
+    SELECT place, each ->> 'resourceType' AS type, is_sensitive(each, denied_labels(account, patient)) AS sensitive
+    FROM jsonb_array_elements(resources) WITH ORDINALITY AS r(each, place)
+  )
+  SELECT array(SELECT place::integer - 1 FROM looked WHERE NOT sensitive
+    AND NOT (type ~ '^(DiagnosticReport|DocumentReference|Composition|List|Medication.+)$' AND EXISTS (SELECT FROM looked WHERE sensitive))
+    ORDER BY place)
 $$;
