@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely';
 import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
 import { insertAuditEntriesIn } from '../../platform/audit/audit-store.ts';
+import { columnsOf } from '../../platform/database/columns.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
 import type { Database } from '../../platform/database/schema.ts';
 import { workflowRows } from '../../platform/workflows/workflow-rows.ts';
@@ -139,14 +140,9 @@ export async function commitSlice(
     await tx.db
       .insertInto('bulk_export_part')
       .values(
-        parts.map(({ kind, resourceType, lines, content }) => ({
-          export_id: id,
-          kind,
-          resource_type: resourceType,
-          slice,
-          account_id: tx.accountId,
+        parts.map(({ content, ...part }) => ({
+          ...columnsOf({ ...part, exportId: id, slice, accountId: tx.accountId }),
           content: JSON.stringify(content),
-          lines,
         })),
       )
       .execute();

@@ -3,7 +3,7 @@ import type { ConsolidatedStatus, ConversionType } from '../../../contract/conso
 import type { Metadata } from '../../../contract/network-query.ts';
 import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
 import { isNotOnLegalHold } from '../../people/patients/legal-hold-store.ts';
-import { membersOf } from '../../platform/database/columns.ts';
+import { columnsOf, presentOf } from '../../platform/database/columns.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
 import type { Database } from '../../platform/database/schema.ts';
 import { workflowRows } from '../../platform/workflows/workflow-rows.ts';
@@ -43,13 +43,7 @@ export async function openConsolidatedQuery(
     const opened = await tx.db
       .insertInto('consolidated_query')
       .values({
-        id,
-        account_id: tx.accountId,
-        patient_id: patientId,
-        conversion_type: conversionType,
-        resources: resources ?? null,
-        date_from: dateFrom ?? null,
-        date_to: dateTo ?? null,
+        ...columnsOf({ id, accountId: tx.accountId, patientId, conversionType, resources, dateFrom, dateTo }),
         parameters: canonical,
         metadata: metadata === undefined ? null : JSON.stringify(metadata),
       })
@@ -174,16 +168,7 @@ export async function markResultDeleted(tx: AccountTx, requestId: string): Promi
 }
 
 function toQuery(row: Selectable<Database['consolidated_query']>): StoredConsolidatedQuery {
-  return {
-    ...membersOf(row),
-    requestId: row.id,
-    resources: row.resources ?? undefined,
-    dateFrom: row.date_from ?? undefined,
-    dateTo: row.date_to ?? undefined,
-    metadata: row.metadata ?? undefined,
-    reason: row.reason ?? undefined,
-    // A deleted result is not returned.
-    result: row.result_deleted_at === null ? (row.result ?? undefined) : undefined,
-    endedAt: row.ended_at ?? undefined,
-  };
+  const { id: requestId, result, ...known } = presentOf(row);
+  // A deleted result is not returned.
+  return { ...known, requestId, result: known.resultDeletedAt === undefined ? result : undefined };
 }

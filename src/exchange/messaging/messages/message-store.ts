@@ -14,7 +14,7 @@ import {
   type ListOrder,
   type Page,
   type PageRequest,
-  readPage,
+  readCountedPage,
 } from '../../platform/database/page.ts';
 import type { Database } from '../../platform/database/schema.ts';
 import { workflowRows } from '../../platform/workflows/workflow-rows.ts';
@@ -97,11 +97,12 @@ export async function listMessages(
   if (patientId !== undefined) matching = matching.where('patient_id', '=', patientId);
   if (destination !== undefined) matching = matching.where('destination', '=', destination);
   if (status !== undefined) matching = matching.where('status', '=', status);
-  const { total } = await matching
-    .select(({ fn }) => fn.countAll<number>().as('total'))
-    .executeTakeFirstOrThrow();
-  const page = await readPage(matching.selectAll('message').select(EXTERNAL_ID), MESSAGE_ORDER, request);
-  return { ...page, items: page.items.map(toMessage), total };
+  const page = await readCountedPage(
+    matching.selectAll('message').select(EXTERNAL_ID),
+    MESSAGE_ORDER,
+    request,
+  );
+  return { ...page, items: page.items.map(toMessage) };
 }
 
 /** Processing → completed or failed. Undefined when the message had already ended, or was deleted with its patient. */

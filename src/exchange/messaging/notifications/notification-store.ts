@@ -8,7 +8,7 @@ import {
   type ListOrder,
   type Page,
   type PageRequest,
-  readPage,
+  readCountedPage,
 } from '../../platform/database/page.ts';
 
 export interface NewNotification {
@@ -110,15 +110,12 @@ export async function listNotifications(
   if (filter.type !== undefined) matching = matching.where('n.type', '=', filter.type);
   if (filter.status !== undefined)
     matching = matching.where('n.withdrawn_at', filter.status === 'current' ? 'is' : 'is not', null);
-  const { total } = await matching
-    .select(({ fn }) => fn.countAll<number>().as('total'))
-    .executeTakeFirstOrThrow();
-  const page = await readPage(matching.select('n.id'), NOTIFICATION_ORDER, request);
+  const page = await readCountedPage(matching.select('n.id'), NOTIFICATION_ORDER, request);
   const ids = page.items.map(({ id }) => id);
   const read = new Map(
     (await readNotifications(tx, ids)).map((notification) => [notification.id, notification]),
   );
-  return { ...page, items: ids.flatMap((id) => read.get(id) ?? []), total };
+  return { ...page, items: ids.flatMap((id) => read.get(id) ?? []) };
 }
 
 export async function findNotification(tx: AccountTx, id: string): Promise<StoredNotification | undefined> {

@@ -3,6 +3,7 @@ import type { BulkCounts } from '../../../contract/bulk-create.ts';
 import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
 import type { CsvChunk, CsvLayout } from '../../../shared/bulk-csv/layout.ts';
 import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
+import { columnsOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import type { BulkRequestState } from './tables.ts';
 
@@ -58,15 +59,9 @@ export async function setLayout(
   await tx.db
     .insertInto('bulk_chunk')
     .values(
-      checked.chunks.map(({ byteStart, byteEnd, firstRow, rows }, chunk) => ({
-        request_id: requestId,
-        account_id: tx.accountId,
-        chunk,
-        byte_start: byteStart,
-        byte_end: byteEnd,
-        first_row: firstRow,
-        rows,
-      })),
+      checked.chunks.map(({ byteStart, byteEnd, firstRow, rows }, chunk) =>
+        columnsOf({ requestId, accountId: tx.accountId, chunk, byteStart, byteEnd, firstRow, rows }),
+      ),
     )
     .execute();
   return true;

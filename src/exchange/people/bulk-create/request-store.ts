@@ -1,14 +1,14 @@
 import { type Selectable, sql } from 'kysely';
 import type { BULK_CREATE_SORT, BulkCounts } from '../../../contract/bulk-create.ts';
 import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
-import { membersOf } from '../../platform/database/columns.ts';
+import { columnsOf, presentOf } from '../../platform/database/columns.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
 import {
   column,
   type ListOrder,
   type Page,
   type PageRequest,
-  readPage,
+  readCountedPage,
 } from '../../platform/database/page.ts';
 import type { Database } from '../../platform/database/schema.ts';
 import { workflowRows } from '../../platform/workflows/workflow-rows.ts';
@@ -50,10 +50,8 @@ export async function insertBulkRequest(
   await tx.db
     .insertInto('bulk_request')
     .values({
-      id: request.id,
-      account_id: tx.accountId,
-      facility_id: request.facilityId,
-      dry_run: request.dryRun,
+      ...columnsOf({ id: request.id, accountId: tx.accountId }),
+      ...columnsOf({ facilityId: request.facilityId, dryRun: request.dryRun }),
       status: 'waiting',
       upload_expires_at: sql<Date>`now() + ${request.uploadLifetimeMs} * interval '1 millisecond'`,
     })
@@ -83,12 +81,8 @@ export async function listBulkRequests(
   tx: AccountTx,
   request: PageRequest,
 ): Promise<Page<BulkRequestView> & { total: number }> {
-  const { total } = await tx.db
-    .selectFrom('bulk_request')
-    .select(({ fn }) => fn.countAll<number>().as('total'))
-    .executeTakeFirstOrThrow();
-  const page = await readPage(select(tx), BULK_REQUEST_ORDER, request);
-  return { ...page, items: page.items.map(toView), total };
+  const page = await readCountedPage(select(tx), BULK_REQUEST_ORDER, request);
+  return { ...page, items: page.items.map(toView) };
 }
 
 /** Starts the clock of the time spent on rows, unless it runs or the request is paused. False when the request is not processing. */
@@ -152,15 +146,11 @@ export async function markUploadSignalled(tx: AccountTx, requestId: string): Pro
 type Row = Selectable<Database['bulk_request']> & { active_until_now_ms: number };
 
 function toView(row: Row): BulkRequestView {
-  const { rows, handled, created, updated, failed } = row;
+  const { id: requestId, activeUntilNowMs, ...known } = presentOf(row);
+  const { rows, handled, created, updated, failed } = known;
   return {
-    ...membersOf(row),
-    requestId: row.id,
-    reason: row.reason ?? undefined,
-    upload: row.upload ?? undefined,
-    result: row.result ?? undefined,
+    ...{ ...known, requestId, activeMs: activeUntilNowMs },
     counts: { rows, handled, created, updated, failed },
-    activeMs: row.active_until_now_ms,
   };
 }
 

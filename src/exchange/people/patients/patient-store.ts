@@ -7,7 +7,7 @@ import {
   type ListOrder,
   type Page,
   type PageRequest,
-  readPage,
+  readCountedPage,
 } from '../../platform/database/page.ts';
 import { OvertakenError } from '../../platform/database/retry.ts';
 import type { Database } from '../../platform/database/schema.ts';
@@ -228,9 +228,6 @@ export async function listPatients(
     const found = sql`select patients_with_words(${all}::text[], ${plain}::text[])`;
     matching = matching.where(sql<boolean>`patient.id in (${found})`);
   }
-  const { total } = await matching
-    .select(({ fn }) => fn.countAll<number>().as('total'))
-    .executeTakeFirstOrThrow();
-  const page = await readPage(matching.selectAll('patient'), PATIENT_ORDER, request);
-  return { ...page, items: page.items.map(toPatient), total };
+  const page = await readCountedPage(matching.selectAll('patient'), PATIENT_ORDER, request);
+  return { ...page, items: page.items.map(toPatient) };
 }

@@ -9,7 +9,7 @@ import {
   type ListOrder,
   type Page,
   type PageRequest,
-  readPage,
+  readCountedPage,
 } from '../../platform/database/page.ts';
 import type { Database } from '../../platform/database/schema.ts';
 
@@ -36,11 +36,8 @@ export async function listDuplicates(
     matching = matching.where(({ or, eb }) =>
       or([eb('patient_id', '=', patientId), eb('other_patient_id', '=', patientId)]),
     );
-  const { total } = await matching
-    .select(({ fn }) => fn.countAll<number>().as('total'))
-    .executeTakeFirstOrThrow();
-  const page = await readPage(matching.selectAll('possible_duplicate'), DUPLICATE_ORDER, request);
-  return { ...page, total };
+  const page = await readCountedPage(matching.selectAll('possible_duplicate'), DUPLICATE_ORDER, request);
+  return { ...page };
 }
 
 /** The undecided pairs of a patient, the likeliest first; at most ten, as a response to a create names them. */

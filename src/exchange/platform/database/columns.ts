@@ -16,6 +16,14 @@ export const columnsOf = <T extends object>(value: T) =>
 export const membersOf = <T extends object>(row: T) =>
   renamed(row, memberOf) as { [Name in keyof T & string as Member<Name>]: T[Name] };
 
+/** As `membersOf`, without columns that are null. */
+export const presentOf = <T extends object>(row: T) =>
+  renamed(Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)), memberOf) as {
+    [Name in keyof T & string as Member<Name>]: null extends T[Name]
+      ? Exclude<T[Name], null> | undefined
+      : T[Name];
+  };
+
 const renamed = (value: object, nameOf: (name: string) => string): object =>
   Object.fromEntries(Object.entries(value).map(([name, part]) => [nameOf(name), part]));
 

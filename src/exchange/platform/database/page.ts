@@ -66,6 +66,17 @@ export async function readPage<DB, TB extends keyof DB, O>(
     : { items: shown, previous: behind, next: further };
 }
 
+/** A page, and how many rows there are in total. */
+export async function readCountedPage<DB, TB extends keyof DB, O>(
+  rows: SelectQueryBuilder<DB, TB, O>,
+  order: ListOrder,
+  request: PageRequest,
+): Promise<Page<O> & { total: number }> {
+  const count = rows.clearSelect().select(({ fn }) => fn.countAll<number>().as('total'));
+  const { total } = (await count.executeTakeFirstOrThrow()) as { total: number };
+  return { ...(await readPage(rows, order, request)), total };
+}
+
 /** The place of the item next to `place`, in the direction away from the page; undefined if there is none. */
 async function adjacentPlace<DB, TB extends keyof DB, O>(
   rows: SelectQueryBuilder<DB, TB, O>,

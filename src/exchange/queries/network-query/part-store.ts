@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { SourceStepInput } from '../../../contract/network-query-workflow.ts';
 import { counted } from '../../../lib/counted.ts';
 import { minuteOf } from '../../../lib/time.ts';
+import { columnsOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import type {
   AskedConnection,
@@ -59,15 +60,17 @@ export async function insertParts(
   await tx.db
     .insertInto('network_query_part')
     .values(
-      connections.map(({ id, name, namespace }) => ({
-        query_id: requestId,
-        source,
-        attempt,
-        connection_id: id,
-        account_id: tx.accountId,
-        name,
-        namespace,
-      })),
+      connections.map(({ id: connectionId, name, namespace }) =>
+        columnsOf({
+          queryId: requestId,
+          source,
+          attempt,
+          connectionId,
+          accountId: tx.accountId,
+          name,
+          namespace,
+        }),
+      ),
     )
     .onConflict((conflict) => conflict.doNothing())
     .execute();

@@ -10,14 +10,14 @@ import type {
 import { SOURCE_TYPES, type SourceType } from '../../../contract/source-types.ts';
 import { externalIdOf } from '../../people/patients/patient-store.ts';
 import type { Dialect } from '../../platform/account.ts';
-import { membersOf } from '../../platform/database/columns.ts';
+import { columnsOf, membersOf, presentOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import {
   column,
   type ListOrder,
   type Page,
   type PageRequest,
-  readPage,
+  readCountedPage,
 } from '../../platform/database/page.ts';
 import type { Database } from '../../platform/database/schema.ts';
 import { lastAttempts, overallStatus } from './rules/query-status.ts';
@@ -67,26 +67,26 @@ export interface QueryView {
 
 /** Inserts a query, its first run and the first attempt of each source that starts. Returns the query as `readQuery` does. */
 export async function insertQuery(tx: AccountTx, query: NewQuery): Promise<QueryView> {
-  const startable = query.starting.length > 0;
+  const { id, starting, metadata, requested, startErrors, ...given } = query;
+  const startable = starting.length > 0;
   const row = await tx.db
     .insertInto('network_query')
     .values({
-      id: query.id,
-      account_id: tx.accountId,
-      patient_id: query.patientId,
-      purpose_of_use: query.purposeOfUse,
-      aal2_challenge_id: query.aal2ChallengeId ?? null,
-      origin: query.origin,
-      metadata: query.metadata === null ? null : JSON.stringify(query.metadata),
-      requested: JSON.stringify(query.requested),
-      start_errors: JSON.stringify(query.startErrors),
-      status: startable ? 'running' : 'failed',
+      ...columnsOf({
+        ...given,
+        id,
+        accountId: tx.accountId,
+        status: startable ? 'running' : 'failed',
+      } as const),
+      metadata: metadata === null ? null : JSON.stringify(metadata),
+      requested: JSON.stringify(requested),
+      start_errors: JSON.stringify(startErrors),
       ended_at: startable ? null : new Date(),
     })
     .returning(['id', 'patient_id', 'status', 'started_at', 'metadata', 'start_errors'])
     .returning(externalIdOf('network_query.patient_id'))
     .executeTakeFirstOrThrow();
-  return toView(row, startable ? await insertRun(tx, query.id, 0, query.starting) : []);
+  return toView(row, startable ? await insertRun(tx, id, 0, starting) : []);
 }
 
 /** Writes run `run` of a query with attempt 1 (or the given number) of each of its sources; returns these attempts. */
@@ -99,25 +99,19 @@ export async function insertRun(
 ): Promise<AttemptView[]> {
   await tx.db
     .insertInto('network_query_run')
-    .values({
-      query_id: queryId,
-      run,
-      account_id: tx.accountId,
-      sources: starting.map(({ source }) => source),
-      redrive_id: redriveId ?? null,
-    })
+    .values(
+      columnsOf({
+        ...{ queryId, run, accountId: tx.accountId, redriveId },
+        sources: starting.map(({ source }) => source),
+      }),
+    )
     .execute();
   const rows = await tx.db
     .insertInto('network_query_attempt')
     .values(
-      starting.map(({ source, attempt, callbackHash }) => ({
-        query_id: queryId,
-        source,
-        attempt: attempt ?? 1,
-        run,
-        account_id: tx.accountId,
+      starting.map(({ source, attempt = 1, callbackHash }) => ({
+        ...columnsOf({ queryId, source, attempt, run, accountId: tx.accountId, callbackHash }),
         status: 'running' as const,
-        callback_hash: callbackHash,
       })),
     )
     .returning(ATTEMPT_COLUMNS)
@@ -173,16 +167,13 @@ export async function listQueries(
       ),
     );
   }
-  const { total } = await matching
-    .select(({ fn }) => fn.countAll<number>().as('total'))
-    .executeTakeFirstOrThrow();
   const rows = matching.selectAll('q').select(externalIdOf('q.patient_id'));
-  const page = await readPage(rows, QUERY_ORDER, request);
+  const page = await readCountedPage(rows, QUERY_ORDER, request);
   const attempts = await readAttempts(
     tx,
     page.items.map((row) => row.id),
   );
-  return { ...page, items: page.items.map((row) => toView(row, attempts.get(row.id))), total };
+  return { ...page, items: page.items.map((row) => toView(row, attempts.get(row.id))) };
 }
 
 const ATTEMPT_COLUMNS = [
@@ -204,15 +195,11 @@ const ATTEMPT_COLUMNS = [
 const toAttempt = (
   row: Pick<Selectable<Database['network_query_attempt']>, (typeof ATTEMPT_COLUMNS)[number]>,
 ): AttemptView => {
-  const { completed_at, reason, waiting_for, failing_since, next_try_at, ...known } = row;
+  const { waitingFor, failingSince, nextTryAt, ...known } = presentOf(row);
+  const isWaiting = waitingFor !== undefined && failingSince !== undefined && nextTryAt !== undefined;
   return {
-    ...membersOf(known),
-    completedAt: completed_at ?? undefined,
-    reason: reason ?? undefined,
-    waiting:
-      waiting_for === null || failing_since === null || next_try_at === null
-        ? undefined
-        : { reason: waiting_for, since: failing_since, nextTryAt: next_try_at },
+    ...known,
+    waiting: isWaiting ? { reason: waitingFor, since: failingSince, nextTryAt } : undefined,
   };
 };
 

@@ -1,5 +1,6 @@
 import type { TimelineEntry } from '../../../contract/network-query.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
+import { columnsOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import type { NoteIncomplete } from '../../records/conversion/convert-documents.ts';
 
@@ -26,16 +27,9 @@ export async function addToTimeline(
   await tx.db
     .insertInto('network_query_timeline')
     .values(
-      entries.map((entry) => ({
-        query_id: queryId,
-        account_id: tx.accountId,
-        source: entry.source ?? null,
-        attempt: entry.attempt ?? null,
-        kind: entry.kind,
-        message: entry.message,
-        once_key: entry.onceKey ?? null,
-        is_gap: entry.isGap ?? false,
-      })),
+      entries.map(({ isGap = false, ...entry }) =>
+        columnsOf({ ...entry, queryId, accountId: tx.accountId, isGap }),
+      ),
     )
     .onConflict((conflict) => conflict.doNothing())
     .execute();

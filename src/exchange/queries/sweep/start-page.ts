@@ -5,6 +5,7 @@ import type { RequestedSource } from '../../../contract/network-query.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { findAccount } from '../../access/accounts/account-store.ts';
 import type { AccountSettings } from '../../platform/account.ts';
+import { columnsOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { callbackHash, callbackToken } from '../network-query/attempt-store.ts';
 import { type BackgroundRoom, readSweepRoom, refusal, takeSweepRoom } from '../network-query/prepare.ts';
@@ -236,27 +237,16 @@ async function insertSweepQueries(tx: AccountTx, queries: readonly SweepQuery[])
   await tx.db
     .insertInto('network_query_run')
     .values(
-      queries.map(({ id, sources }) => ({
-        query_id: id,
-        run: 0,
-        account_id,
-        sources: sources.map(({ source }) => source),
-      })),
+      queries.map(({ id: queryId, sources: all }) =>
+        columnsOf({ queryId, run: 0, accountId: account_id, sources: all.map(({ source }) => source) }),
+      ),
     )
     .execute();
   await tx.db
     .insertInto('network_query_attempt')
     .values(
-      queries.flatMap(({ id, sources }) =>
-        sources.map(({ source, callbackHash }) => ({
-          query_id: id,
-          source,
-          attempt: 1,
-          run: 0,
-          account_id,
-          status: 'running' as const,
-          callback_hash: callbackHash,
-        })),
+      queries.flatMap(({ id: queryId, sources }) =>
+        sources.map((each) => columnsOf({ queryId, ...each, accountId: account_id, ...FIRST_ATTEMPT })),
       ),
     )
     .execute();
@@ -272,6 +262,8 @@ async function insertSweepQueries(tx: AccountTx, queries: readonly SweepQuery[])
     )
     .execute();
 }
+
+const FIRST_ATTEMPT = { attempt: 1, run: 0, status: 'running' as const };
 
 interface SweepMark {
   patientId: string;

@@ -88,43 +88,41 @@ export function createFollowUpRounds(deps: {
     return prepared;
   }
 
+  /** What `work` returns of a follow-up that is open and stays so, locked; otherwise how it ended. */
+  const inOpen = (
+    { accountId, notificationId }: { accountId: string; notificationId: string },
+    work: (tx: AccountTx, followUp: StoredFollowUp) => Promise<FollowUpStep>,
+  ): Promise<FollowUpStep> =>
+    store.asAccount(accountId, async (tx) => {
+      const followUp = await lockFollowUp(tx, notificationId);
+      if (followUp === undefined) return GONE;
+      return (await endIfDue(tx, followUp)) ?? work(tx, followUp);
+    });
+
   return {
-    async ask({ accountId, notificationId, round }) {
-      const { step, query } = await store.asAccount(accountId, async (tx) => {
-        const followUp = await lockFollowUp(tx, notificationId);
-        if (followUp === undefined) return { step: GONE };
-        const ended = await endIfDue(tx, followUp);
-        if (ended !== undefined) return { step: ended };
+    async ask({ round, ...of }) {
+      let query: PreparedQuery | undefined;
+      const step = await inOpen(of, async (tx, followUp) => {
         const { running } = await outcomeOfQueries(tx, followUp.queryIds);
-        if (running > 0 || followUp.rounds >= round) {
-          await recordRound(tx, notificationId, Math.max(round, followUp.rounds), undefined);
-          return { step: { state: 'open' as const, isQueryRunning: running > 0 } };
-        }
-        const prepared = await startQuery(tx, followUp);
-        await recordRound(tx, notificationId, round, prepared.requestId);
-        return { step: { state: 'open' as const, isQueryRunning: true }, query: prepared };
+        const isNew = running === 0 && followUp.rounds < round;
+        query = isNew ? await startQuery(tx, followUp) : undefined;
+        const last = isNew ? round : Math.max(round, followUp.rounds);
+        await recordRound(tx, of.notificationId, last, query?.requestId);
+        return { state: 'open', isQueryRunning: isNew || running > 0 };
       });
-      if (query !== undefined) networkQueries.launchQuery(accountId, query);
+      if (query !== undefined) networkQueries.launchQuery(of.accountId, query);
       return step;
     },
 
-    look: ({ accountId, notificationId }) =>
-      store.asAccount(accountId, async (tx) => {
-        const followUp = await lockFollowUp(tx, notificationId);
-        if (followUp === undefined) return GONE;
-        const ended = await endIfDue(tx, followUp);
-        if (ended !== undefined) return ended;
+    look: (of) =>
+      inOpen(of, async (tx, followUp) => {
         const { running } = await outcomeOfQueries(tx, followUp.queryIds);
         return { state: 'open', isQueryRunning: running > 0 };
       }),
 
-    end: ({ accountId, notificationId }, state, reason) =>
-      store.asAccount(accountId, async (tx) => {
-        const followUp = await lockFollowUp(tx, notificationId);
-        if (followUp === undefined) return GONE;
-        const ended = await endIfDue(tx, followUp);
-        if (ended !== undefined) return ended;
-        await endFollowUps(tx, [notificationId], state, reason);
+    end: (of, state, reason) =>
+      inOpen(of, async (tx) => {
+        await endFollowUps(tx, [of.notificationId], state, reason);
         return { state, reason, isQueryRunning: false };
       }),
   };

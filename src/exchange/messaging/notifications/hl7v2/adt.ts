@@ -8,9 +8,8 @@ import {
 } from '../inbound.ts';
 import type { EncounterEvent } from '../rules/encounter-event.ts';
 import type { ReportedResource } from '../rules/present-resources.ts';
-import { envelopeOf } from './envelope.ts';
+import { envelopeOf, labelsIn } from './envelope.ts';
 import { recordNumber, required, visitNumber } from './fields.ts';
-import { labelsIn } from './labels.ts';
 import { mappedResource, type ResourceMapping, valueAt } from './mapped.ts';
 import type { Hl7Message, Hl7Segment } from './message.ts';
 import elements from './reported-elements.json' with { type: 'json' };

@@ -1,5 +1,6 @@
-import type { Address, HumanName, Patient } from 'fhir/r4.js';
+import type { Address, Coding, HumanName, Patient } from 'fhir/r4.js';
 import { UnreadableMessageError } from '../inbound.ts';
+import type { ReportedResource } from '../rules/present-resources.ts';
 import { recordNumber, required } from './fields.ts';
 import type { Hl7Message, Hl7Segment } from './message.ts';
 import { offsetOf, parseHl7Date, parseHl7Time, type TimeReading } from './time.ts';
@@ -71,4 +72,31 @@ function addressOf(read: Reader): Address[] {
   if (read(7) === 'BA') return [];
   const line = [read(1), read(2)].filter((text) => text !== undefined);
   return [{ line, city: read(3), state: read(4), postalCode: read(5), country: read(6) }];
+}
+
+const RESTRICTED: Coding = {
+  system: 'http://terminology.hl7.org/CodeSystem/v3-Confidentiality',
+  code: 'R',
+  display: 'restricted',
+};
+
+/**
+ * The security labels of everything that a message reports: its person is protected (PD1-12), or is a VIP of some kind
+ * (PV1-16). Undefined when it says nothing of either.
+ */
+export function labelsIn(message: Hl7Message): Coding[] | undefined {
+  const [isProtected, vip] = [message.segment('PD1')?.value(12), message.segment('PV1')?.value(16)];
+  if (isProtected === undefined && vip === undefined) return undefined;
+  return [
+    ...(isProtected === 'Y' ? [RESTRICTED] : []),
+    ...(vip === undefined ? [] : [{ system: 'http://terminology.hl7.org/CodeSystem/v2-0099', code: vip }]),
+  ];
+}
+
+export function withLabels(
+  resource: ReportedResource['resource'],
+  labels: readonly Coding[],
+): ReportedResource['resource'] {
+  const { security = [], ...meta } = resource.meta ?? {};
+  return { ...resource, meta: { ...meta, security: [...security, ...labels] } };
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Attachment, CodeableConcept, Coding, Reference } from 'fhir/r4.js';
 import { UnreadableMessageError } from '../inbound.ts';
 import type { ComponentReader, Hl7Segment } from './message.ts';
+import tables from './tables.json' with { type: 'json' };
 
 /**
  * A visit or account number (CX) with its assigning authority, because two authorities may use the same numbers. The sending
@@ -43,21 +44,7 @@ export function required<T>(value: T | undefined, place: string, what: string): 
 }
 
 /** HL7 table 0396 (coding systems) as URLs. */
-const SYSTEMS: Readonly<Record<string, string>> = {
-  LN: 'http://loinc.org',
-  LOINC: 'http://loinc.org',
-  SCT: 'http://snomed.info/sct',
-  RXNORM: 'http://www.nlm.nih.gov/research/umls/rxnorm',
-  RXN: 'http://www.nlm.nih.gov/research/umls/rxnorm',
-  NDC: 'http://hl7.org/fhir/sid/ndc',
-  CVX: 'http://hl7.org/fhir/sid/cvx',
-  I10: 'http://hl7.org/fhir/sid/icd-10-cm',
-  I10C: 'http://hl7.org/fhir/sid/icd-10-cm',
-  I9C: 'http://hl7.org/fhir/sid/icd-9-cm',
-  I10P: 'http://www.cms.gov/Medicare/Coding/ICD10',
-  C4: 'http://www.ama-assn.org/go/cpt',
-  UCUM: 'http://unitsofmeasure.org',
-};
+const SYSTEMS: Readonly<Record<string, string>> = tables['0396'];
 
 /** A system for codes of the sender's own, so that equal codes of two senders never mean the same. */
 const ownSystem = (sender: string, name: string | undefined): string =>
@@ -124,20 +111,7 @@ function practitioner(
 }
 
 /** HL7 tables 0191 and 0291 (types and subtypes of files) as media types. */
-const TYPES: Readonly<Record<string, string>> = {
-  pdf: 'application/pdf',
-  rtf: 'application/rtf',
-  html: 'text/html',
-  xml: 'application/xml',
-  'x-hl7-cda-level-one': 'application/xml',
-  jpeg: 'image/jpeg',
-  jpg: 'image/jpeg',
-  png: 'image/png',
-  gif: 'image/gif',
-  tiff: 'image/tiff',
-  plain: 'text/plain',
-  text: 'text/plain',
-};
+const TYPES: Readonly<Record<string, string>> = tables['0291'];
 
 /** A file within an OBX segment (OBX-2 ED), with its data in base64; undefined when there is none. */
 export function fileOf(obx: Hl7Segment): Attachment | undefined {

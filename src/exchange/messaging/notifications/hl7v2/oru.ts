@@ -6,9 +6,8 @@ import {
 } from '../inbound.ts';
 import { statusRank } from '../rules/encounter-event.ts';
 import type { ReportedResource } from '../rules/present-resources.ts';
-import { envelopeOf } from './envelope.ts';
+import { envelopeOf, withLabels } from './envelope.ts';
 import { conceptOf, orderNumber, required } from './fields.ts';
-import { withLabels } from './labels.ts';
 import type { Hl7Message } from './message.ts';
 import { hasResults, isMistaken, observationStatus, reportStatus } from './report-codes.ts';
 import { type ReportGroup, reportGroups } from './report-groups.ts';

@@ -1,7 +1,7 @@
 import { type InboundMessage, type ReportedSubject, UnreadableMessageError } from '../inbound.ts';
 import { readAdt, reportedInAdt } from './adt.ts';
 import { CLINICAL_TYPES, readClinical, readsClinical, reportedInClinical } from './clinical.ts';
-import { labelsIn, withLabels } from './labels.ts';
+import { labelsIn, withLabels } from './envelope.ts';
 import type { Hl7Message } from './message.ts';
 import { readOru, reportedInOru } from './oru.ts';
 import { readRds, reportedInRds } from './rds.ts';

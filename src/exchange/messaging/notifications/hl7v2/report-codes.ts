@@ -1,35 +1,11 @@
 import type { CodeableConcept, DiagnosticReport, Observation } from 'fhir/r4.js';
+import tables from './tables.json' with { type: 'json' };
 
 /** HL7 table 0085 (OBX-11). O and N are no results: the order's own data, and a question not asked. */
-const OBSERVATIONS: Readonly<Record<string, Observation['status']>> = {
-  A: 'amended',
-  B: 'amended',
-  C: 'corrected',
-  D: 'entered-in-error',
-  F: 'final',
-  I: 'registered',
-  P: 'preliminary',
-  R: 'preliminary',
-  S: 'preliminary',
-  U: 'final',
-  V: 'final',
-  W: 'entered-in-error',
-  X: 'cancelled',
-};
+const OBSERVATIONS = tables['0085'] as Readonly<Record<string, Observation['status']>>;
 
 /** HL7 table 0123 (OBR-25). */
-const REPORTS: Readonly<Record<string, DiagnosticReport['status']>> = {
-  A: 'partial',
-  C: 'corrected',
-  F: 'final',
-  I: 'registered',
-  M: 'amended',
-  O: 'registered',
-  P: 'preliminary',
-  R: 'preliminary',
-  S: 'registered',
-  X: 'cancelled',
-};
+const REPORTS = tables['0123'] as Readonly<Record<string, DiagnosticReport['status']>>;
 
 export const observationStatus = (code: string | undefined): Observation['status'] =>
   OBSERVATIONS[code ?? ''] ?? 'unknown';

@@ -141,14 +141,13 @@ const USUAL: ReadonlySet<string | undefined> = new Set([undefined, 'N', 'U', 'L'
 /** The level of confidentiality of the document and of its sections, each also for the sections in it, where it is above the usual. */
 function confidentialityOf(document: CdaElement): Map<CdaElement, string> {
   const levels = new Map<CdaElement, string>();
-  const read = (of: CdaElement, outer?: string): void => {
+  const read = (of: CdaElement, within: readonly CdaElement[], outer?: string): void => {
     const own = attribute(childOf(of, 'confidentialityCode'), 'code');
     const level = USUAL.has(own) ? outer : own;
     if (level !== undefined) levels.set(of, level);
-    for (const section of select(of, 'component/section')) read(section, level);
+    for (const section of within) read(section, select(section, 'component/section'), level);
   };
-  read(document);
-  for (const section of sectionsOf(document)) if (!levels.has(section)) read(section);
+  read(document, select(document, 'component/structuredBody/component/section'));
   return levels;
 }
 
