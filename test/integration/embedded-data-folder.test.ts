@@ -66,7 +66,7 @@ describe('the data folder', () => {
     const dataDir = await testFolder();
     await writeFile(join(dataDir, 'secrets.json'), '{"dataKeys": "k1:secret');
     await expect(ensureSecrets(dataDir)).rejects.toThrow(
-      /^\S+secrets\.json is damaged, or was written by another version\. Restore it from a backup\.$/,
+      /^\/.+secrets\.json is damaged, or was written by another version\. Restore it from a backup\.$/,
     );
   });
 

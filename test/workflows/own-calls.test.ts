@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
 import { Client } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
@@ -37,7 +38,7 @@ beforeAll(async () => {
     connection: native,
     namespace,
     taskQueue,
-    workflowsPath: new URL('../support/own-calls-workflow.ts', import.meta.url).pathname,
+    workflowsPath: fileURLToPath(new URL('../support/own-calls-workflow.ts', import.meta.url)),
     activities: createEndpointActivities({
       clientFor: () => answering,
       idHmacKey: 'key-of-the-tests-only',
