@@ -146,6 +146,7 @@ async function readSenders(tx: SystemTx, now = Date.now()): Promise<SenderReport
     with recent as (
       select sender, is_number_reused, received_at, unused from inbound_message
       where id >= ${firstIdSince(now - WEEK_MS)}::uuid),
+    drifts as materialized (select * from sender_drift(${firstIdSince(now - WEEK_MS - WEEK_MS / 7)}::uuid)),
     places as (
       select sender, place, count(*)::int as messages,
         row_number() over (partition by sender order by count(*) desc, place) as nth
@@ -153,7 +154,8 @@ async function readSenders(tx: SystemTx, now = Date.now()): Promise<SenderReport
     select r.sender, count(*)::int as messages, count(*) filter (where r.is_number_reused)::int as "numbersReused",
       greatest(extract(epoch from now() - max(r.received_at)), 0)::float8 as "silentSeconds",
       coalesce((select jsonb_agg(jsonb_build_object('place', p.place, 'messages', p.messages) order by p.nth)
-        from places p where p.sender = r.sender and p.nth <= ${LISTED_MAX}), '[]') as unused
+        from places p where p.sender = r.sender and p.nth <= ${LISTED_MAX}), '[]') as unused,
+      coalesce((select jsonb_agg(to_jsonb(d) - 'sender') from drifts d where d.sender = r.sender), '[]') as drift
     from recent r group by r.sender order by r.sender limit ${LISTED_MAX}`.execute(tx.db);
   return rows;
 }
