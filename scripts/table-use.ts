@@ -11,10 +11,10 @@ export type TableUse = Record<string, Record<string, string[]>>;
 
 export const declaredTableUse = (): TableUse => JSON.parse(readFileSync(DECLARED, 'utf8'));
 
-/** Reads the table names from all Kysely calls and SQL templates of the exchange. A room owns what its `tables.ts` declares. */
+/** Reads the table names from all Kysely calls, SQL templates and SQL files of the exchange. A room owns what its `tables.ts` declares. */
 export function foundTableUse(): TableUse {
   const files = readdirSync(EXCHANGE, { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.ts') && file.includes('/'))
+    .filter((file) => /\.(?:ts|sql)$/.test(file) && file.includes('/') && !file.includes('/migrations/'))
     .sort();
   const texts = new Map(files.map((file) => [file, readFileSync(join(EXCHANGE, file), 'utf8')]));
   const owners = new Map<string, string>();
@@ -24,7 +24,7 @@ export function foundTableUse(): TableUse {
   const use: TableUse = {};
   for (const [file, text] of texts) {
     const room = roomOf(file);
-    for (const table of tablesNamedIn(text)) {
+    for (const table of tablesNamedIn(file.endsWith('.sql') ? `\`${text}\`` : text)) {
       const owner = owners.get(table);
       if (owner === undefined || owner === room) continue;
       const owned = use[room]?.[owner] ?? [];

@@ -28,6 +28,7 @@ async function open({ dataDir }: CommonOptions): Promise<AdminTarget> {
   if (DATABASE_URL !== undefined)
     return {
       store: createStore({ databaseUrl: DATABASE_URL, poolMax: 2 }),
+      gatewayUrl: givenVariables(['PUBLIC_BASE_URL']).PUBLIC_BASE_URL,
       openKeyRing: async () => parseKeyRing(readConfig(['DATA_KEYS']).DATA_KEYS),
       openAudit: async () => {
         const { AUDIT_KEY, AUDIT_HEADS } = readConfig(['AUDIT_KEY', 'AUDIT_HEADS']);
@@ -41,6 +42,7 @@ async function open({ dataDir }: CommonOptions): Promise<AdminTarget> {
   const { databaseUrl, storage } = connection;
   return {
     store: createStore({ databaseUrl, poolMax: 2 }),
+    gatewayUrl: connection.baseUrl,
     openKeyRing: async () => parseKeyRing((await ensureSecrets(folder)).dataKeys),
     openAudit: async () =>
       openAudit([(await ensureSecrets(folder)).auditKey], storage.auditHeads, storage.s3),

@@ -1,5 +1,4 @@
 import { runTool, withCommonOptions } from './deployment/run-tool.ts';
-import { EXIT } from './lib/exit-codes.ts';
 import { registerSearchAttributes } from './temporal/register-search-attributes.ts';
 
 /** `npm run temporal-setup`: prepares a Temporal namespace once, with an account that may. Safe to repeat. */
@@ -11,7 +10,7 @@ process.exitCode = await runTool('temporal-setup', process.argv.slice(2), (progr
         const { namespace } = client.options;
         await registerSearchAttributes(client.connection, namespace);
         const lines = [`Namespace ${namespace} has our search attributes.`];
-        return { exitCode: EXIT.done, lines, document: { namespace } };
+        return { lines, document: { namespace } };
       }),
     );
 });

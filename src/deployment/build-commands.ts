@@ -1,4 +1,3 @@
-import { EXIT } from '../lib/exit-codes.ts';
 import { renderTable } from '../lib/table.ts';
 import {
   type Builds,
@@ -29,7 +28,7 @@ export async function status(client: TemporalClient): Promise<ToolResult> {
       String(pinned),
     ]),
   );
-  return { exitCode: EXIT.done, lines, document: { ...builds, rows } };
+  return { lines, document: { ...builds, rows } };
 }
 
 /** Makes a build current; undefined: workers without versioning. */
@@ -66,7 +65,7 @@ export async function unpin(client: TemporalClient, build: string): Promise<Tool
     moved += 1;
   }
   const lines = [`${moved} open runs of build ${build} go on with the current build.`];
-  return { exitCode: EXIT.done, lines, document: { moved } };
+  return { lines, document: { moved } };
 }
 
 /** A build without workers would leave everything that it gets waiting. */
@@ -91,7 +90,6 @@ async function changed(client: TemporalClient, line: string, left: string | unde
           `${pinned} open runs are pinned to build ${left}: keep its workers until "status" says drained, or "unpin ${left}".`,
         ];
   return {
-    exitCode: EXIT.done,
     lines,
     document: { current: builds.current, ramping: builds.ramping, pinned },
   };

@@ -3,7 +3,8 @@ import { EXIT, type ExitCode } from './exit-codes.ts';
 
 /** What a command wants to be printed: lines for people, one document for `--json`, and the exit code. */
 export interface CommandOutcome {
-  exitCode: ExitCode;
+  /** Default: 0, the command did its work. */
+  exitCode?: ExitCode;
   lines: readonly string[];
   document: Readonly<Record<string, unknown>>;
   /** NDJSON, written to stdout instead of everything else. */
@@ -36,7 +37,7 @@ export async function runCommandLine(argv: readonly string[], line: CommandLine)
     writeErr: (text) => void err(text),
   });
   line.define(program, async ({ lines, document, stream, ...outcome }) => {
-    exitCode = outcome.exitCode;
+    exitCode = outcome.exitCode ?? EXIT.done;
     if (stream !== undefined) for await (const text of stream) await out(text);
     else if (json) await writeDocument({ ...document, exitCode });
     else for (const text of lines) await out(`${text}\n`);

@@ -1,3 +1,7 @@
-/** For workers and clients of your own: a plugin for the SDK's `Worker`, `Client` and bundler. */
+/** A worker for your own workflows, which call the interface through the endpoint activities. */
 
-export { type ExchangeOptions, ExchangePlugin, type ExchangePluginOptions } from '../worker/plugin.ts';
+export {
+  createOrchestratorWorker,
+  type OrchestratorWorker,
+  type OrchestratorWorkerOptions,
+} from '../worker/orchestrator-worker.ts';

@@ -414,6 +414,15 @@ describe('Patients', () => {
     'name=.*',
   ])('are not found by %s', async (query) => expect(idsIn(await door.pages(`Patient?${query}`))).toEqual([]));
 
+  test('are found by names without accents and case, on either side; exactly only as they are written', async () => {
+    const id = await door.addPatient({ ...person, firstNames: ['Zoë'], lastNames: ['Núñez'] });
+    const found = async (query: string) => idsIn(await door.pages(`Patient?${query}`)).includes(id);
+    for (const query of ['family=nunez', 'family=NUÑEZ', 'name=zoe&family=núñ', 'given:contains=OE'])
+      expect([query, await found(encodeURI(query))]).toEqual([query, true]);
+    expect(await found('family:exact=Nunez')).toBe(false);
+    expect(await found(encodeURI('family:exact=Núñez'))).toBe(true);
+  });
+
   test('are listed page by page, each once', async () => {
     const all = idsIn(await door.pages('Patient?_count=1'));
     expect(all).toContain(patientId);

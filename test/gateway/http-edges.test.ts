@@ -57,6 +57,14 @@ describe('a method', () => {
     expect(errorBodySchema.parse(answer.json()).detail).toBe(`This path supports only ${allow}`);
   });
 
+  test('a method that the path does not know is a 405 whatever the body is', async () => {
+    for (const url of ['/medical/v1/patient/bulk', '/fhir/R4/metadata']) {
+      const headers = { 'x-api-key': account.apiKey, 'content-type': 'application/xml' };
+      const answer = await gateway.app.inject({ method: 'PUT', url, headers, payload: '<x/>' });
+      expect([url, answer.statusCode]).toEqual([url, 405]);
+    }
+  });
+
   test('HEAD is answered as GET, without a body, and needs a key too', async () => {
     const [get, head] = [await call('GET', '/medical/v1/cohort'), await call('HEAD', '/medical/v1/cohort')];
     expect([head.statusCode, head.body]).toEqual([200, '']);

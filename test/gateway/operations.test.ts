@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runAdmin } from '../../src/exchange/operations/admin/program.ts';
+import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { insertEvent } from '../../src/exchange/platform/outbox/event-store.ts';
 import { recordRefusal } from '../../src/exchange/platform/workflows/refusal-store.ts';
 import { createTemporalClient } from '../../src/temporal/client.ts';
@@ -67,6 +68,32 @@ test('admin ops reports Temporal as the only trouble of a quiet system that cann
   expect(await findings()).toEqual([
     expect.objectContaining({ kind: 'stuck', what: expect.stringMatching(/Temporal/) }),
   ]);
+});
+
+test('admin ops names each service that does not answer with its remedy, and reports what the others say', async () => {
+  const out: string[] = [];
+  const unused = () => Promise.reject(new Error('not needed here'));
+  const exitCode = await runAdmin(['ops'], {
+    write: (text) => void out.push(text),
+    writeError: (text) => void out.push(text),
+    open: async () => ({
+      store: createStore({ databaseUrl: 'postgres://nobody@127.0.0.1:1/none', poolMax: 1 }),
+      gatewayUrl: 'http://127.0.0.1:1',
+      ...{ openKeyRing: unused, openAudit: unused, openBlobs: unused },
+      openTemporal: () =>
+        createTemporalClient(
+          {
+            ...{ TEMPORAL_ADDRESS: '127.0.0.1:1', TEMPORAL_NAMESPACE: 'default' },
+            ...{ TEMPORAL_API_KEY: undefined, DATA_KEYS: TEST_DATA_KEYS },
+          },
+          { lazy: true },
+        ),
+    }),
+  });
+  expect(exitCode).toBe(3);
+  for (const entry of ['PostgreSQL is down', 'Temporal is down', 'The gateway is down'])
+    expect(out.join('')).toContain(`→ docs/operations.md, "${entry}"`);
+  expect(out.join('')).toContain('http://127.0.0.1:1');
 });
 
 test('admin ops lists what is stuck, late, dead-lettered or refused, each with the command that helps', async () => {

@@ -258,6 +258,38 @@ describeInChromium('the embedded page in a browser', () => {
     expect(complaints).toEqual([]);
   });
 
+  test('shows the record first, and opens a plain-text note in place, by keyboard', async () => {
+    const note = {
+      id: 'n',
+      fileName: 'hie-note.txt',
+      mimeType: 'text/plain',
+      size: 30,
+      source: 'hie',
+      description: 'Visit note',
+    };
+    await context.route('**/medical/v1/document?*', (route) =>
+      route.fulfill({ json: { documents: [note] } }),
+    );
+    await context.route('**/document/download-url?*', (route) =>
+      route.fulfill({ json: { url: 'https://exchange.example/links/document/x' } }),
+    );
+    await context.route('**/links/document/x', (route) =>
+      route.fulfill({ body: '<b>Seen today.</b>\nAll well.', contentType: 'text/plain' }),
+    );
+    await show(await environment.token());
+    const read = page.getByRole('button', { name: /^Read, Visit note/ });
+    await read.focus();
+    await page.keyboard.press('Enter');
+    const text = page.locator('#documents pre');
+    await text.waitFor();
+    expect(await text.textContent()).toBe('<b>Seen today.</b>\nAll well.');
+    await read.click();
+    await text.waitFor({ state: 'hidden' });
+    const order = await page.locator('main > section').evaluateAll((all) => all.map(({ id }) => id));
+    expect(order).toEqual(['record', 'documents', 'queries', 'person']);
+    expect(complaints).toEqual([]);
+  });
+
   test('fits a phone of 320 pixels, in dark too', async () => {
     await page.setViewportSize({ width: 320, height: 640 });
     await page.emulateMedia({ colorScheme: 'dark' });

@@ -125,7 +125,9 @@ describe('how complete a record is', () => {
 
     const first = await ask('hie');
     expect(await of('hie')).toMatchObject({ state: 'running', lastCompleted: undefined });
-    expect(incompleteness(await standing())).toBe('This record is incomplete: HIE is still being queried.');
+    expect(incompleteness(await standing())).toMatch(
+      /^This record is incomplete: HIE is still being queried since .+ UTC\.$/,
+    );
     await end(first, 'failed', { will_retry: true });
     expect((await of('hie'))?.state).toBe('waiting');
     await end(first, 'completed', { will_retry: false });
@@ -138,6 +140,9 @@ describe('how complete a record is', () => {
     await end(third, 'completed');
     // The later query has its answer; the earlier one is still at it.
     expect((await of('hie'))?.state).toBe('running');
+    // Nothing is missing that was there: a line of the sources says that it is asked again.
+    expect(incompleteness(await standing())).toBeUndefined();
+    expect(completenessLines(await standing())[0]).toMatch(/being queried since .+; last completed /);
     await end(second, 'completed');
     await end(await ask('hie'), 'failed', { reason: 'The source does not answer' });
     expect(await of('hie')).toMatchObject({

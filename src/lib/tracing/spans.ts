@@ -50,8 +50,7 @@ export interface Span {
 
 export interface Tracer {
   start(start: SpanStart): Span;
-  /** Sends what was recorded. Never rejects; nor does `stop`, after which nothing is recorded. */
-  flush(): Promise<void>;
+  /** Sends what was recorded. Never rejects. */
   stop(): Promise<void>;
 }
 

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { type CohortResponse, cohortSettingsSchema } from '../../contract/cohorts.ts';
-import { EXIT } from '../../lib/exit-codes.ts';
 import { renderTable } from '../../lib/table.ts';
 import type { CohortAnswer } from '../../orchestrator/client/answers.ts';
 import type { CommandResult } from '../terminal.ts';
@@ -30,7 +29,6 @@ const HEAD = ['cohort', 'name', 'patients', 'purpose', 'monitoring'];
 export const cohortsList: Command<[CommonOptions]> = async (_options, { target }) => {
   const { answer } = await target.exchange.call('listCohorts', {});
   return {
-    exitCode: EXIT.done,
     lines:
       answer.cohorts.length === 0
         ? ['No cohorts found. Create one with: npm run starter -- cohorts create <name>']
@@ -75,7 +73,6 @@ export async function cohortsCreate(
     { idempotencyKey: randomUUID() },
   );
   return {
-    exitCode: EXIT.done,
     lines: [
       ...renderTable(HEAD, [cohortRow(cohort)]),
       '',
@@ -96,7 +93,6 @@ export const cohortsShow: Command<[string, CohortShowOptions]> = async (id, { co
   ]);
   const more = (cohort.size ?? 0) - rows.length;
   return {
-    exitCode: EXIT.done,
     lines: [
       ...renderTable(HEAD, [cohortRow(cohort)]),
       '',
@@ -140,7 +136,6 @@ const changed = (
   command: string,
   { message, cohort }: { message?: string | null; cohort: CohortAnswer },
 ): CommandResult => ({
-  exitCode: EXIT.done,
   lines: [`${message ?? 'Done'}.`, '', ...renderTable(HEAD, [cohortRow(cohort)])],
   document: { command, message, cohort },
 });

@@ -4,7 +4,6 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type { DocumentFormat } from '../../contract/documents.ts';
 import { mapAtMost } from '../../lib/at-most.ts';
-import { EXIT } from '../../lib/exit-codes.ts';
 import { renderTable } from '../../lib/table.ts';
 import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import { prepareOutFolder, saveAside } from '../output/out-folder.ts';
@@ -40,7 +39,7 @@ export async function documents(
   const found = answer.documents;
   if (found.length === 0) {
     const lines = ['No documents found for this patient.'];
-    return { exitCode: EXIT.done, lines, document: { command: 'documents', patientId, documents: [] } };
+    return { lines, document: { command: 'documents', patientId, documents: [] } };
   }
   let done = 0;
   const saved = await mapAtMost(out === undefined ? [] : found, AT_ONCE, async ({ fileName }) => {
@@ -54,7 +53,6 @@ export async function documents(
     ...(out === undefined ? [] : [saved[index] ?? '']),
   ]);
   return {
-    exitCode: EXIT.done,
     lines: renderTable(out === undefined ? HEAD : [...HEAD, 'saved as'], rows),
     document: {
       command: 'documents',

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { EXIT } from '../../lib/exit-codes.ts';
 import { renderTable } from '../../lib/table.ts';
 import type { CommandResult } from '../terminal.ts';
 import type { Command, CommandContext, CommonOptions } from './command.ts';
@@ -25,7 +24,6 @@ export async function duplicatesList(
     ...[id, grade, String(score), status, ...patientIds, agrees.join(' ')],
   ]);
   return {
-    exitCode: EXIT.done,
     lines:
       rows.length === 0
         ? ['No possible duplicates.']
@@ -65,7 +63,6 @@ export const duplicatesShow: Command<[string, CommonOptions]> = async (id, _opti
     sideBySide('created', ({ createdAt }) => createdAt?.slice(0, 10) ?? ''),
   ];
   return {
-    exitCode: EXIT.done,
     lines: [
       ...renderTable(['', 'first', 'second'], rows),
       '',
@@ -83,7 +80,6 @@ export const duplicatesDecide: Command<[string, 'accept' | 'refuse']> = async (i
     { idempotencyKey: randomUUID() },
   );
   return {
-    exitCode: EXIT.done,
     lines: [`${answer.message}.`],
     document: { command: `duplicates ${decision}`, possibleDuplicate: answer },
   };

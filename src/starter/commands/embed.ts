@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { EXIT } from '../../lib/exit-codes.ts';
 import type { Command, CommonOptions } from './command.ts';
 
 export interface EmbedOptions extends CommonOptions {
@@ -23,7 +22,6 @@ export const embed: Command<[string, EmbedOptions]> = async (patientId, { second
   const page = `${target.baseUrl}/embed/${account.id}/patient/${patient.id}`;
   const url = `${page}#access_token=${answer.token}`;
   return {
-    exitCode: EXIT.done,
     lines: [
       url,
       '',

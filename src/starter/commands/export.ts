@@ -78,7 +78,6 @@ export const exportCancel: Command<[string, CommonOptions]> = async (text, _, { 
   const id = requireId(text);
   await target.exports.cancel(id);
   return {
-    exitCode: EXIT.done,
     document: { command: 'export cancel', exportId: id, status: 'cancelled' },
     lines: [`Export ${id} was cancelled; its files at the exchange are deleted.`],
   };

@@ -75,7 +75,6 @@ export async function messagesList(
   const next = cursorOf(meta.nextPage, 'fromItem');
   const previous = cursorOf(meta.prevPage, 'toItem');
   return {
-    exitCode: EXIT.done,
     lines: [
       ...(rows.length === 0 ? ['No messages found.'] : renderTable(HEAD, rows)),
       '',

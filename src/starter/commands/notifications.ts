@@ -35,7 +35,6 @@ export async function notificationsList(
     ...[id, type, patientId, names.get(patientId) ?? '', utcCell(occurredAt), status, followUp?.state ?? ''],
   ]);
   return {
-    exitCode: EXIT.done,
     lines: rows.length === 0 ? ['No notifications found.'] : renderTable(HEAD, rows),
     document: { command: 'notifications list', notifications },
   };

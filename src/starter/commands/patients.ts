@@ -1,4 +1,3 @@
-import { EXIT } from '../../lib/exit-codes.ts';
 import { renderTable } from '../../lib/table.ts';
 import { utcCell } from '../../lib/time.ts';
 import type { CommandResult } from '../terminal.ts';
@@ -23,7 +22,6 @@ export async function patientsList(
   const { patients, meta } = answer;
   const more = (meta.itemsInTotal ?? patients.length) - patients.length;
   return {
-    exitCode: EXIT.done,
     lines:
       patients.length === 0
         ? [`No patients found${filters === undefined ? '' : ` with ${filters}`}.`]
@@ -65,7 +63,6 @@ export const patientsShow: Command<[string, CommonOptions]> = async (id, _option
   const { cohorts } = memberships;
   const { queries } = asked;
   return {
-    exitCode: EXIT.done,
     lines: [
       ...renderTable(HEAD, [patientRow(patient)]),
       '',

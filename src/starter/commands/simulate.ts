@@ -80,7 +80,6 @@ function report(command: string, rules: readonly CountedRule[], more: readonly s
   ]);
   const head = ['source', 'sample patient', 'behaviour', 'applied', 'at most'];
   return {
-    exitCode: EXIT.done,
     lines: rows.length === 0 ? ['All sources behave.'] : [...renderTable(head, rows), ...more],
     document: { command, rules },
   };

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -61,6 +62,34 @@ describe('a cursor', () => {
       () => open({ fromItem: own }, 'another key'),
     ];
     for (const other of others) expect(other).toThrow(InvalidRequestError);
+  });
+
+  test('holds for its filters and the list that its address names, whatever the count', () => {
+    const filtered = (query: object, id = COHORT) =>
+      openPage(deps, 'listCohortPatients', { params: { id }, query: { count: 2, ...query } }, order);
+    const [own = ''] = [filtered({ facilityId: 'f' })].map(({ meta }) =>
+      parameter(meta({ items: [1], total: 2, next: place }).nextPage, 'fromItem'),
+    );
+    expect(
+      filtered({ facilityId: 'f', externalId: undefined, count: 5, fromItem: own }).request.from,
+    ).toEqual(place);
+    for (const other of [
+      () => filtered({ facilityId: 'g', fromItem: own }),
+      () => filtered({ fromItem: own }),
+      () => filtered({ facilityId: 'f', fromItem: own }, '0198a000-0000-7000-8000-00000000000d'),
+    ])
+      expect(other).toThrow(/not a cursor of this list with these filters/);
+  });
+
+  test('of 0.1.0 still holds, and what is issued now has its place where 0.1.0 reads it', () => {
+    const text = Buffer.from(JSON.stringify(place)).toString('base64url');
+    const scope = 'page-cursor/listCohortPatients/id=asc/';
+    const sign = (of: string) =>
+      createHmac('sha256', deps.linkSigningKey).update(scope).update(of).digest('base64url');
+    expect(open({ fromItem: `${text}.${sign(text)}` }).request.from).toEqual(place);
+    const [own = '', signature] = cursor().split('.');
+    expect(signature).toBe(sign(own));
+    expect(JSON.parse(Buffer.from(own, 'base64url').toString())[0]).toBe(place[0]);
   });
 
   property.prop([fc.nat(), fc.string({ minLength: 1, maxLength: 1 })])(

@@ -10,7 +10,7 @@ import {
   readElements,
 } from '../../records/conversion/ccda/element.ts';
 import type { Column } from '../../records/summary/parts.ts';
-import { ACCENT, type Element, PdfPages, SOFT, type TextStyle } from '../../records/summary/pdf-document.ts';
+import { ACCENT, type Element, PdfPages, SOFT } from '../../records/summary/pdf-document.ts';
 import { PdfTable } from '../../records/summary/pdf-table.ts';
 import { HTML_STYLE } from '../../records/summary/render-html.ts';
 import {
@@ -181,9 +181,10 @@ class DocumentWriter {
       sections: [],
     });
     this.#parent = this.#pages.element('Sect');
-    this.#lines('H1', title, { font: 'Helvetica-Bold', size: 16 });
+    this.#pages.text('H1', this.#parent, title, { font: 'Helvetica-Bold', size: 16 });
     this.#pages.y += 4;
-    for (const { label, value } of facts) this.#fact(label, value);
+    for (const { label, value } of facts)
+      this.#pages.text('P', this.#parent, value, { ...TEXT, lineHeight: 12, indent: 84, label });
   }
 
   section({ title, blocks, sections }: Section, level: number): void {
@@ -194,7 +195,7 @@ class DocumentWriter {
     if (pages.room < 90) pages.newPage();
     pages.y += 8;
     if (level === 2) pages.bookmark(title);
-    this.#lines(`H${Math.min(level, 6)}`, title, {
+    pages.text(`H${Math.min(level, 6)}`, this.#parent, title, {
       font: 'Helvetica-Bold',
       size: level === 2 ? 13 : 11,
       color: ACCENT,
@@ -202,7 +203,7 @@ class DocumentWriter {
     if (level === 2) pages.artifact('Layout', () => pages.rule(pages.y));
     pages.y += 5;
     if (blocks.length + sections.length === 0)
-      this.#lines('P', 'This section is empty.', { ...TEXT, color: SOFT });
+      pages.text('P', this.#parent, 'This section is empty.', { ...TEXT, color: SOFT });
     for (const block of blocks) this.#block(block, title, 0);
     for (const section of sections) this.section(section, level + 1);
     this.#parent.end();
@@ -211,7 +212,8 @@ class DocumentWriter {
   }
 
   async end(): Promise<Uint8Array> {
-    for (const remark of this.#pages.remarks) this.#lines('P', remark, { size: 8, color: SOFT });
+    for (const remark of this.#pages.remarks)
+      this.#pages.text('P', this.#parent, remark, { size: 8, color: SOFT });
     this.#parent.end();
     await this.#pages.end();
     return Buffer.concat([...this.#pieces, ...this.#pages.takePieces()]);
@@ -222,7 +224,7 @@ class DocumentWriter {
       case 'paragraph': {
         const isBold = block.runs.every(({ style }) => style === 'bold');
         const style = isBold ? ({ ...TEXT, font: 'Helvetica-Bold' } as const) : TEXT;
-        this.#lines('P', runsText(block.runs), style, indent);
+        this.#pages.text('P', this.#parent, runsText(block.runs), { ...style, indent });
         this.#pages.y += 3;
         return;
       }
@@ -239,7 +241,10 @@ class DocumentWriter {
 
   #item([first, ...rest]: readonly Block[], mark: string, caption: string, indent: number): void {
     const isText = first?.kind === 'paragraph';
-    this.#lines('P', isText ? `${mark} ${runsText(first.runs)}` : mark, TEXT, indent + INDENT);
+    this.#pages.text('P', this.#parent, isText ? `${mark} ${runsText(first.runs)}` : mark, {
+      ...TEXT,
+      indent: indent + INDENT,
+    });
     const blocks = isText || first === undefined ? rest : [first, ...rest];
     for (const block of blocks) this.#block(block, caption, indent + 2 * INDENT);
   }
@@ -252,39 +257,6 @@ class DocumentWriter {
       this.#pieces.push(...this.#pages.takePieces());
     }
     table.end();
-  }
-
-  #fact(label: string, value: string): void {
-    const pages = this.#pages;
-    const labelWidth = 84;
-    const lines = pages.lines(value, pages.width - labelWidth, TEXT);
-    if (pages.room < lines.length * 12) pages.newPage();
-    pages.tagged('P', this.#parent, () => {
-      pages.line(label, pages.left, pages.y, { ...TEXT, color: SOFT });
-      for (const line of lines) {
-        pages.line(line, pages.left + labelWidth, pages.y, TEXT);
-        pages.y += 12;
-      }
-    });
-  }
-
-  /** Draws lines of text; they continue on the next page when the current one is full. */
-  #lines(type: string, text: string, style: TextStyle & { size: number }, indent = 0): void {
-    const pages = this.#pages;
-    const height = style.size * 1.25;
-    const x = pages.left + Math.min(indent, pages.width / 2);
-    const lines = pages.lines(text, pages.width - (x - pages.left), style);
-    for (let from = 0; from < lines.length; ) {
-      if (pages.room < height) pages.newPage();
-      const part = lines.slice(from, from + Math.max(1, Math.floor(pages.room / height)));
-      pages.tagged(type, this.#parent, () => {
-        for (const line of part) {
-          pages.line(line, x, pages.y, style);
-          pages.y += height;
-        }
-      });
-      from += part.length;
-    }
   }
 }
 

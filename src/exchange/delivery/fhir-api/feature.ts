@@ -4,6 +4,7 @@ import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { FHIR_PATH } from '../../platform/http/operation-outcome.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
 import type { Json } from '../../records/rules/json.ts';
+import { hasElement } from '../../records/rules/r4/check-r4.ts';
 import { SERVED_TYPES } from '../../records/rules/resource-types.ts';
 import { searchParametersOf } from '../../records/rules/search.ts';
 import { profilesOfType } from '../../records/rules/us-core/us-core.ts';
@@ -97,6 +98,7 @@ function resourceOf(type: string): Json {
         { name: 'export', definition: 'http://hl7.org/fhir/uv/bulkdata/OperationDefinition/patient-export' },
       ],
     };
+  const people = hasElement(type, 'subject') ? ['patient', 'subject'] : ['patient'];
   const own = Object.entries(searchParametersOf(type)).map(([name, { kind }]) => parameter(name, kind));
   return {
     ...common,
@@ -105,7 +107,7 @@ function resourceOf(type: string): Json {
       : {}),
     searchInclude: ['*', ...includesOf(type).map((name) => `${type}:${name}`)],
     searchRevInclude: ['Provenance:target'],
-    searchParam: [...ALWAYS, parameter('patient', 'reference'), ...own],
+    searchParam: [...ALWAYS, ...people.map((name) => parameter(name, 'reference')), ...own],
   };
 }
 

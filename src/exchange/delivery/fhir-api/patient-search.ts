@@ -93,7 +93,7 @@ function named(of: NameCriterion['of'], how: NameCriterion['how'], text: string)
   ];
   const condition = (word: string) => {
     if (how === 'exact') return sql`name = ${word}`;
-    return sql`name ~ ${`${how === 'starts' ? '(?:^|[\\s-])' : ''}${expressionOf(word)}`}`;
+    return sql`regexp_replace(normalize(name, nfd), '[\u0300-\u036f]', '', 'g') ~ ${`${how === 'starts' ? '(?:^|[\\s-])' : ''}${expressionOf(withoutAccents(word))}`}`;
   };
   const words = text.split(/\s+/u).filter((word) => word !== '');
   return sql`(${sql.join(
@@ -103,6 +103,9 @@ function named(of: NameCriterion['of'], how: NameCriterion['how'], text: string)
     sql` and `,
   )})`;
 }
+
+/** FHIR compares strings without accents. */
+const withoutAccents = (word: string): string => word.normalize('NFD').replaceAll(/\p{M}/gu, '');
 
 const WORDS_MAX = 10;
 

@@ -1,6 +1,9 @@
 import { sql } from 'kysely';
 import type { Demographics } from '../../people/patients/rules/demographics.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
+import { sqlFile } from '../../platform/database/pg-arrays.ts';
+
+const CANDIDATES = sqlFile('candidates.sql', import.meta.url);
 
 export interface Candidate extends Demographics {
   id: string;
@@ -17,23 +20,11 @@ export async function findCandidates(
   tx: SystemTx,
   of: { subjectId: string; birthDate?: string; zips: readonly string[] },
 ): Promise<Candidate[]> {
-  const { rows } = await sql<Candidate>`
-    with found as (
-      select id from patient
-      where dob = ${of.birthDate ?? null}::date and left(addresses -> 0 ->> 'zip', 5) = any(${[...of.zips]}::text[])
-      union
-      select patient_id from notification where subject_id = ${of.subjectId}
-      union
-      select patient_id from recorded_subject where subject_id = ${of.subjectId} and is_about
-    )
-    select p.id, p.account_id as "accountId", p.first_names as "firstNames", p.last_names as "lastNames", p.dob, p.gender,
-      p.addresses, p.contacts, p.personal_identifiers as "personalIdentifiers",
-      exists (select from notification n where n.subject_id = ${of.subjectId} and n.patient_id = p.id)
-        or exists (select from recorded_subject r where r.subject_id = ${of.subjectId} and r.patient_id = p.id and r.is_about)
-        as "isLinked"
-    from patient p join found on found.id = p.id
-    order by p.created_at, p.id
-  `.execute(tx.db);
+  const { rows } = await CANDIDATES<Candidate>({
+    birthDate: of.birthDate ?? null,
+    zips: [...of.zips],
+    subjectId: of.subjectId,
+  }).execute(tx.db);
   return rows;
 }
 

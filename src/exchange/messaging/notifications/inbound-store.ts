@@ -19,8 +19,6 @@ export interface NewInboundMessage {
   content: BlobRef;
   timeZone: string;
   unused?: readonly string[];
-  filled?: string[];
-  ownCodes?: string[];
 }
 
 /** Whether the sender has sent this message before. */

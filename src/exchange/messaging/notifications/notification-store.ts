@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import type { NOTIFICATION_SORT } from '../../../contract/notifications.ts';
 import { columnsOf, membersOf } from '../../platform/database/columns.ts';
@@ -10,6 +9,9 @@ import {
   type PageRequest,
   readCountedPage,
 } from '../../platform/database/page.ts';
+import { sqlFile } from '../../platform/database/pg-arrays.ts';
+
+const UPDATE_NOTIFICATIONS = sqlFile('update-notifications.sql', import.meta.url);
 
 export interface NewNotification {
   patientId: string;
@@ -52,16 +54,11 @@ export async function updateNotifications(
   holding: { patientId?: string; facts: readonly { key: string; at?: string }[] },
 ): Promise<string[]> {
   const facts = holding.patientId === undefined ? [] : holding.facts;
-  const { rows } = await sql<{ id: string; withdrawn: boolean }>`
-    update notification n set
-      withdrawn_at = case when f.key is null then coalesce(n.withdrawn_at, now()) end,
-      occurred_at = coalesce(f.at, n.occurred_at)
-    from notification o
-      left join json_to_recordset(${JSON.stringify(facts)}::json) as f(key text, at timestamptz)
-        on f.key = o.fact_key and o.patient_id = ${holding.patientId ?? null}::uuid
-    where o.id = n.id and n.subject_id = ${subjectId}
-    returning n.id, n.withdrawn_at is not null as withdrawn
-  `.execute(tx.db);
+  const { rows } = await UPDATE_NOTIFICATIONS<{ id: string; withdrawn: boolean }>({
+    facts: JSON.stringify(facts),
+    patientId: holding.patientId ?? null,
+    subjectId,
+  }).execute(tx.db);
   return rows.filter(({ withdrawn }) => withdrawn).map(({ id }) => id);
 }
 

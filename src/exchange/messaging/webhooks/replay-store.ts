@@ -1,6 +1,9 @@
 import { sql } from 'kysely';
 import type { AccountTx } from '../../platform/database/database.ts';
+import { sqlFile } from '../../platform/database/pg-arrays.ts';
 import { routeCopies } from '../../platform/outbox/event-store.ts';
+
+const REOPEN_MESSAGES = sqlFile('reopen-messages.sql', import.meta.url);
 
 /** SQL condition: the destination has a URL and is not disabled. */
 const TAKES_EVENTS = sql`d.url is not null and d.health <> 'disabled'`;
@@ -71,18 +74,11 @@ export async function reopenMessages(
   await releaseHolds(tx, destinationId);
   await routeCopies(tx, messageIds);
   const ids = [...messageIds];
-  const { rows } = await sql<{ id: string; seq: string }>`
-    update event set destination_id = d.id, opened_at = now(), next_attempt_at = null,
-      status = case when event.status = 'delivering' then event.status else 'pending' end,
-      attempts = case when event.status = 'delivering' then attempts else 0 end,
-      delivered_at = null
-    from webhook_destination d
-    where d.account_id = event.account_id and ${TAKES_EVENTS}
-      and (event.id = any(${ids}::uuid[]) or event.copy_of = any(${ids}::uuid[]))
-      and (d.id = event.destination_id or d.of_settings and event.destination_id is null)
-      and (${destinationId ?? null}::uuid is null or d.id = ${destinationId ?? null}::uuid)
-    returning event.id, event.seq
-  `.execute(tx.db);
+  const { rows } = await REOPEN_MESSAGES<{ id: string; seq: string }>({
+    takesEvents: TAKES_EVENTS,
+    ids,
+    destinationId: destinationId ?? null,
+  }).execute(tx.db);
   return rows.sort((left, right) => Number(left.seq) - Number(right.seq)).map(({ id }) => id);
 }
 

@@ -23,6 +23,8 @@ export interface AdminResult {
 /** The database and audit storage that the commands work on. */
 export interface AdminTarget {
   store: Store;
+  /** Where the gateway answers, if it is known. */
+  gatewayUrl?: string;
   /** The key ring that encrypts credentials. Throws ConfigError if it is not configured. */
   openKeyRing(): Promise<KeyRing>;
   /** Opens the audit chain and external heads. Throws ConfigError if they are not configured. */

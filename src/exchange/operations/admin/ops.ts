@@ -1,5 +1,7 @@
+import { request } from 'undici';
 import { renderTable } from '../../../lib/table.ts';
 import { readTaskQueueStats, type TaskQueueStats } from '../../../temporal/task-queues.ts';
+import { isConnectionFault } from '../../platform/database/postgres-errors.ts';
 import { ageOf, type Finding, findingsOf } from '../ops/findings.ts';
 import { readOperationsReport } from '../ops/read-report.ts';
 import type { OpenWork, SenderReport } from '../ops/report.ts';
@@ -8,14 +10,37 @@ import type { AdminResult, AdminTarget } from './command.ts';
 /** So that the output fits on one screen; `--json` has all. */
 const SHOWN_MAX = 12;
 
-/** `ops`: what is stuck, late, dead-lettered or refused now, over all accounts, and the command that helps. Works without Temporal. */
+/**
+ * `ops`: what is stuck, late, dead-lettered or refused now, over all accounts, and the command that helps. A service that does not
+ * answer (PostgreSQL, Temporal, the gateway) is named, and what the others say is reported.
+ */
 export async function opsCommand(target: AdminTarget): Promise<AdminResult> {
-  const [report, queues] = await Promise.all([readOperationsReport(target.store), readQueues(target)]);
-  const findings = findingsOf(report, queues);
+  const [report, queues, gatewayDown] = await Promise.all([
+    readOperationsReport(target.store).catch((error: unknown) => {
+      if (isConnectionFault(error)) return undefined;
+      throw error;
+    }),
+    readQueues(target),
+    silentGateway(target.gatewayUrl),
+  ]);
+  const findings = findingsOf(report, queues, gatewayDown);
   return {
-    lines: [...linesOf(findings, report.work, queues), ...senderLines(report.senders)],
+    lines: [...linesOf(findings, report?.work, queues), ...senderLines(report?.senders ?? [])],
     document: { command: 'ops', findings, ...report, queues },
+    failed: report === undefined,
   };
+}
+
+const ANSWERS_WITHIN_MS = 5_000;
+
+/** The address of the gateway if it is known and does not answer. */
+async function silentGateway(url: string | undefined): Promise<string | undefined> {
+  if (url === undefined) return undefined;
+  const asked = request(`${url}/health`, { signal: AbortSignal.timeout(ANSWERS_WITHIN_MS) });
+  return asked.then(
+    ({ body }) => body.dump().then(() => undefined),
+    () => url,
+  );
 }
 
 /** Undefined when Temporal cannot be reached. A configuration error is thrown. */
@@ -32,7 +57,7 @@ async function readQueues({ openTemporal }: AdminTarget): Promise<TaskQueueStats
 
 function linesOf(
   findings: readonly Finding[],
-  work: readonly OpenWork[],
+  work: readonly OpenWork[] | undefined,
   queues: readonly TaskQueueStats[] | undefined,
 ): string[] {
   const more = findings.length - SHOWN_MAX;
@@ -42,7 +67,7 @@ function linesOf(
       : findings.slice(0, SHOWN_MAX).flatMap(findingLines)),
     ...(more > 0 ? [`… and ${more} more (--json lists all)`] : []),
     '',
-    ...workLines(work.filter(({ open }) => open > 0)),
+    ...(work === undefined ? [] : workLines(work.filter(({ open }) => open > 0))),
     ...(queues === undefined ? [] : ['', backlogLine(queues)]),
   ];
 }

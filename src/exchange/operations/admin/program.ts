@@ -5,6 +5,7 @@ import { type CommandOutcome, runCommandLine } from '../../../lib/command-line.t
 import { addCommands, type CommandAction } from '../../../lib/command-table.ts';
 import { EXIT, EXIT_CODES_HELP, type ExitCode } from '../../../lib/exit-codes.ts';
 import { renderTable } from '../../../lib/table.ts';
+import { isConnectionFault } from '../../platform/database/postgres-errors.ts';
 import { CONNECTION_AUTH, InvalidConnection } from '../../sources/connections/connection-options.ts';
 import {
   changeAccountCommand,
@@ -159,8 +160,8 @@ function describe(error: unknown): { message: string; exitCode: ExitCode } {
 
 function faultOf(error: unknown): string {
   const code = (error as { code?: unknown }).code;
-  if (code === 'ECONNREFUSED' || code === 'ENOTFOUND' || code === 'ETIMEDOUT')
-    return `The database cannot be reached (${code}); check that it is running and that DATABASE_URL is right.`;
+  if (isConnectionFault(error))
+    return `The database cannot be reached (${String(code ?? (error as Error).message)}); check that it is running and that DATABASE_URL is right.`;
   if (code === '42P01' || code === '42703')
     return 'The database schema is out of date; update it with: npm run migrate';
   return error instanceof Error ? error.message : 'Unknown error';

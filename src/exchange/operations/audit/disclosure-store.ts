@@ -1,7 +1,10 @@
 import { sql } from 'kysely';
 import type { AccountTx } from '../../platform/database/database.ts';
+import { sqlFile } from '../../platform/database/pg-arrays.ts';
 /** Operations that show a patient, besides the GET operations of the contract. */
 import SHOWING from './showing-operations.json' with { type: 'json' };
+
+const DISCLOSURES = sqlFile('disclosures.sql', import.meta.url);
 
 /** One time that data about a patient left the exchange. */
 export interface Disclosure {
@@ -43,30 +46,14 @@ export async function readDisclosures(
 ): Promise<Disclosure[]> {
   const showing = [...readOperations, ...SHOWING];
   const within = (time: string) => sql`${sql.ref(time)} >= ${from} and ${sql.ref(time)} < ${to}`;
-  const { rows } = await sql<Disclosure>`
-    select * from (
-      select a.at,
-        case when a.operation = 'fhirExport' then 'bulk export' when a.operation like 'fhir%' then 'fhir api'
-          when a.actor = 'link' then 'link' when a.actor like 'embed:%' then 'embedded page' else 'api' end as door,
-        a.actor as recipient, a.remote_address as "remoteAddress", a.operation as what, a.target_id as "targetId",
-        null as purpose
-      from audit_entry a
-      where a.patient_id = ${patientId} and a.operation = any(${showing}::text[]) and a.outcome like '2%'
-        and ${within('a.at')}
-      union all
-      select m.sent_at, 'message', m.destination, null, m.transport_method, m.id::text, null
-      from message m where m.patient_id = ${patientId} and m.direction = 'outbound' and m.status = 'completed'
-        and ${within('m.sent_at')}
-      union all
-      select e.delivered_at, 'webhook', coalesce(substring(d.url from '^[a-z]+://[^/?#]+'), '–'), null, e.type,
-        coalesce(e.copy_of, e.id)::text, null
-      from event e left join webhook_destination d on d.id = e.destination_id
-      where e.patient_id = ${patientId} and e.delivered_at is not null and ${within('e.delivered_at')}
-      union all
-      select q.started_at, 'network query',
-        (select string_agg(asked->>'source', ' ') from jsonb_array_elements(q.requested) as asked), null,
-        'demographics, to find the patient', q.id::text, q.purpose_of_use
-      from network_query q where q.patient_id = ${patientId} and ${within('q.started_at')}
-    ) as disclosure order by at, door limit ${limit}`.execute(tx.db);
+  const { rows } = await DISCLOSURES<Disclosure>({
+    patientId,
+    showing,
+    audited: within('a.at'),
+    sent: within('m.sent_at'),
+    delivered: within('e.delivered_at'),
+    asked: within('q.started_at'),
+    limit,
+  }).execute(tx.db);
   return rows;
 }

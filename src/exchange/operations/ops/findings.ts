@@ -22,33 +22,55 @@ export interface Finding {
   count: number;
 }
 
-/** What of a report needs attention, most urgent first. Without `queues`, Temporal could not be reached. */
-export function findingsOf(report: OperationsReport, queues: readonly QueueReport[] | undefined): Finding[] {
+/**
+ * What of a report needs attention, most urgent first.
+ *
+ * @param report undefined: PostgreSQL could not be reached
+ * @param queues undefined: Temporal could not be reached
+ * @param gatewayDown the address of a gateway that does not answer
+ */
+export function findingsOf(
+  report: OperationsReport | undefined,
+  queues: readonly QueueReport[] | undefined,
+  gatewayDown?: string,
+): Finding[] {
   const found = [
+    ...(report === undefined ? [POSTGRESQL_DOWN] : []),
     ...(queues === undefined ? [TEMPORAL_DOWN] : [...withoutWorker(queues), ...queues.flatMap(ofQueue)]),
-    ...report.work.flatMap(ofWork),
-    ...(report.suspectedWork > 0 ? [suspected(report.suspectedWork)] : []),
-    ...report.sources.flatMap(ofSource),
-    ...report.pauses.map(ofPause),
-    ...report.refusals.map(ofRefusal),
-    ...report.troubledDestinations.flatMap(ofDestination),
-    ...report.undeliverable.map(ofUndeliverable),
-    ...report.failed.map(ofFailed),
-    ...(report.unmatchedMessages > 0 ? [unmatched(report.unmatchedMessages)] : []),
-    ...report.senders.flatMap(ofSender),
-    ...report.senders.flatMap(ofDrift),
+    ...(gatewayDown === undefined
+      ? []
+      : [down(`the gateway does not answer at ${gatewayDown}`, 'The gateway is down')]),
+    ...(report === undefined ? [] : ofReport(report)),
   ];
   return FINDING_KINDS.flatMap((kind) => found.filter((finding) => finding.kind === kind));
 }
 
+const ofReport = (report: OperationsReport): Finding[] => [
+  ...report.work.flatMap(ofWork),
+  ...(report.suspectedWork > 0 ? [suspected(report.suspectedWork)] : []),
+  ...report.sources.flatMap(ofSource),
+  ...report.pauses.map(ofPause),
+  ...report.refusals.map(ofRefusal),
+  ...report.troubledDestinations.flatMap(ofDestination),
+  ...report.undeliverable.map(ofUndeliverable),
+  ...report.failed.map(ofFailed),
+  ...(report.unmatchedMessages > 0 ? [unmatched(report.unmatchedMessages)] : []),
+  ...report.senders.flatMap(ofSender),
+];
+
 const runbook = (entry: string): string => `docs/operations.md, "${entry}"`;
 
-const TEMPORAL_DOWN: Finding = {
+const down = (what: string, entry: string): Finding => ({
   kind: 'stuck',
-  what: 'Temporal does not answer: no workflow makes progress',
-  help: runbook('Temporal is down'),
+  what,
+  help: runbook(entry),
   count: 1,
-};
+});
+const POSTGRESQL_DOWN = down(
+  'PostgreSQL does not answer: requests get a 503, and no step of a workflow ends',
+  'PostgreSQL is down',
+);
+const TEMPORAL_DOWN = down('Temporal does not answer: no workflow makes progress', 'Temporal is down');
 
 /** One finding for all of them, so that the others stay on the screen. An exchange may run without an orchestrator of its own. */
 function withoutWorker(queues: readonly QueueReport[]): Finding[] {
@@ -170,11 +192,14 @@ const SOURCE_NAME = /^[a-z-]+$/;
 function ofDestination({
   accountId,
   destinationId,
+  address,
+  lastError,
   state,
   waiting,
   lagSeconds,
 }: OperationsReport['troubledDestinations'][number]): Finding[] {
-  const what = `webhook destination ${destinationId} is ${state}; ${counted(waiting, 'event waits', 'events wait')}`;
+  const why = lastError === null ? '' : `; last attempt: ${lastError}`;
+  const what = `webhook destination ${address ?? ''} (${destinationId}) is ${state}${why}; ${counted(waiting, 'event waits', 'events wait')}`;
   if (state === 'disabled')
     return [
       {
@@ -191,7 +216,7 @@ function ofDestination({
     {
       kind: 'late',
       what: isLate ? `${what}, the oldest for ${ageOf(lagSeconds)}` : what,
-      help: `repair the receiver, then POST /settings/webhook/retry`,
+      help: 'repair the receiver, then: curl -X POST -H "x-api-key: <its key>" <gateway>/settings/webhook/retry',
       accountId,
       count: waiting,
     },
@@ -247,22 +272,6 @@ export function ageOf(seconds: number): string {
   if (seconds < 2 * 86_400) return `${Math.round(seconds / 3_600)} h`;
   return `${Math.round(seconds / 86_400)} days`;
 }
-
-/** Fields that a sender no longer fills, and codes of its own that it did not use before: something changed at its end. */
-function ofDrift({ sender, drift }: SenderReport): Finding[] {
-  return (['vanished', 'new-codes'] as const).flatMap((which) => {
-    const places = drift
-      .filter((each) => each.drift === which)
-      .map(({ kind, place }) => `${place} of ${kind}`);
-    if (places.length === 0) return [];
-    const says = which === 'vanished' ? 'no longer holds' : 'has new codes of its own in';
-    const more = places.length > DRIFTS_MAX ? `, and ${places.length - DRIFTS_MAX} more` : '';
-    const what = `The sender ${sender} ${says} ${places.slice(0, DRIFTS_MAX).join(', ')}${more}`;
-    return [{ kind: 'refused', what, help: 'docs/hl7v2.md, "A sender drifts"', count: places.length }];
-  });
-}
-
-const DRIFTS_MAX = 5;
 
 const WEEK_SECONDS = 7 * 86_400;
 /** Fewer messages in a week say nothing about a rhythm. */

@@ -42,6 +42,10 @@ export type DestinationState = (typeof DESTINATION_STATES)[number];
 export interface DestinationReport {
   accountId: string;
   destinationId: string;
+  /** Scheme, host and port: the path may be a secret. */
+  address: string | null;
+  /** Of the newest attempt to send one of the events that wait. */
+  lastError: string | null;
   state: DestinationState;
   waiting: number;
   /** Age of the oldest event that could have been sent by now. */
@@ -85,8 +89,6 @@ export interface SenderReport {
   silentSeconds: number;
   /** What its messages contain and we do not use, most frequent first: `PID-13`, `NK1`. */
   unused: { place: string; messages: number }[];
-  /** How its messages of the last day differ from those of the week before, by kind of message (`sender_drift`). */
-  drift: { kind: string; place: string; drift: 'vanished' | 'new-codes'; messages: number }[];
 }
 
 /** The state of the whole system as PostgreSQL knows it. Contains ids, counts and times, never personal data. */

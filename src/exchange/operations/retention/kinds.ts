@@ -1,6 +1,9 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { SystemTx } from '../../platform/database/database.ts';
+import { sqlFile } from '../../platform/database/pg-arrays.ts';
 import type { DueCount, RetentionKind } from './sweep.ts';
+
+const REMOVE_RETIRED = sqlFile('remove-retired.sql', import.meta.url);
 
 /** @param items a query with the columns `at` and `held` */
 async function countDue(tx: SystemTx, items: RawBuilder<unknown>): Promise<DueCount> {
@@ -28,12 +31,11 @@ const retiredResources: RetentionKind = {
       sql`select r.retired_at as at, ${isHeld('r.patient_id')} as held from retired_resource r where ${retiredBefore(before)}`,
     ),
   async remove(tx, before, limit) {
-    const { rows } = await sql<{ accountId: string }>`
-      delete from retired_resource where (patient_id, source, resource_type, source_id, retired_at) in (
-        select r.patient_id, r.source, r.resource_type, r.source_id, r.retired_at from retired_resource r
-        where ${retiredBefore(before)} and not ${isHeld('r.patient_id')}
-        order by r.retired_at limit ${limit} for update skip locked)
-      returning account_id as "accountId"`.execute(tx.db);
+    const { rows } = await REMOVE_RETIRED<{ accountId: string }>({
+      retiredBefore: retiredBefore(before),
+      isHeld: isHeld('r.patient_id'),
+      limit,
+    }).execute(tx.db);
     return rows;
   },
 };

@@ -2,8 +2,11 @@ import { sql } from 'kysely';
 import type { COHORT_COLORS, CohortSettings } from '../../../contract/cohorts.ts';
 import { columnsOf } from '../../platform/database/columns.ts';
 import type { AccountTx, Store, SystemTx } from '../../platform/database/database.ts';
+import { sqlFile } from '../../platform/database/pg-arrays.ts';
 import { NameTakenError, violates } from '../../platform/database/postgres-errors.ts';
 import { type Recovery, removalRecovery } from '../../platform/recovery/recovery.ts';
+
+const ADD_UP_SIZES = sqlFile('add-up-sizes.sql', import.meta.url);
 
 export interface StoredCohort {
   id: string;
@@ -158,18 +161,7 @@ export const sizeSummation = ({ store }: { store: Pick<Store, 'asSystem'> }): Re
 
 /** One statement, so that every reader sees a change either as a row or as part of the sum. */
 async function addUp(tx: SystemTx, limit: number): Promise<number> {
-  const { rows } = await sql<{ changes: number }>`
-    with taken as (
-      delete from cohort_size_change where id in (
-        select id from cohort_size_change order by id limit ${limit} for update skip locked
-      ) returning cohort_id, change
-    ), summed as (
-      update cohort set patients_counted = patients_counted + part.change
-      from (select cohort_id, sum(change) as change from taken group by cohort_id) as part
-      where cohort.id = part.cohort_id
-    )
-    select count(*) as changes from taken
-  `.execute(tx.db);
+  const { rows } = await ADD_UP_SIZES<{ changes: number }>({ limit }).execute(tx.db);
   return rows[0]?.changes ?? 0;
 }
 

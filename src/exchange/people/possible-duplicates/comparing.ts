@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import type { AccountTx, Store, SystemTx } from '../../platform/database/database.ts';
-import { textArray, uuidArray } from '../../platform/database/pg-arrays.ts';
+import { sqlFile, textArray, uuidArray } from '../../platform/database/pg-arrays.ts';
 import type { Recovery } from '../../platform/recovery/recovery.ts';
 import { comparePersons } from '../patients/rules/compare-persons.ts';
 import type { Demographics } from '../patients/rules/demographics.ts';
@@ -14,6 +14,9 @@ import {
 import { identifiersOf, traitsOf } from '../patients/rules/person-traits.ts';
 import { mistypedDates } from '../patients/rules/typing-errors.ts';
 import { openDuplicates, type StoredDuplicate } from './duplicate-store.ts';
+
+const CANDIDATES = sqlFile('candidates.sql', import.meta.url);
+const SAVE_PAIRS = sqlFile('save-pairs.sql', import.meta.url);
 
 /** Patients that one transaction compares. */
 const AT_ONCE = 200;
@@ -171,33 +174,13 @@ async function findCandidates(
   tx: SystemTx | AccountTx,
   patients: ReadonlyArray<{ id: string; mistypedDates: readonly string[]; identifiers?: readonly string[] }>,
 ): Promise<Array<ComparedPatient & { of: string }>> {
-  const { rows } = await sql<ComparedPatient & { of: string }>`
-    select s.id as of, found.* from unnest(
-      ${uuidArray(patients.map(({ id }) => id))}::uuid[],
-      ${textArray(patients.map(({ mistypedDates }) => mistypedDates.join()))}::text[],
-      ${textArray(patients.map(({ identifiers = [] }) => identifiers.join()))}::text[]
-    ) as wanted (id, dates, identifiers)
-    join patient s on s.id = wanted.id
-    cross join lateral (
-      select ${PERSON} from (
-        select same.* from patient same
-        where same.account_id = s.account_id and same.dob = s.dob
-        union all
-        select mistyped.* from patient mistyped
-        where mistyped.account_id = s.account_id and mistyped.dob = any(string_to_array(wanted.dates, ',')::date[])
-          and lower(left(mistyped.last_names[1], 1)) = lower(left(s.last_names[1], 1))
-          and lower(left(mistyped.first_names[1], 1)) = lower(left(s.first_names[1], 1))
-        union all
-        select known.* from unnest(string_to_array(nullif(wanted.identifiers, ''), ',')) as own (value)
-        join patient known on known.account_id = s.account_id and known.dob <> s.dob
-          and known.personal_identifiers <> '[]'
-          and known.personal_identifiers @> jsonb_build_array(jsonb_build_object('value', own.value))
-      ) p where p.id <> s.id
-      order by (lower(p.last_names[1]) = lower(s.last_names[1]))::integer
-        + (lower(p.first_names[1]) = lower(s.first_names[1]))::integer
-        + (p.addresses -> 0 ->> 'zip' is not distinct from s.addresses -> 0 ->> 'zip')::integer desc, p.created_at, p.id limit ${CANDIDATES_MAX}
-    ) found
-  `.execute(tx.db);
+  const { rows } = await CANDIDATES<ComparedPatient & { of: string }>({
+    ids: uuidArray(patients.map(({ id }) => id)),
+    dates: textArray(patients.map(({ mistypedDates }) => mistypedDates.join())),
+    identifiers: textArray(patients.map(({ identifiers = [] }) => identifiers.join())),
+    person: PERSON,
+    most: CANDIDATES_MAX,
+  }).execute(tx.db);
   return rows;
 }
 
@@ -229,18 +212,5 @@ async function savePairs(
       and (d.patient_id = any(${uuidArray(compared)}::uuid[]) or d.other_patient_id = any(${uuidArray(compared)}::uuid[]))
       and not exists (select from ${given} where given.first = d.patient_id and given.second = d.other_patient_id)
   `.execute(tx.db);
-  await sql`
-    insert into possible_duplicate as d
-      (id, account_id, patient_id, other_patient_id, grade, score, agrees, contradicts, rules_version)
-    select given.id, given."accountId", given.first, given.second, given.grade, given.score,
-      array(select json_array_elements_text(given.agrees)), array(select json_array_elements_text(given.contradicts)),
-      ${rulesVersion}::integer
-    from ${given}
-    -- Patients that are being deleted are left out.
-    where (select count(*) from (select from patient p where p.id in (given.first, given.second) for key share) there) = 2
-    on conflict (patient_id, other_patient_id) do update
-    set grade = excluded.grade, score = excluded.score, agrees = excluded.agrees, contradicts = excluded.contradicts,
-      rules_version = excluded.rules_version
-    where d.status = 'open'
-  `.execute(tx.db);
+  await SAVE_PAIRS({ rulesVersion, given }).execute(tx.db);
 }

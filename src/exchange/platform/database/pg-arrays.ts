@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { type RawBuilder, sql } from 'kysely';
 /**
  * PostgreSQL arrays in the binary format, for set-based statements (`unnest(${uuidArray(ids)}::uuid[])`). pg sends a
  * Buffer unchanged, so that thousands of values need not be quoted, escaped and parsed.
@@ -103,3 +105,19 @@ function writeUuid(array: Buffer, place: number, id: string): number {
 }
 
 const digitAt = (id: string, index: number): number => DIGITS[id.charCodeAt(index)] ?? -1;
+
+/** A name in a file, but not the type of a cast. */
+const NAME = /(?<!:):(\w+)/;
+
+/**
+ * Reads a statement from a file beside the code, once, and returns a function that puts values (or parts of SQL) in the places of
+ * their names: `where id = :id`.
+ */
+export function sqlFile(file: string, base: string) {
+  const pieces = readFileSync(new URL(file, base), 'utf8').split(NAME);
+  return <Row>(values: Readonly<Record<string, unknown>> = {}): RawBuilder<Row> =>
+    sql<Row>`${sql.join(
+      pieces.map((piece, index) => (index % 2 === 0 ? sql.raw(piece) : sql`${values[piece]}`)),
+      sql.raw(''),
+    )}`;
+}

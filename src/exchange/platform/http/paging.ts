@@ -1,4 +1,4 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { Endpoint } from '../../../contract/endpoint.ts';
 import { endpoints } from '../../../contract/endpoints.ts';
 import { parseSort, type SortBy } from '../../../contract/paging.ts';
@@ -42,7 +42,7 @@ export interface OpenedPage {
 
 /**
  * Determines which page of a list is requested. Cursors are opaque, encode an item's place, and are valid only for the
- * operation and sort they were issued for. Throws InvalidRequestError for any other cursor.
+ * operation, filters and sort they were issued for. Throws InvalidRequestError for any other cursor.
  */
 export function openPage(
   deps: PagingDeps,
@@ -52,13 +52,18 @@ export function openPage(
 ): OpenedPage {
   const { fromItem, toItem, ...kept } = query;
   const sort = query.sort === undefined ? order.default : parseSort(query.sort);
-  const cursors = cursorsOf(deps.linkSigningKey, name, sort);
+  const { count, sort: _sort, ...filters } = kept;
+  const list = createHash('sha256')
+    .update(JSON.stringify({ ...params, ...filters }, Object.keys({ ...params, ...filters }).sort()))
+    .digest('base64url')
+    .slice(0, 16);
+  const cursors = cursorsOf(deps.linkSigningKey, name, sort, list);
   const address = (cursor: { fromItem?: string; toItem?: string }) =>
     addressOf(deps.publicBaseUrl, name, params ?? {}, { ...kept, ...cursor });
   return {
     request: {
       sort,
-      count: query.count,
+      count,
       from: fromItem === undefined ? undefined : cursors.read('fromItem', fromItem),
       to: toItem === undefined ? undefined : cursors.read('toItem', toItem),
     },
@@ -71,23 +76,29 @@ export function openPage(
   };
 }
 
-/** `<place>.<signature>`, each in base64url. */
-function cursorsOf(key: string, name: OperationName, sort: readonly SortBy[]) {
+/**
+ * `<place>.<signature>`, each in base64url.
+ *
+ * @param list hash of the filters. It follows the values of the place, where 0.1.0 overlooks it; a cursor of 0.1.0 has none.
+ */
+function cursorsOf(key: string, name: OperationName, sort: readonly SortBy[], list: string) {
   const scope = `page-cursor/${name}/${sort.map(({ column, direction }) => `${column}=${direction}`).join(',')}/`;
   const sign = (place: string) => createHmac('sha256', key).update(scope).update(place).digest('base64url');
   return {
     write(place: Place): string {
-      const text = Buffer.from(JSON.stringify(place)).toString('base64url');
+      const text = Buffer.from(JSON.stringify([...place, { list }])).toString('base64url');
       return `${text}.${sign(text)}`;
     },
     read(field: 'fromItem' | 'toItem', cursor: string): Place {
       const [text = '', signature = ''] = cursor.split(/\.(.*)/s);
       const [given, own] = [Buffer.from(signature), Buffer.from(sign(text))];
       if (given.length === own.length && timingSafeEqual(given, own)) {
-        return JSON.parse(Buffer.from(text, 'base64url').toString());
+        const place: (string | { list: string })[] = JSON.parse(Buffer.from(text, 'base64url').toString());
+        const of = place.find((each) => typeof each === 'object');
+        if (of === undefined || of.list === list) return place.filter((each) => typeof each === 'string');
       }
       const message =
-        'is not a cursor of this list with this sort; copy it unchanged from nextPage or prevPage';
+        'is not a cursor of this list with these filters and this sort; copy it unchanged from nextPage or prevPage';
       throw new InvalidRequestError([{ path: field, message }]);
     },
   };

@@ -24,6 +24,10 @@ export interface RecordedDelivery {
 /** A workflow that looked this recently at the events of its destination does so again before it waits or ends. */
 export const LOOK_MAX_MS = 2 * 60_000;
 
+/** SQL: the result of the newest attempt to send one of the open events of the destination `d`. */
+export const LAST_RESULT = sql`(select t.outcome from event w join event_attempt t on t.event_id = w.id
+  where w.destination_id = d.id and w.status in ('pending', 'delivering') order by t.at desc limit 1)`;
+
 /** Records the result of an attempt, in the event and in its destination. */
 export async function recordDelivery(
   tx: AccountTx,

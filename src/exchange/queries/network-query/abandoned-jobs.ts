@@ -2,11 +2,14 @@ import { type RawBuilder, sql } from 'kysely';
 import type { SourceStepInput } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import type { AccountTx, Store, SystemTx } from '../../platform/database/database.ts';
+import { sqlFile } from '../../platform/database/pg-arrays.ts';
 import { itemRecovery, type Recovery } from '../../platform/recovery/recovery.ts';
 import { type Connectors, connectorFor } from '../../sources/connections/connections.ts';
 import type { JobHandle } from '../../sources/connectors/connector.ts';
 import type { PurposeOfUse } from '../../sources/connectors/source-config.ts';
 import type { PartStep } from './attempt-store.ts';
+
+const KEEP_OPEN_JOBS = sqlFile('keep-open-jobs.sql', import.meta.url);
 
 /** A job that a source still works on, although its result will not be collected. Kept until it is cancelled there. */
 interface AbandonedJob {
@@ -41,19 +44,7 @@ export const keepJobsOfAttempt = (
  * itself.
  */
 async function keepOpenJobs(tx: AccountTx, which: RawBuilder<unknown>): Promise<void> {
-  await sql`
-    with attempt as (
-      select query_id, source, attempt, null::uuid as connection_id, job from network_query_attempt
-      where ${which} and status = 'running' for update),
-    part as (
-      select query_id, source, attempt, part.connection_id, part.job
-      from network_query_part as part join attempt using (query_id, source, attempt)
-      where part.status = 'running' for update of part)
-    insert into abandoned_job (account_id, query_id, source, attempt, connection_id, purpose_of_use, job)
-    select ${tx.accountId}, query_id, source, attempt, connection_id, purpose_of_use, job
-    from (select * from attempt union all select * from part) as open join network_query as query on query.id = open.query_id
-    where job is not null
-  `.execute(tx.db);
+  await KEEP_OPEN_JOBS({ which, accountId: tx.accountId }).execute(tx.db);
 }
 
 /** Keeps a job that was accepted when its attempt had ended, or had another job. */

@@ -7,10 +7,13 @@ import { findAccount } from '../../access/accounts/account-store.ts';
 import type { AccountSettings } from '../../platform/account.ts';
 import { columnsOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
+import { sqlFile } from '../../platform/database/pg-arrays.ts';
 import { callbackHash, callbackToken } from '../network-query/attempt-store.ts';
 import { type BackgroundRoom, readSweepRoom, refusal, takeSweepRoom } from '../network-query/prepare.ts';
 import { countOpenQueries, lockSweep, readSweepCounts } from './sweep-store.ts';
 import type { SweepState } from './tables.ts';
+
+const SKIP_NEXT = sqlFile('skip-next.sql', import.meta.url);
 
 /** Metadata key by which a post-import query, and its webhooks, name the bulk create. */
 const BULK_METADATA_KEY = 'bulk.requestId';
@@ -312,18 +315,5 @@ async function skipNext(
   requestId: string,
   { ofNext, optedOut, others }: { ofNext: number; optedOut: boolean; others: boolean },
 ): Promise<void> {
-  await sql`
-    with upcoming as (
-      select patient_id from bulk_patient where request_id = ${requestId}::uuid and sweep_outcome is null
-      order by first_row, patient_id limit ${ofNext}
-    ), passed as (
-      update bulk_patient p set sweep_outcome = 'skipped'
-      from upcoming left join patient on patient.id = upcoming.patient_id
-      where p.request_id = ${requestId}::uuid and p.patient_id = upcoming.patient_id
-        and case when patient.id is null then true
-                 when patient.hie_opt_out then ${optedOut}::boolean else ${others}::boolean end
-      returning 1
-    )
-    update bulk_sweep set skipped = skipped + (select count(*) from passed) where request_id = ${requestId}::uuid
-  `.execute(tx.db);
+  await SKIP_NEXT({ requestId, ofNext, optedOut, others }).execute(tx.db);
 }

@@ -1,8 +1,12 @@
 import { type Selectable, sql } from 'kysely';
 import type { QuerySweepProgress } from '../../../contract/bulk-create-workflow.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
+import { sqlFile } from '../../platform/database/pg-arrays.ts';
 import type { Database } from '../../platform/database/schema.ts';
 import type { SweepState } from './tables.ts';
+
+const COUNT_OPEN_QUERIES = sqlFile('count-open-queries.sql', import.meta.url);
+const UNSWEPT_IN_SLICE = sqlFile('unswept-in-slice.sql', import.meta.url);
 
 /** The process that completed a bulk create has this long to start its post-import queries before the recovery does. */
 const START_GRACE_MS = 60_000;
@@ -51,15 +55,10 @@ export async function countOpenQueries(
   tx: AccountTx,
   requestId: string,
 ): Promise<{ open: number; busy: number }> {
-  const { rows } = await sql<{ open: number; busy: number }>`
-    select count(*) as open, count(*) filter (where exists (
-      select from network_query_attempt a
-      where a.query_id = q.id and a.status = 'running' and (a.job is null or a.pages > 0)
-    )) as busy
-    from network_query q join bulk_patient p on p.query_id = q.id
-    where q.account_id = ${tx.accountId}::uuid and q.status = 'running' and q.origin = 'bulk'
-      and p.request_id = ${requestId}::uuid
-  `.execute(tx.db);
+  const { rows } = await COUNT_OPEN_QUERIES<{ open: number; busy: number }>({
+    accountId: tx.accountId,
+    requestId,
+  }).execute(tx.db);
   return rows[0] ?? { open: 0, busy: 0 };
 }
 
@@ -111,16 +110,9 @@ export async function unsweptInSlice(
   tx: SystemTx,
   { after, slice }: { after: Date; slice: number },
 ): Promise<{ unswept: SweepToEnsure[]; next?: Date }> {
-  const { rows } = await sql<SweepToEnsure & { isUnswept: boolean }>`
-    select r.account_id as "accountId", r.id as "requestId", r.ended_at as since,
-      r.created + r.updated > 0 and s.request_id is null as "isUnswept"
-    from (
-      select * from bulk_request
-      where status = 'completed' and not dry_run and ended_at > ${after} and ended_at < now() - interval '1 day'
-      order by ended_at limit ${slice}
-    ) r left join bulk_sweep s on s.request_id = r.id
-    order by r.ended_at
-  `.execute(tx.db);
+  const { rows } = await UNSWEPT_IN_SLICE<SweepToEnsure & { isUnswept: boolean }>({ after, slice }).execute(
+    tx.db,
+  );
   const unswept = rows.filter(({ isUnswept }) => isUnswept);
   return { unswept, next: rows.length === slice ? rows.at(-1)?.since : undefined };
 }

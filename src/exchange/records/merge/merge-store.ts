@@ -5,10 +5,13 @@ import {
   booleanArray,
   byteaArray,
   integerArray,
+  sqlFile,
   textArray,
   textLists,
 } from '../../platform/database/pg-arrays.ts';
 import type { Delivery, DeliveryFacts } from '../rules/delivery-facts.ts';
+
+const PENDING_DELIVERIES = sqlFile('pending-deliveries.sql', import.meta.url);
 
 /** A delivery's identity. */
 export interface DeliveryPlace {
@@ -34,15 +37,9 @@ export async function pendingDeliveries(
   rules: number,
   limit: number,
 ): Promise<PendingDelivery[]> {
-  const { rows } = await sql<PendingDelivery>`
-    select source, resource_type as "resourceType", source_id as "sourceId", coalesce(p.bytes, 0) as "sizeBytes"
-    from (select source, resource_type, source_id, sha256, pg_column_size(content) as bytes
-          from patient_resource where patient_id = ${patientId}) p
-    full join (select source, resource_type, source_id, sha256, rules
-               from record_origin where patient_id = ${patientId}) o using (source, resource_type, source_id)
-    where p.sha256 is distinct from o.sha256 or o.rules <> ${rules}
-    order by resource_type, source, source_id
-    limit ${limit}`.execute(tx.db);
+  const { rows } = await PENDING_DELIVERIES<PendingDelivery>({ patientId, rules, limitTo: limit }).execute(
+    tx.db,
+  );
   return rows;
 }
 

@@ -1,10 +1,12 @@
-import { sql } from 'kysely';
 import type { RecordSource } from '../../../contract/primitives.ts';
 import type { RecordOrigins, UnitingKey } from '../../../contract/record-origins.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
+import { sqlFile } from '../../platform/database/pg-arrays.ts';
 import { NotFoundError } from '../../platform/errors.ts';
 import { mayLeave } from '../reading/record-store.ts';
 import { STATED_ON_PATH } from '../rules/provenance.ts';
+
+const RESOURCE_ORIGINS = sqlFile('resource-origins.sql', import.meta.url);
 
 /** Explains a key by its first letter (see `rules/sameness.ts`). `p:` is the key of every Patient that matched the person. */
 const KEYS: Readonly<Record<string, { key: UnitingKey; reason: string }>> = {
@@ -86,18 +88,11 @@ export async function readResourceOrigins(
   patientId: string,
   resourceId: string,
 ): Promise<StoredOrigin[]> {
-  const { rows } = await sql<StoredOrigin>`
-    select o.resource_type as "resourceType", o.source, o.source_id as "sourceId", d.file_name as "fileName",
-      p.converted_from is not null as "isConverted", p.collected_at as "collectedAt",
-      p.content #>> '{meta,versionId}' as "versionId", p.content #>> '{meta,lastUpdated}' as "lastUpdated",
-      jsonb_path_query_first(p.content, ${STATED_ON_PATH}::jsonpath) #>> '{}' as "statedOn",
-      o.leads, o.superseded, o.keys, exists (select from record_split s where s.patient_id = o.patient_id and s.source = o.source
-        and s.resource_type = o.resource_type and s.source_id = o.source_id) as split
-    from record_origin o
-    join patient_resource p using (patient_id, source, resource_type, source_id)
-    join document d on d.id = p.document_id
-    where o.patient_id = ${patientId} and o.resource_id = ${resourceId}
-      and ${mayLeave(tx, patientId)}
-    order by o.superseded, o.rank desc`.execute(tx.db);
+  const { rows } = await RESOURCE_ORIGINS<StoredOrigin>({
+    statedOnPath: STATED_ON_PATH,
+    patientId,
+    resourceId,
+    mayLeave: mayLeave(tx, patientId),
+  }).execute(tx.db);
   return rows;
 }

@@ -1,9 +1,12 @@
 import { sql } from 'kysely';
 import type { SourceStepInput } from '../../../contract/network-query-workflow.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
+import { sqlFile } from '../../platform/database/pg-arrays.ts';
 import { isIn } from '../rules/ids.ts';
 import type { Identity, RetireReason } from '../rules/retirement.ts';
 import { lockRecord } from './merge-store.ts';
+
+const RETIRE = sqlFile('retire.sql', import.meta.url);
 
 /** The part of an attempt whose answer is compared. One without an id is the whole attempt. */
 export interface AnsweredStep extends SourceStepInput {
@@ -100,32 +103,13 @@ export async function retire(
   // Prevents a concurrent conversion of the document.
   if (retired.some(({ resourceType }) => resourceType === 'DocumentReference'))
     await lockRecord(tx, patientId);
-  await sql`
-    with named as (
-      select * from json_to_recordset(${JSON.stringify(retired)}::json)
-        as n("resourceType" text, id text, reason text, revision text)),
-    own as (
-      delete from patient_resource r using named n
-      where r.patient_id = ${patientId} and r.source = ${step.source} and r.converted_from is null
-        and r.resource_type = n."resourceType" and r.source_id = n.id
-        and (n.revision = '' or r.revision = '' or n.revision >= r.revision)
-      returning r.*, n.reason),
-    made_of_it as (
-      delete from patient_resource r using own
-      where r.patient_id = ${patientId} and r.source = ${step.source}
-        and own.resource_type = 'DocumentReference' and r.converted_from = own.source_id
-      returning r.*, own.reason),
-    -- If the document is delivered again, it is converted again.
-    conversion as (
-      delete from document_conversion c using document d, own
-      where d.id = c.document_id and d.patient_id = ${patientId} and d.source = ${step.source}
-        and own.resource_type = 'DocumentReference' and d.source_document_id = own.source_id)
-    insert into retired_resource (account_id, patient_id, source, resource_type, source_id, document_id, sha256, content,
-      revision, converted_from, collected_at, reason, query_id, attempt)
-    select account_id, patient_id, source, resource_type, source_id, document_id, sha256, content, revision,
-      converted_from, collected_at, reason, ${step.requestId}::uuid, ${step.attempt}::int
-    from (select * from own union all select * from made_of_it) gone
-    on conflict do nothing`.execute(tx.db);
+  await RETIRE({
+    retired: JSON.stringify(retired),
+    patientId,
+    source: step.source,
+    requestId: step.requestId,
+    attempt: step.attempt,
+  }).execute(tx.db);
 }
 
 /** The number of resources that an attempt retired, by reason and type; without those converted from documents. */

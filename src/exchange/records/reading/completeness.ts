@@ -2,10 +2,15 @@ import { sql } from 'kysely';
 import { CANCEL_REASONS } from '../../../contract/network-query-workflow.ts';
 import { type RecordSource, SOURCE_TYPES, type SourceType } from '../../../contract/primitives.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
+import { sqlFile } from '../../platform/database/pg-arrays.ts';
 import { broughtBy, listedDocuments } from '../deliveries/delivery-store.ts';
 import { OF_MESSAGE } from '../rules/ids.ts';
 import type { Json } from '../rules/json.ts';
 import { momentText, sourceName } from '../rules/words.ts';
+
+const ASKED_SOURCES = sqlFile('asked-sources.sql', import.meta.url);
+const KEPT_BY_SOURCE = sqlFile('kept-by-source.sql', import.meta.url);
+const UNREAD_DOCUMENTS = sqlFile('unread-documents.sql', import.meta.url);
 
 const list = (names: readonly string[]): string =>
   names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
@@ -17,17 +22,22 @@ const namesOf = (sources: readonly SourceCompleteness[]): string =>
 export function incompleteness({ sources, unread, withheld = 0 }: RecordCompleteness): string | undefined {
   const inState = (...states: SourceCompleteness['state'][]) =>
     sources.filter(({ state }) => states.includes(state));
+  const isFirst = ({ lastCompleted }: SourceCompleteness) => lastCompleted === undefined;
   const [failed, cancelled, running, omitting] = [
     inState('failed'),
     // Of one that had delivered before, nothing is missing that was there.
-    inState('cancelled').filter(({ lastCompleted }) => lastCompleted === undefined),
-    inState('running', 'waiting'),
+    inState('cancelled').filter(isFirst),
+    inState('running', 'waiting').filter(isFirst),
     sources.filter(({ omissions }) => omissions.length > 0),
   ];
   const reasons = [
-    failed.length > 0 && `the last request to ${namesOf(failed)} failed`,
+    ...failed.map(
+      (source) =>
+        `the last request to ${namesOf([source])} failed${onDay(source.lastAttempted)}, ${isFirst(source) ? 'and none before was complete' : `the last complete response is${onDay(source.lastCompleted)?.replace(' on', ' of')}`}`,
+    ),
     cancelled.length > 0 && `the request to ${namesOf(cancelled)} was cancelled before it was answered`,
-    running.length > 0 && `${namesOf(running)} ${running.length === 1 ? 'is' : 'are'} still being queried`,
+    running.length > 0 &&
+      `${namesOf(running)} ${running.length === 1 ? 'is' : 'are'} still being queried${running.length === 1 && running[0]?.lastAttempted ? ` since ${timeText(running[0].lastAttempted)}` : ''}`,
     omitting.length > 0 && `${namesOf(omitting)} could not deliver everything`,
     unread.length > 0 &&
       `${unread.length} document${unread.length === 1 ? '' : 's'} could not be read in full`,
@@ -37,6 +47,8 @@ export function incompleteness({ sources, unread, withheld = 0 }: RecordComplete
   ].filter((reason) => reason !== false);
   return reasons.length === 0 ? undefined : `This record is incomplete: ${reasons.join('; ')}.`;
 }
+
+const onDay = (at: Date | undefined): string => (at === undefined ? '' : ` on ${timeText(at)}`);
 
 /** One line per source (when it was queried, what it delivered) and per document that could not be read. */
 export function completenessLines({ sources, unread }: RecordCompleteness): string[] {
@@ -75,9 +87,9 @@ function sourceLine(standing: SourceCompleteness): string {
     case 'completed':
       return `${name}: completed ${timeText(lastCompleted ?? new Date(0))}; ${[counts, ...asked, ...omissions].join('; ')}.`;
     case 'running':
-      return `${name}: query running since${attempted}; ${before}; ${counts} so far.`;
+      return `${name}: being queried since${attempted}; ${before}; ${counts} so far.`;
     case 'waiting':
-      return `${name}: queried${attempted}; the request failed and will be retried; ${before}; ${counts}.`;
+      return `${name}: queried${attempted}; the request failed, waiting to retry; ${before}; ${counts}.`;
     case 'failed':
     case 'cancelled':
       return `${name}: queried${attempted}; the request ${state === 'failed' ? 'failed' : 'was cancelled'}${reason === undefined ? '' : ` (${reason})`}; ${before}; ${counts}.`;
@@ -237,7 +249,7 @@ type Asked = Pick<
 
 /** Several queries may ask one source at the same time; the source is `running` while any of them runs. */
 async function readAsked(tx: AccountTx, patientId: string): Promise<Map<SourceType, Asked>> {
-  const { rows } = await sql<{
+  const { rows } = await ASKED_SOURCES<{
     source: SourceType;
     state: SourceState;
     reason: string | null;
@@ -245,32 +257,7 @@ async function readAsked(tx: AccountTx, patientId: string): Promise<Map<SourceTy
     lastCompleted: Date | null;
     changes: { since: string; fullAt: string } | null;
     omissions: string[] | null;
-  }>`
-    with attempts as (
-      select a.* from network_query_attempt a join network_query q on q.id = a.query_id
-      where q.patient_id = ${patientId}
-    ), complete as (
-      select distinct on (source) source, query_id, attempt, completed_at, collection from attempts
-      where status = 'completed' order by source, completed_at desc, attempt desc
-    )
-    select l.source, l.reason, l.last_attempted as "lastAttempted", c.completed_at as "lastCompleted",
-      case when l.runs then 'running' when l.waits then 'waiting' else l.status end as state,
-      -- Of several connections, the one that was asked for everything the longest ago.
-      (select jsonb_build_object('since', o.asked->'since', 'fullAt', o.asked->'fullAt') from (
-        select c.collection as asked union all
-        select p.collection from network_query_part p where p.query_id = c.query_id and p.source = c.source
-          and p.attempt = c.attempt and p.status = 'completed') o
-        where o.asked->>'since' is not null order by o.asked->>'fullAt' limit 1) as changes,
-      (select array_agg(t.message order by t.id) from network_query_timeline t
-        where t.query_id = c.query_id and t.source = c.source and t.attempt = c.attempt and t.kind = 'incomplete'
-          and t.is_gap) as omissions
-    from (
-      select source, bool_or(status = 'running') as runs, bool_or(will_retry) as waits,
-        max(started_at) as last_attempted,
-        (array_agg(status order by started_at desc, attempt desc))[1] as status,
-        (array_agg(reason order by started_at desc, attempt desc))[1] as reason
-      from attempts group by source
-    ) l left join complete c on c.source = l.source`.execute(tx.db);
+  }>({ patientId }).execute(tx.db);
   return new Map(
     rows.map(({ source, reason, lastCompleted, changes, omissions, ...row }) => [
       source,
@@ -308,25 +295,14 @@ async function countKept(
 ): Promise<
   Map<RecordSource, Pick<SourceCompleteness, 'resources' | 'fromDocuments' | 'documents' | 'messages'>>
 > {
-  const { rows } = await sql<{
+  const { rows } = await KEPT_BY_SOURCE<{
     source: RecordSource;
     resources: number;
     fromDocuments: number;
     documents: number;
     byMessage: number;
     lastMessage: Date | null;
-  }>`
-    select source, sum(resources)::int as resources, sum(documents)::int as documents,
-      sum("fromDocuments")::int as "fromDocuments", sum("byMessage")::int as "byMessage", max("lastMessage") as "lastMessage" from (
-      select source, count(*) as resources, 0 as documents,
-        count(*) filter (where is_converted and not reported) as "fromDocuments",
-        count(*) filter (where reported) as "byMessage", max(collected_at) filter (where reported) as "lastMessage"
-      from (select source, collected_at, converted_from is not null as is_converted,
-          coalesce(converted_from, source_id) ~ ${OF_MESSAGE} as reported
-        from patient_resource where patient_id = ${patientId}) as kept group by source
-      union all
-      select source, 0, count(*), 0, 0, null from ${listedDocuments(patientId)} as listed group by source
-    ) as counts group by source`.execute(tx.db);
+  }>({ ofMessage: OF_MESSAGE, patientId, documents: listedDocuments(patientId) }).execute(tx.db);
   return new Map(
     rows.map(({ source, resources, fromDocuments, documents, byMessage, lastMessage }) => [
       source,
@@ -342,20 +318,9 @@ async function countKept(
 
 /** Documents whose newest version was not converted in full. A version with the same bytes as an earlier one shares its outcome. */
 async function readUnread(tx: AccountTx, patientId: string): Promise<UnreadDocument[]> {
-  const { rows } = await sql<UnreadDocument>`
-    select distinct on (d.source, d.source_document_id, d.sha256) d.source, d.file_name as "fileName",
-      coalesce(c.reason, 'its content could not be read') as reason
-    from (
-      select *, ${broughtBy('document')} as brought_by,
-        first_value(${broughtBy('document')}) over (
-          partition by source, source_document_id order by created_at desc, id desc) as brought_last_by
-      from document where patient_id = ${patientId} and kind = 'attachment' and source_document_id is not null
-    ) d
-    join document same on same.patient_id = d.patient_id and same.source = d.source
-      and same.source_document_id = d.source_document_id and same.sha256 = d.sha256
-    join document_conversion c on c.document_id = same.id
-    where d.brought_by = d.brought_last_by
-      and (c.outcome in ('skipped', 'failed') or c.outcome = 'converted' and c.reason <> 'as before')
-    order by d.source, d.source_document_id, d.sha256, d.created_at desc`.execute(tx.db);
+  const { rows } = await UNREAD_DOCUMENTS<UnreadDocument>({
+    broughtBy: broughtBy('document'),
+    patientId,
+  }).execute(tx.db);
   return rows;
 }

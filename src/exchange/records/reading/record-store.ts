@@ -1,9 +1,12 @@
 import { sql } from 'kysely';
 import type { RecordSource } from '../../../contract/primitives.ts';
 import { type AccountTx, type SystemTx, takeAdminRole } from '../../platform/database/database.ts';
+import { sqlFile } from '../../platform/database/pg-arrays.ts';
 import { ExchangeError } from '../../platform/errors.ts';
 import systems from '../rules/code-systems.json' with { type: 'json' };
 import type { ExclusionReason } from '../rules/delivery-facts.ts';
+
+const READ_MEMBERS = sqlFile('read-members.sql', import.meta.url);
 
 /**
  * SQL: whether a consolidated resource may leave: the patient's and the account's policy on sensitive data does not withhold it
@@ -111,26 +114,14 @@ export async function readMembers(
   patientId: string,
   resourceIds: readonly string[],
 ): Promise<{ members: RecordMember[]; read: number }> {
-  const { rows } = await sql<RecordMember & { place: number; through: number }>`
-    select * from (
-      select o.resource_id as "resourceId", p.source, p.source_id as "sourceId", d.file_name as "fileName",
-        p.collected_at as "collectedAt", p.converted_from is not null as "isConverted", p.content, o.rank, o.superseded as "isSuperseded",
-        wanted.place::integer, (sum(bytes) over (order by wanted.place))::float8 as through,
-        (sum(bytes) over (partition by wanted.place))::float8 as own
-      from unnest(${[...resourceIds]}::uuid[]) with ordinality as wanted(id, place)
-      cross join lateral (select * from record_origin
-        where patient_id = ${patientId} and resource_id = wanted.id and ${mayLeave(tx, patientId)} offset 0) o
-      cross join lateral (select * from patient_resource
-        where patient_id = ${patientId} and source = o.source and resource_type = o.resource_type
-          and source_id = o.source_id
-          and (o.resource_type <> 'Patient' or not is_sensitive(content, denied_labels(${tx.accountId}, ${patientId}))) limit 1) p
-      cross join lateral (select file_name from document where id = p.document_id limit 1) d
-      cross join lateral (select case
-        when wanted.id = ${patientId} then 0
-        when pg_column_size(p.content) <= ${STORED_AS_TEXT_MAX} then pg_column_size(p.content)
-        else octet_length(p.content::text) end as bytes) size) sized
-    where through - own < ${READ_BYTES_MAX}
-    order by "isSuperseded", rank desc`.execute(tx.db);
+  const { rows } = await READ_MEMBERS<RecordMember & { place: number; through: number }>({
+    resourceIds: [...resourceIds],
+    patientId,
+    accountId: tx.accountId,
+    mayLeave: mayLeave(tx, patientId),
+    storedAsTextMax: STORED_AS_TEXT_MAX,
+    most: READ_BYTES_MAX,
+  }).execute(tx.db);
   const last = rows.find(({ through }) => through >= READ_BYTES_MAX);
   return { members: rows, read: last?.place ?? resourceIds.length };
 }

@@ -78,7 +78,7 @@ export const encounters: SectionRule = {
 
 export const otherObservations: SectionRule = {
   id: 'observations',
-  title: 'Social history, assessments and other observations',
+  title: 'Assessments and other observations',
   empty: 'The sources have delivered no other observations.',
   tables: [
     resourceTable({

@@ -48,6 +48,15 @@ export interface TextStyle {
   color?: string;
 }
 
+interface TextLayout {
+  left?: number;
+  width?: number;
+  indent?: number;
+  lineHeight?: number;
+  /** Drawn before the first line, in the space of the indent. */
+  label?: string;
+}
+
 /**
  * The pages of a PDF summary, each with the patient's name, date of birth and the page number, and with tags for screen
  * readers. Finished content can be taken at once (`takePieces`); only the tag structure stays in memory.
@@ -168,6 +177,26 @@ export class PdfPages {
       const doc = this.#useFont(run, font, size);
       doc.text(run.text, at, y + ASCENT * size, { ...UNCACHED, lineBreak: false, baseline: 'alphabetic' });
       if (index < runs.length - 1) at += doc.widthOfString(run.text, UNCACHED);
+    }
+  }
+
+  /** Draws a text as one element; it continues on the next page when the current one is full. */
+  text(type: string, parent: Element, text: string, style: TextStyle & TextLayout = {}): void {
+    const { size = 8.5, indent = 0, label, left = this.left, width = this.width } = style;
+    const height = style.lineHeight ?? size * 1.25;
+    const x = left + Math.min(indent, width / 2);
+    const lines = this.lines(text, width - (x - left), style);
+    for (let from = 0; from < lines.length; ) {
+      if (this.room < height) this.newPage();
+      const part = lines.slice(from, from + Math.max(1, Math.floor(this.room / height)));
+      this.tagged(type, parent, () => {
+        if (label !== undefined && from === 0) this.line(label, left, this.y, { size, color: SOFT });
+        for (const line of part) {
+          this.line(line, x, this.y, style);
+          this.y += height;
+        }
+      });
+      from += part.length;
     }
   }
 

@@ -11,7 +11,7 @@ import {
 } from './pdf-document.ts';
 
 const GUTTER = 18;
-const LINE = 10;
+const LINE = 9.5;
 const TITLE: TextStyle = { font: 'Helvetica-Bold', size: 9.5, color: ACCENT };
 const NAME: TextStyle = { font: 'Helvetica-Bold', size: 8 };
 const ALERT_NAME: TextStyle = { ...NAME, color: ALERT };
@@ -107,10 +107,10 @@ function boxesOf({ title, items, notes, rest }: OverviewBlock, pages: PdfPages, 
   const paragraph = (text: string, style: TextStyle): Box => ({
     tag: 'P',
     lines: pages.lines(text, width, style).map((line) => ({ text: line, style })),
-    above: 1,
+    above: 0.5,
   });
   return [
-    { tag: 'H3', lines: [{ text: title, style: TITLE }], above: 7 },
+    { tag: 'H3', lines: [{ text: title, style: TITLE }], above: 6 },
     ...items.map((item) => itemBox(item, pages, width)),
     ...notes.map(({ text, tone }) => paragraph(text, STYLES[tone ?? 'plain'])),
     ...(rest === undefined ? [] : [{ ...paragraph(rest.text, LINK), leadsTo: rest.section }]),
@@ -134,7 +134,7 @@ function itemBox({ text, detail, tone }: OverviewItem, pages: PdfPages, width: n
           ? []
           : pages.lines(detail, width, PLAIN).map((line) => ({ text: line, style: PLAIN }))),
       ];
-  return { tag: 'P', lines, above: 1 };
+  return { tag: 'P', lines, above: 0.5 };
 }
 
 const COLUMNS = 3;

@@ -154,7 +154,7 @@ export function isSocial({ category, code }: Json): boolean {
 
 export const socialFindings: SectionRule = {
   id: 'social-findings',
-  title: 'Social and other findings',
+  title: 'Social findings',
   empty: 'The sources have delivered no social findings.',
   tables: [true, false].map((active) =>
     resourceTable({

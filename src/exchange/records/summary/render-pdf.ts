@@ -29,10 +29,12 @@ class SummaryWriter {
   readonly pages: PdfPages;
   #section: Element;
   #table: PdfTable | undefined;
+  #notes: string[];
 
   constructor(head: SummaryHead) {
     this.pages = new PdfPages(head);
     this.#section = this.pages.element('Sect');
+    this.#notes = [...head.notes];
     this.#writeHead(head);
   }
 
@@ -43,6 +45,8 @@ class SummaryWriter {
         drawOverview(this.pages, this.#section, part.blocks);
         break;
       case 'section':
+        // How to read the summary, below the overview: that fits on one page so.
+        for (const note of this.#notes.splice(0)) this.#paragraph(note);
         this.#beginSection(part.title, part.id);
         break;
       case 'note':
@@ -74,31 +78,25 @@ class SummaryWriter {
     await this.pages.end();
   }
 
-  #writeHead({ patient, facts, alert, notes, sections }: SummaryHead): void {
+  #writeHead({ patient, facts, alert, sections }: SummaryHead): void {
     const { pages } = this;
     const big = { font: 'Helvetica-Bold', size: 18 } as const;
-    pages.tagged('H1', this.#section, () => {
-      for (const line of pages.lines(patient.name, pages.width, big)) {
-        pages.line(line, pages.left, pages.y, big);
-        pages.y += 22;
-      }
-    });
+    pages.text('H1', this.#section, patient.name, { ...big, lineHeight: 22 });
     pages.y += 2;
-    const labelWidth = 70;
-    for (const [label, value] of facts) {
-      const lines = pages.lines(value, pages.width - labelWidth, { font: 'Helvetica-Bold', size: 9 });
-      if (pages.room < lines.length * 12) pages.newPage();
-      pages.tagged('P', this.#section, () => {
-        pages.line(label, pages.left, pages.y, { size: 9, color: SOFT });
-        for (const line of lines) {
-          pages.line(line, pages.left + labelWidth, pages.y, { font: 'Helvetica-Bold', size: 9 });
-          pages.y += 12;
-        }
+    const fact = { font: 'Helvetica-Bold', size: 9, lineHeight: 12, indent: 54 } as const;
+    const width = pages.width / 2 - 6;
+    for (let from = 0; from < facts.length; from += 2) {
+      const top = pages.y;
+      const bottoms = facts.slice(from, from + 2).map(([label, value], index) => {
+        pages.y = top;
+        const left = pages.left + index * (pages.width / 2 + 6);
+        pages.text('P', this.#section, value, { ...fact, label, left, width });
+        return pages.y;
       });
+      pages.y = Math.max(...bottoms);
     }
     pages.y += 4;
     if (alert !== undefined) this.#paragraph(alert, 'alert');
-    for (const note of notes) this.#paragraph(note);
     drawContents(pages, this.#section, sections);
   }
 
@@ -118,17 +116,8 @@ class SummaryWriter {
   }
 
   #paragraph(text: string, tone?: 'stated' | 'alert'): void {
-    const { pages } = this;
-    const style = PARAGRAPHS[tone ?? 'plain'];
-    const lines = pages.lines(text, pages.width, style);
-    if (pages.room < lines.length * 10) pages.newPage();
-    pages.tagged('P', this.#section, () => {
-      for (const line of lines) {
-        pages.line(line, pages.left, pages.y, style);
-        pages.y += 10;
-      }
-    });
-    pages.y += 4;
+    this.pages.text('P', this.#section, text, PARAGRAPHS[tone ?? 'plain']);
+    this.pages.y += 4;
   }
 
   #beginTable(caption: string, columns: readonly Column[]): void {

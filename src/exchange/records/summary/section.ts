@@ -85,6 +85,16 @@ export const resourceTable = ({
     shows(content) ? row(...Object.values(cells).map((cell) => cell(content, lookup)), origin) : undefined,
 });
 
+const DAY = /\b\d{1,2} (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4}\b/g;
+/** No place on earth is further ahead of UTC. */
+const AHEAD_MS = 14 * 3_600_000;
+
+/** Marks the days of a text that are still to come: of what has happened, one of them is an error of the source. */
+export const markFuture = (text: string, madeAt: Date): string =>
+  text.replace(DAY, (day) =>
+    Date.parse(`${day} UTC`) > madeAt.getTime() + AHEAD_MS ? `${day} [in the future]` : day,
+  );
+
 /** A consolidated resource as the sections use it. */
 export interface SummaryEntry {
   content: Json;

@@ -25,6 +25,7 @@ import {
   entryOf,
   idOf,
   type Lookup,
+  markFuture,
   type RecordReader,
   type SectionRule,
   type SummaryEntry,
@@ -76,10 +77,11 @@ export async function* summarise(
     return tables.length === 0 ? [] : [{ ...section, tables }];
   });
   const rest = leftOver(reader.counts);
+  const patient = await patientOf(reader);
   yield {
     kind: 'head',
     head: {
-      ...headOf(await patientOf(reader), { ...options, standing: reader.standing }),
+      ...headOf(patient, { ...options, standing: reader.standing }),
       sections: [
         { id: 'overview', title: 'Overview' },
         ...sections.map(({ id, title }) => ({ id, title })),
@@ -89,7 +91,8 @@ export async function* summarise(
   };
   const lookup = await lookUp(reader);
   const statements = new Map<string, readonly SummaryNote[]>();
-  for (const section of sections) statements.set(section.id, await absenceNotes(section, reader, isWanted));
+  for (const section of sections)
+    statements.set(section.id, await absenceNotes(section, reader, isWanted, options.madeAt));
   const trends = new Trends();
   const alsoTake = (entry: SummaryEntry) => {
     trends.take(entry);
@@ -97,12 +100,14 @@ export async function* summarise(
     const name = resourceType === 'Condition' ? conceptText(code) : undefined;
     if (name !== undefined) lookup.conditions.set(String(id), name);
   };
-  const context = { reader, lookup, madeAt: options.madeAt, sections, statements, isWanted, alsoTake };
+  const { madeAt } = options;
+  const birthDate = textOf(patient.birthDate);
+  const context = { reader, lookup, madeAt, birthDate, sections, statements, isWanted, alsoTake };
   yield { kind: 'overview', blocks: await overviewOf(context) };
   for (const section of sections) {
     yield { kind: 'section', id: section.id, title: section.title };
     yield* chartParts(chartsOf(trends.of(section.id)));
-    yield* sectionParts(section, reader, lookup, statements.get(section.id) ?? []);
+    yield* sectionParts(section, context);
   }
   if (rest.length === 0) return;
   yield { kind: 'section', id: 'rest', title: REST_TITLE };
@@ -133,11 +138,10 @@ function* chartParts({ charts, note }: ReturnType<typeof chartsOf>): Generator<S
 }
 
 async function* sectionParts(
-  { empty, tables }: SectionRule,
-  reader: RecordReader,
-  lookup: Lookup,
-  statements: readonly SummaryNote[],
+  { id, empty, tables }: SectionRule,
+  { reader, lookup, madeAt, statements: stated }: Parameters<typeof overviewOf>[0],
 ): AsyncGenerator<SummaryPart> {
+  const statements = stated.get(id) ?? [];
   let isEmpty = true;
   for (const table of tables) {
     let rows = 0;
@@ -147,7 +151,7 @@ async function* sectionParts(
       if (!hasBegun) yield { kind: 'table', caption: table.caption, columns: table.columns };
       hasBegun = true;
       if (each.kind === 'row') rows += 1;
-      yield each;
+      yield marked(each, table, madeAt);
     }
     if (!hasBegun) continue;
     isEmpty = false;
@@ -170,6 +174,19 @@ const CONTEXT = new Set([
   'Manufactured',
   'Origin',
 ]);
+
+/** Columns with days on which something has happened. */
+const HAPPENED = new Set(['Date', 'Since', 'From', 'Ordered', 'Noted']);
+
+const marked = (each: SummaryRow, { columns }: TableRule, madeAt: Date): SummaryRow =>
+  each.kind === 'group'
+    ? each
+    : {
+        kind: 'row',
+        cells: each.cells.map((cell, index) =>
+          HAPPENED.has(columns[index]?.title ?? '') ? { ...cell, text: markFuture(cell.text, madeAt) } : cell,
+        ),
+      };
 
 const isEmptyRow = (each: SummaryRow, { columns }: TableRule): boolean =>
   each.kind === 'row' &&
@@ -278,6 +295,7 @@ async function absenceNotes(
   { tables, statements }: SectionRule,
   reader: RecordReader,
   isWanted: (type: string) => boolean,
+  madeAt: Date,
 ): Promise<SummaryNote[]> {
   if (statements === undefined) return [];
   const { topic, denies } = statements;
@@ -290,7 +308,7 @@ async function absenceNotes(
   for await (const resource of reader.read(types)) {
     const entry = entryOf(resource);
     for (const statement of absencesIn(entry.content))
-      if (statement.topic === topic) found.set(noteOf(statement, entry), statement);
+      if (statement.topic === topic) found.set(markFuture(noteOf(statement, entry), madeAt), statement);
   }
   if (found.size === 0) return [];
   const contradicted = new Set<AbsenceStatement>();

@@ -10,6 +10,7 @@ import {
   DEFAULT_BULK_TIMING,
 } from '../../../contract/bulk-onboarding.ts';
 import type { LearnedBy } from '../../../contract/patient-onboarding.ts';
+import { TASK_QUEUES } from '../../../contract/temporal.ts';
 import { backOff } from '../../shared/work-in-pages.ts';
 import { proxyEndpoints } from '../endpoint-proxies.ts';
 
@@ -215,12 +216,17 @@ export const newBulkState = (rows: number, deadlineAtMs: number): BulkState => (
   deadlineAtMs,
 });
 
-const { reads, writes } = proxyEndpoints();
+const { reads, writes } = proxyEndpoints({ taskQueue: TASK_QUEUES.orchestrator });
 /** For calls whose caller waits for the answer. */
 const SOON: ActivityOptions = { scheduleToCloseTimeout: '1m' };
 
+const files: ActivityOptions = {
+  taskQueue: TASK_QUEUES.orchestrator,
+  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },
+};
 /** The transfer itself fails when no byte has moved for 45 s. */
 const transfers: ActivityOptions = {
+  ...files,
   startToCloseTimeout: '30m',
   heartbeatTimeout: '1m',
   retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '15s' },
@@ -234,7 +240,7 @@ const downloads = proxyActivities<BulkFileActivities>({
   scheduleToCloseTimeout: '24h',
 });
 const deletions = proxyActivities<BulkFileActivities>({
-  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },
+  ...files,
   startToCloseTimeout: '30s',
   scheduleToCloseTimeout: '2m',
 });

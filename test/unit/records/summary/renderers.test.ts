@@ -123,7 +123,7 @@ describe('a record that is not complete', () => {
     unread: [{ source: 'hie' as const, fileName: 'hie-1.xml', reason: 'it is cut off' }],
   };
   const sentence =
-    'This record is incomplete: the last request to HIE failed; 1 document could not be read in full.';
+    'This record is incomplete: the last request to HIE failed on 7 Mar 2026, 10:00 UTC, the last complete response is of 7 Mar 2026, 10:05 UTC; 1 document could not be read in full.';
 
   test('says so at the head of both forms, with each source and document; one that is says when it was asked', async () => {
     const page = await html(partsOf(readerOf([PATIENT], 'hie', failed)));

@@ -1,4 +1,4 @@
-import { messageOf } from './api.js';
+import { CallError, messageOf } from './api.js';
 import { announce, contentOf, el, show } from './dom.js';
 import { drawSome } from './more.js';
 import { dayText, sizeText, sourceName } from './words.js';
@@ -6,6 +6,8 @@ import { dayText, sizeText, sourceName } from './words.js';
 /** @typedef {{id: string, fileName: string, description?: string, indexed?: string, mimeType: string, size: number, source: string, type?: any}} Document */
 
 const ROWS = { first: 8, next: 100 };
+/** A longer text is only to be downloaded, so that the page stays quick. */
+const TEXT_MAX = 200_000;
 
 /** @param {Document[]} documents newest first @param {import('./api.js').Api} api */
 export function showDocuments(documents, api) {
@@ -24,11 +26,19 @@ export function showDocuments(documents, api) {
 /** @param {Document} document @param {import('./api.js').Api} api */
 function line({ fileName, description, type, indexed, mimeType, size, source }, api) {
   const isXml = /\bxml\b/.test(mimeType) || /\bxml$/.test(fileName);
+  const isText = /^text\/plain\b/i.test(mimeType) && size <= TEXT_MAX;
   const title = description ?? nameOf(type) ?? (isXml ? 'Clinical document' : 'Document');
   const when = dayText(indexed);
   const problem = el('p.reason', { role: 'alert', hidden: true });
-  /** @param {string} label @param {string} [conversionType] */
-  const button = (label, conversionType) =>
+  const note = el('pre.note', { dir: 'auto', tabindex: '0', 'aria-label': title, hidden: true });
+  /** Shows the text below the line; the second time, hides it. @param {string} url */
+  const read = async (url) => {
+    if (note.textContent === '') note.textContent = await textAt(url);
+    note.hidden = !note.hidden;
+    if (!note.hidden) note.focus();
+  };
+  /** @param {string} label @param {string} [conversionType] @param {(url: string) => unknown} [open] */
+  const button = (label, conversionType, open = follow) =>
     el(
       'button',
       {
@@ -41,8 +51,8 @@ function line({ fileName, description, type, indexed, mimeType, size, source }, 
           try {
             const query = new URLSearchParams({ fileName, ...(conversionType && { conversionType }) });
             const { url } = await api.read(`document/download-url?${query}`);
-            follow(url);
-            announce(`${title}: opened`);
+            await open(url);
+            announce(`${title}: ${open === read && note.hidden ? 'closed' : 'opened'}`);
           } catch (error) {
             problem.textContent = messageOf(error, 'The document');
             problem.hidden = false;
@@ -65,13 +75,27 @@ function line({ fileName, description, type, indexed, mimeType, size, source }, 
         [when, sourceName(source), sizeText(size).replace(' ', '\u00a0')].filter(Boolean).join(' · '),
       ),
     ),
-    el('p.actions', {}, ...(isXml ? [button('Open', 'html'), button('PDF', 'pdf')] : []), button('Download')),
+    el(
+      'p.actions',
+      {},
+      ...(isXml ? [button('Open', 'html'), button('PDF', 'pdf')] : []),
+      ...(isText ? [button('Read', undefined, read)] : []),
+      button('Download'),
+    ),
     problem,
+    note,
   );
 }
 
 /** The name of a FHIR CodeableConcept. @param {any} type @returns {string | undefined} */
 const nameOf = (type) => type?.text ?? type?.coding?.[0]?.display;
+
+/** @param {string} url of a plain text, at this gateway @returns {Promise<string>} */
+async function textAt(url) {
+  const answer = await fetch(new URL(url).pathname, { cache: 'no-store', referrerPolicy: 'no-referrer' });
+  if (!answer.ok) throw new CallError(answer.status, 'the link has expired');
+  return answer.text();
+}
 
 /** Opens a URL (valid for a minute, without personal data) in a new tab that has no access to this one. @param {string} url */
 function follow(url) {

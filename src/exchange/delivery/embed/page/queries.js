@@ -109,7 +109,7 @@ function createLine(name) {
   const label = sourceName(name);
   const state = el('span.state');
   const remarks = el('span.quiet');
-  const progress = el('progress', { 'aria-label': `${label}: collecting` });
+  const progress = el('progress', { 'aria-label': `${label}: being queried` });
   const reason = el('span.reason', { dir: 'auto' });
   return {
     element: el('li', {}, el('span.source', {}, label), state, remarks, progress, reason),

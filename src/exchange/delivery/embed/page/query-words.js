@@ -12,7 +12,7 @@ export const QUERY_WORDS = {
 };
 /** @type {Record<string, string>} */
 export const SOURCE_WORDS = {
-  running: 'Collecting',
+  running: 'Being queried',
   waiting: 'Waiting to retry',
   completed: 'Completed',
   failed: 'Failed',

@@ -43,10 +43,11 @@ export function addErrorResponses(app: FastifyInstance, logger: Logger, refusals
     await holdBack(brake, error, request);
     return sendError(error, request, reply, logger);
   });
-  // With a method it does not support, a fixed path would match a path with an id: PUT /patient/match.
+  // With a method it does not support, a fixed path would match a path with an id: PUT /patient/match. And the type of a body
+  // that no operation reads is not looked at.
   app.addHook('onRequest', async (request) => {
     const isFixed = routes.fixed.has(pathOf(request));
-    if (isFixed && request.routeOptions.url?.includes(':')) throw noRoute(routes, request);
+    if (request.is404 || (isFixed && request.routeOptions.url?.includes(':'))) throw noRoute(routes, request);
   });
   app.setNotFoundHandler((request, reply) => sendError(noRoute(routes, request), request, reply, logger));
 }

@@ -27,6 +27,9 @@ export function r4Faults(resource: Json): R4Fault[] {
 export const isOfOtherVersion = (resource: Json): boolean =>
   r4Faults(resource).some((fault) => fault.isOfOtherVersion);
 
+/** Whether R4 defines the element for the type. */
+export const hasElement = (type: string, element: string): boolean => R4[type]?.[element] !== undefined;
+
 interface Element {
   /** A data type, a type of JSON, or `Resource`. */
   type: string;

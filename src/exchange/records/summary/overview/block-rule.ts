@@ -20,8 +20,9 @@ export interface BlockRule {
 
 export interface OverviewContext {
   lookup: Lookup;
-  /** Day one year before the summary was made, YYYY-MM-DD. */
-  yearAgo: string;
+  madeAt: Date;
+  /** YYYY-MM-DD */
+  birthDate: string | undefined;
 }
 
 export interface BlockCollector {
@@ -31,6 +32,8 @@ export interface BlockCollector {
 
 export interface Collected {
   items: OverviewItem[];
+  /** The day of every item that names no other one; it stands in the title. */
+  day?: string;
   /** Shown when there are no items although something was delivered; undefined if nothing was. */
   none?: string;
   /** Further remarks. */
@@ -57,9 +60,16 @@ export class Counts {
   }
 }
 
+/** A day as YYYY-MM-DD. */
+export const monthsBefore = (at: Date, months: number): string =>
+  new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() - months, at.getUTCDate()))
+    .toISOString()
+    .slice(0, 10);
+
 /** Whether a resource is of the last year; an undated one is taken as such, so that it is not overlooked. */
-export function isOfLastYear({ content }: SummaryEntry, { yearAgo }: OverviewContext): boolean {
+export function isOfLastYear({ content }: SummaryEntry, { madeAt }: OverviewContext): boolean {
   const { sortDate } = clinicalTime(content);
+  const yearAgo = monthsBefore(madeAt, 12);
   // Compared with the precision given; an undated one has none.
   return sortDate >= yearAgo.slice(0, sortDate.length);
 }

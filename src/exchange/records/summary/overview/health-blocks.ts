@@ -2,6 +2,7 @@ import { isJson, type Json, objectsOf, textOf } from '../../rules/json.ts';
 import {
   conceptText,
   conceptTexts,
+  firstDay,
   periodText,
   referenceText,
   statusText,
@@ -102,7 +103,42 @@ const unlessActive = (entry: SummaryEntry): string | undefined => {
   return state === 'Active' ? undefined : state.toLowerCase();
 };
 
-const RECENT = 5;
+/** A series has fewer; of what is given each year, the last ones count. */
+const DAYS_MAX = 5;
+
+/** Doses of one vaccine are one item with their days. */
+export const immunizationsBlock: BlockRule = {
+  section: 'immunizations',
+  title: 'Immunizations',
+  types: ['Immunization'],
+  itemsMax: 30,
+  item: ['further vaccine', 'further vaccines'],
+  collect: () => {
+    const days = new Map<string, { name: string; days: string[] }>();
+    const others = new Counts();
+    return {
+      take: ({ content }) => {
+        if (content.status === 'entered-in-error') return others.add('retracted immunization');
+        if (content.status === 'not-done')
+          return others.add('vaccine that was not given', 'vaccines that were not given');
+        const name = conceptText(content.vaccineCode) ?? 'Unnamed vaccine';
+        const day = firstDay(content, 'occurrenceDateTime') ?? textOf(content.occurrenceString) ?? 'undated';
+        const known = days.get(name.toLowerCase()) ?? { name, days: [] };
+        days.set(name.toLowerCase(), { name, days: [...known.days, day] });
+      },
+      collected: () => ({
+        items: [...days.values()].map(({ name, days: given }) => ({
+          text: name,
+          detail: `${given.length > 1 ? `${given.length} doses: ` : ''}${given.slice(0, DAYS_MAX).join('; ')}${given.length > DAYS_MAX ? '; earlier ones' : ''}`,
+        })),
+        none: others.isEmpty ? undefined : 'None that was given.',
+        others,
+      }),
+    };
+  },
+};
+
+const RECENT = 4;
 
 export const encountersBlock: BlockRule = {
   section: 'encounters',

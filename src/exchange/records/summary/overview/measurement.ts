@@ -1,7 +1,7 @@
 import { counted } from '../../../../lib/counted.ts';
 import { moment } from '../../rules/dates.ts';
 import { isJson, type Json, objectsOf } from '../../rules/json.ts';
-import { codesOf, conceptText, dayText, firstDay, unique } from '../../rules/words.ts';
+import { codesOf, conceptText, dayText, firstDay, quantityText, unique } from '../../rules/words.ts';
 import { componentOf } from '../measurements.ts';
 import {
   BLOOD_PRESSURE,
@@ -15,7 +15,7 @@ import {
   valueIn,
 } from '../observation.ts';
 import type { OverviewItem } from '../parts.ts';
-import { type BlockRule, Counts, isOfLastYear } from './block-rule.ts';
+import { type BlockRule, Counts, isOfLastYear, monthsBefore, type OverviewContext } from './block-rule.ts';
 
 /** A value as the overview shows it; `amount` only if it can be compared with others of the same unit. */
 interface Measurement {
@@ -82,12 +82,13 @@ const ORDER = [PRESSURE_NAME, ...VITAL_SIGNS.map(fullName)];
 export const vitalPlace = (name: string): number =>
   ORDER.includes(name) ? ORDER.indexOf(name) : ORDER.length;
 
-/** How a value compares with the one before: `up from 70 kg on 3 Jan 2023`. */
+/** How a value compares with the one before, in the same unit: `up from 70 on 3 Jan 2023`. */
 function trend(now: Measurement, before: Measurement, day: string): string {
   if (now.text === before.text) return `same on ${day}`;
   if (now.amount === undefined || before.amount === undefined || now.unit !== before.unit)
     return `before: ${before.text} on ${day}`;
-  return `${now.amount > before.amount ? 'up' : 'down'} from ${before.text} on ${day}`;
+  const value = before.unit === '' ? before.text : before.text.slice(0, -before.unit.length).trim();
+  return `${now.amount > before.amount ? 'up' : 'down'} from ${value} on ${day}`;
 }
 
 const RETRACTED = ['entered-in-error', 'cancelled'];
@@ -104,29 +105,54 @@ interface Vital {
   before?: { value: Measurement; day: string };
 }
 
+/** For how many months a vital sign says something about a patient of this age. */
+function freshMonths({ birthDate, madeAt }: OverviewContext): number {
+  if (birthDate !== undefined && birthDate > monthsBefore(madeAt, 2 * 12)) return 6;
+  return birthDate !== undefined && birthDate > monthsBefore(madeAt, 18 * 12) ? 12 : 36;
+}
+
+/** Those of one visit together, the newest visit first; none older than says something at the patient's age. */
 export const vitalsBlock: BlockRule = {
   section: 'vital-signs',
   title: 'Last vital signs',
   types: ['Observation'],
   itemsMax: 14,
   item: ['further vital sign', 'further vital signs'],
-  collect: () => {
+  collect: (context) => {
     const vitals = new Map<string, Vital>();
     const others = new Counts();
+    const months = freshMonths(context);
+    let newestOld: string | undefined;
     return {
       take: ({ content }) => {
         if (categoryOf(content) !== 'vital-signs' || isEmpty(content)) return;
-        const value = measurementOf(content);
-        if (RETRACTED.includes(String(content.status))) others.add('retracted measurement');
-        else if (value === undefined)
-          others.add('measurement without a value', 'measurements without a value');
-        else if (!take(vitals, content, value)) others.add('earlier measurement');
+        const value = measurementOf(rounded(content));
+        if (RETRACTED.includes(String(content.status))) return others.add('retracted measurement');
+        if (value === undefined)
+          return others.add('measurement without a value', 'measurements without a value');
+        const at = moment(timeOf(content)) ?? '';
+        const isOld = (by: number) => at !== '' && at < monthsBefore(context.madeAt, by);
+        if (isOld(months) && !vitals.has(measuredThing(content).key))
+          newestOld ??= dayText(timeOf(content)) ?? '';
+        // One before says where the last one leads, if it is not much older.
+        else if (!isOld(2 * months) && take(vitals, content, value, at)) return;
+        others.add('earlier measurement');
       },
       collected: () => ({
-        items: [...vitals]
-          .sort(([, left], [, right]) => vitalPlace(left.name) - vitalPlace(right.name))
-          .map(([, vital]) => vitalItem(vital)),
-        none: others.isEmpty ? undefined : 'No valid measurement was delivered.',
+        ...ofOneDay(
+          [...vitals.values()].sort(
+            (left, right) =>
+              right.at.slice(0, 10).localeCompare(left.at.slice(0, 10)) ||
+              vitalPlace(left.name) - vitalPlace(right.name),
+          ),
+          ({ time }) => dayText(time) ?? 'undated',
+          vitalItem,
+        ),
+        none: others.isEmpty
+          ? undefined
+          : newestOld
+            ? `None of the last ${months} months; the last ones are of ${newestOld}.`
+            : 'No valid measurement was delivered.',
         others,
       }),
     };
@@ -136,15 +162,32 @@ export const vitalsBlock: BlockRule = {
 const timeOf = ({ effectiveDateTime, effectivePeriod, issued }: Json): unknown =>
   effectiveDateTime ?? (effectivePeriod as Json | undefined)?.start ?? issued;
 
+/** Decimals that a reader of the overview needs, by unit; the section has the value as it was measured. */
+const DECIMALS: Readonly<Record<string, number>> = {
+  ...{ '°C': 1, '°F': 1, kg: 1, cm: 1, 'kg/m²': 1, lb: 1 },
+  ...{ '/min': 0, mmHg: 0, '%': 0 },
+};
+
+/** The Observation with the values of its units rounded; a newborn's weight keeps 10 g. */
+function rounded(content: Json): Json {
+  const quantity = isJson(content.valueQuantity) ? content.valueQuantity : {};
+  const unit = quantityText(quantity)?.unit ?? '';
+  const { value } = quantity;
+  const decimals = unit === 'kg' && Number(value) < 10 ? 2 : DECIMALS[unit];
+  return {
+    ...content,
+    ...(typeof value === 'number' &&
+      decimals !== undefined && { valueQuantity: { ...quantity, value: Number(value.toFixed(decimals)) } }),
+    ...(content.component !== undefined && { component: objectsOf(content.component).map(rounded) }),
+  };
+}
+
 /** Takes measurements newest first; false for those that are not shown. */
-function take(vitals: Map<string, Vital>, content: Json, value: Measurement): boolean {
+function take(vitals: Map<string, Vital>, content: Json, value: Measurement, at: string): boolean {
   const { key, name } = measuredThing(content);
   const time = timeOf(content);
-  const at = moment(time) ?? '';
   const vital = vitals.get(key);
-  const flags = [content, ...objectsOf(content.component)]
-    .map(flagOf)
-    .flatMap((flag) => (flag?.isAlert ? [flag.text] : []));
+  const flags = alertsOf(content);
   if (vital === undefined) {
     vitals.set(key, { name, time, at, last: [value], flags });
     return true;
@@ -161,110 +204,135 @@ function take(vitals: Map<string, Vital>, content: Json, value: Measurement): bo
   return isBefore;
 }
 
-function vitalItem({ name, time, last, flags, before }: Vital): OverviewItem {
+const partsIn = (content: Json): Json[] => [content, ...objectsOf(content.component)];
+const alertsOf = (content: Json): string[] =>
+  unique(partsIn(content).map((part) => (flagOf(part)?.isAlert ? flagOf(part)?.text : undefined)));
+
+/** Items that name their day only if it is another one than that of the first. */
+function ofOneDay<T>(
+  all: readonly T[],
+  dayOf: (each: T) => string,
+  itemOf: (each: T, day: string | undefined) => OverviewItem,
+): { items: OverviewItem[]; day?: string } {
+  const [day] = all.map(dayOf);
+  return { day, items: all.map((each) => itemOf(each, dayOf(each) === day ? undefined : dayOf(each))) };
+}
+
+function vitalItem({ name, last, flags, before }: Vital, day: string | undefined): OverviewItem {
   const [newest] = last;
-  const flagged = flags.length === 0 ? '' : ` (${unique(flags).join(', ')})`;
   return {
-    text: `${name}: ${last.map(({ text }) => text).join(' or ')}${flagged}`,
-    detail: unique([
-      dayText(time) ?? 'undated',
-      before && newest && trend(newest, before.value, before.day),
-    ]).join('; '),
+    text: `${name}: ${last.map(({ text }) => text).join(' or ')}${inBrackets(flags)}`,
+    detail: unique([day, before && newest && trend(newest, before.value, before.day)]).join('; '),
     ...(flags.length > 0 && { tone: 'alert' as const }),
   };
 }
 
-/** One test's results of the last year. */
+const inBrackets = (flags: readonly string[]): string =>
+  flags.length === 0 ? '' : ` (${unique(flags).join(', ')})`;
+
+interface Result {
+  value: Measurement;
+  alerts: string[];
+  day: string;
+}
+
+/** One test's results, newest first: those of the last year, and the one before the last. */
 interface Test {
+  name: string;
+  ranges: string;
+  last: Result;
+  before?: Result;
+  newestAbnormal?: Result;
   results: number;
   abnormal: number;
-  newestAbnormal?: OverviewItem & { isCritical: boolean };
-  /** The newest result, if it is not flagged as abnormal. */
-  newest?: string;
 }
 
 /**
- * Results of the last year (undated ones too) that are flagged as abnormal, by the source or by their reference range; one
- * item per test. Says how many could not be judged, because an absent flag does not mean a normal result.
+ * The tests of the last year (undated results too), one item each: the last value, flagged or not, and how it compares with the
+ * one before. Critical ones come first, then those that a source or the reference range calls abnormal. An absent flag does not
+ * mean a normal result, so it says how many could not be judged.
  */
-export const abnormalBlock: BlockRule = {
+export const resultsBlock: BlockRule = {
   section: 'results',
-  title: 'Abnormal results of the last year',
+  title: 'Results of the last year',
   types: ['Observation'],
   itemsMax: 25,
-  item: ['abnormal test', 'abnormal tests'],
+  item: ['further test', 'further tests'],
   collect: (context) => {
     const tests = new Map<string, Test>();
     const others = new Counts();
-    let ofLastYear = 0;
     let unjudged = 0;
+    let newestOld: string | undefined;
 
-    function takeRecent(content: Json): void {
-      const value = measurementOf(content);
-      if (value === undefined) return;
-      ofLastYear += 1;
-      const parts = [content, ...objectsOf(content.component)];
-      const flags = parts.map(flagOf);
-      const alerts = flags.flatMap((flag) => (flag?.isAlert ? [flag.text] : []));
-      if (alerts.length === 0 && parts.some(isNotJudged)) unjudged += 1;
-      const { key } = measuredThing(content);
-      const test: Test = tests.get(key) ?? { results: 0, abnormal: 0 };
-      tests.set(key, test);
-      test.results += 1;
-      const day =
-        firstDay(content, 'effectiveDateTime', 'effectivePeriod', 'effectiveInstant', 'issued') ?? 'undated';
-      if (alerts.length === 0) {
-        if (test.results === 1) test.newest = `${value.text} (${day})`;
-        return;
-      }
-      test.abnormal += 1;
-      test.newestAbnormal ??= {
-        text: `${observationName(content)}: ${value.text} (${unique(alerts).join(', ')})`,
-        detail: unique([day, rangesText(parts)]).join('; '),
-        tone: 'alert',
-        isCritical: alerts.some((text) => text.startsWith('Critically')),
+    function takeRecent(content: Json, key: string, result: Result): void {
+      const { alerts } = result;
+      if (alerts.length === 0 && partsIn(content).some(isNotJudged)) unjudged += 1;
+      const test = tests.get(key) ?? {
+        ...{ name: observationName(content), ranges: rangesText(partsIn(content)), last: result },
+        ...{ results: 0, abnormal: 0 },
       };
+      tests.set(key, test);
+      if (test.results === 1) test.before = result;
+      test.results += 1;
+      if (alerts.length === 0) return;
+      test.abnormal += 1;
+      test.newestAbnormal ??= result;
     }
 
     return {
       take: (entry) => {
         const { content } = entry;
         if (categoryOf(content) === 'vital-signs' || isEmpty(content)) return;
-        const isAbnormal = [content, ...objectsOf(content.component)].some((part) => flagOf(part)?.isAlert);
+        const alerts = alertsOf(content);
         // Social history and the like are no results, unless a source flagged them.
-        if (categoryOf(content) === 'other' && !isAbnormal) return;
-        if (content.status === 'entered-in-error' || content.status === 'cancelled')
-          others.add('retracted result');
-        else if (isOfLastYear(entry, context)) takeRecent(content);
-        else if (isAbnormal) others.add('older abnormal result');
-        else others.add('older result');
+        if (categoryOf(content) === 'other' && alerts.length === 0) return;
+        if (RETRACTED.includes(String(content.status))) return others.add('retracted result');
+        const value = measurementOf(content);
+        const { key } = measuredThing(content);
+        const day =
+          firstDay(content, 'effectiveDateTime', 'effectivePeriod', 'effectiveInstant', 'issued') ??
+          'undated';
+        if (isOfLastYear(entry, context))
+          return value === undefined ? undefined : takeRecent(content, key, { value, alerts, day });
+        newestOld ??= day;
+        const test = tests.get(key);
+        if (test !== undefined && value !== undefined) test.before ??= { value, alerts, day };
+        others.add(alerts.length > 0 ? 'older abnormal result' : 'older result');
       },
-      collected: () => {
-        const abnormal = [...tests.values()].flatMap((test) =>
-          test.newestAbnormal === undefined ? [] : [{ ...test, newestAbnormal: test.newestAbnormal }],
-        );
-        const critical = abnormal.filter(({ newestAbnormal }) => newestAbnormal.isCritical);
-        const rest = abnormal.filter(({ newestAbnormal }) => !newestAbnormal.isCritical);
-        return {
-          items: [...critical, ...rest].map(testItem),
-          none:
-            ofLastYear === 0 && others.isEmpty
-              ? undefined
-              : ofLastYear === 0
-                ? 'No results of the last year were delivered.'
-                : `None of the ${counted(ofLastYear, 'result')} of the last year is flagged as abnormal.`,
-          remarks:
-            unjudged === 0
-              ? []
-              : [
-                  `${counted(unjudged, 'result')} of the last year came without a flag and without a usable reference range: nothing can be said about ${unjudged === 1 ? 'it' : 'them'} here.`,
-                ],
-          others,
-        };
-      },
+      collected: () => ({
+        ...ofOneDay(
+          named([...tests.values()]).sort((left, right) => urgency(right) - urgency(left)),
+          ({ last }) => last.day,
+          testItem,
+        ),
+        none: newestOld && `No results of the last year were delivered; the last one is of ${newestOld}.`,
+        remarks:
+          unjudged === 0
+            ? []
+            : [
+                `Not judged: ${counted(unjudged, 'result')} of the last year without a flag and a usable reference range.`,
+              ],
+        others,
+      }),
     };
   },
 };
+
+/** What LOINC adds to the name of a test of blood, which its unit says. */
+const OF_BLOOD = / \[[^\]]+\]| in (?:Blood|Serum or Plasma|Serum, Plasma or Blood)$/g;
+
+/** With short names, where these name different tests. */
+function named(tests: readonly Test[]): Test[] {
+  const short = tests.map(({ name }) => name.replaceAll(OF_BLOOD, ''));
+  return tests.map((test, index) => {
+    const name = short[index] ?? '';
+    return short.filter((other) => other === name).length === 1 ? { ...test, name } : test;
+  });
+}
+
+const isCritical = ({ alerts }: Result): boolean => alerts.some((text) => text.startsWith('Critically'));
+const urgency = ({ newestAbnormal }: Test): number =>
+  newestAbnormal === undefined ? 0 : isCritical(newestAbnormal) ? 2 : 1;
 
 const isNotJudged = (part: Json): boolean => valueIn(part) !== undefined && !isJudged(part);
 
@@ -273,20 +341,22 @@ const rangesText = (parts: readonly Json[]): string => {
   return ranges === '' ? '' : `reference range ${ranges}`;
 };
 
-function testItem({
-  results,
-  abnormal,
-  newest,
-  newestAbnormal,
-}: Test & { newestAbnormal: OverviewItem }): OverviewItem {
-  const { text, detail, tone } = newestAbnormal;
+function testItem(
+  { name, ranges, last, before, newestAbnormal, results, abnormal }: Test,
+  day: string | undefined,
+): OverviewItem {
+  const isFlagged = last.alerts.length > 0;
   return {
-    text,
+    text: `${name}: ${last.value.text}${inBrackets(last.alerts)}`,
     detail: unique([
-      detail,
-      results > 1 ? `${abnormal} of ${results} results of the year` : undefined,
-      newest && `newest, not flagged: ${newest}`,
+      day,
+      before && trend(last.value, before.value, before.day),
+      ranges,
+      newestAbnormal && !isFlagged
+        ? `not flagged; abnormal: ${newestAbnormal.value.text}${inBrackets(newestAbnormal.alerts)} on ${newestAbnormal.day}`
+        : undefined,
+      abnormal > 0 && results > 1 ? `${abnormal} of ${results} results of the year abnormal` : undefined,
     ]).join('; '),
-    tone,
+    ...(isFlagged && { tone: 'alert' as const }),
   };
 }

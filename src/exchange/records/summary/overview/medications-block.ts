@@ -1,11 +1,12 @@
 import { counted } from '../../../../lib/counted.ts';
-import { textOf } from '../../rules/json.ts';
+import { clinicalTime } from '../../rules/dates.ts';
+import { isJson, type Json, objectsOf, textOf } from '../../rules/json.ts';
 import { amountText, firstDay, statusText, unique } from '../../rules/words.ts';
 import { directions } from '../directions.ts';
 import { isCurrent, medicationName, prescriptionStatus } from '../medications.ts';
 import type { OverviewItem } from '../parts.ts';
-import type { SummaryEntry } from '../section.ts';
-import { type BlockRule, Counts, isOfLastYear, OtherStatements } from './block-rule.ts';
+import { markFuture, type SummaryEntry } from '../section.ts';
+import { type BlockRule, Counts, isOfLastYear, monthsBefore, OtherStatements } from './block-rule.ts';
 
 /** Statuses that speak against a prescription that another source has as current; a completed one is often only an earlier course. */
 const NOT_CURRENT = ['cancelled', 'entered-in-error', 'not-taken', 'stopped'];
@@ -19,7 +20,7 @@ interface Drug {
   products: string[];
   directions: string[];
   statuses: string[];
-  newest: string | undefined;
+  newest: string;
   orders: SummaryEntry[];
 }
 
@@ -44,13 +45,14 @@ export const medicationsBlock: BlockRule = {
         products: [],
         directions: [],
         statuses: [],
-        newest: firstDay(content, 'authoredOn', 'effectiveDateTime', 'effectivePeriod', 'dateAsserted'),
+        newest: newestText(content, context.madeAt),
         orders: [],
       };
       drugs.set(title.toLowerCase(), drug);
       drug.orders.push(entry);
-      if (name !== title) drug.products = unique([...drug.products, name]);
-      drug.directions = unique([...drug.directions, directions(content.dosageInstruction ?? content.dosage)]);
+      drug.products = unique([...drug.products, productName(name)]);
+      const how = directions(withoutStart(content.dosageInstruction ?? content.dosage));
+      drug.directions = unique([...drug.directions, how]);
       const status = prescriptionStatus(content).toLowerCase() || 'status unknown';
       if (status !== 'active') drug.statuses = unique([...drug.statuses, status]);
     }
@@ -109,19 +111,49 @@ export const medicationsBlock: BlockRule = {
   },
 };
 
+/** One product is named whole; of several, the drug, and what each product says beyond it. */
 const drugItem = (
   { name, products, directions: how, statuses, newest, orders }: Drug,
   otherwise: string | undefined,
 ): OverviewItem => ({
-  text: name,
+  text: products.length === 1 ? (products[0] ?? name) : name,
   detail: unique([
-    products.join('; '),
-    how.join('; '),
-    ...statuses,
-    orders.length === 1 ? newest : `${entriesOf(orders)}, newest ${newest ?? 'undated'}`,
+    products.length === 1 ? undefined : products.map((product) => beyond(name, product)).join('; '),
+    // `dose 1` beside `dose 1 once a day` says nothing.
+    how.filter((each) => !how.some((other) => other !== each && other.includes(each))).join('; '),
+    // What a document lists without a status says nothing beside an active order.
+    ...statuses.filter((status) => status !== 'unknown' || statuses.length === orders.length),
+    orders.length === 1 ? newest : `${entriesOf(orders)}, newest ${newest}`,
     otherwise,
   ]).join('; '),
 });
+
+const beyond = (name: string, product: string): string =>
+  product.toLowerCase().startsWith(`${name.toLowerCase()} `) ? product.slice(name.length + 1) : product;
+
+/** Without the number of the FDA's application, which RxNorm puts before some names. */
+const productName = (name: string): string => name.replace(/^NDA\d+\s+/i, '');
+
+/** The day of an order, with its age if it is older than a year: `16 Sep 1993 (33 years ago)`. */
+function newestText(content: Json, madeAt: Date): string {
+  const day = firstDay(content, 'authoredOn', 'effectiveDateTime', 'effectivePeriod', 'dateAsserted');
+  if (day === undefined) return 'undated';
+  const { sortDate } = clinicalTime(content);
+  const months =
+    [...Array(200).keys()].findLast((years) => sortDate <= monthsBefore(madeAt, 12 * years)) ?? 0;
+  return months === 0 || sortDate === ''
+    ? markFuture(day, madeAt)
+    : `${day} (${counted(months, 'year')} ago)`;
+}
+
+/** The directions without the day from which they hold, which is the order's own. */
+const withoutStart = (dosages: unknown): Json[] =>
+  objectsOf(dosages).map((dosage) => {
+    const repeat = isJson(dosage.timing) && isJson(dosage.timing.repeat) ? dosage.timing.repeat : {};
+    if (!isJson(repeat.boundsPeriod) || repeat.boundsPeriod.end !== undefined) return dosage;
+    const { boundsPeriod, ...rest } = repeat;
+    return { ...dosage, timing: { ...(dosage.timing as Json), repeat: rest } };
+  });
 
 /** An order, and that the drug is taken, are two things even if they agree: `1 order and 1 statement of use`. */
 function entriesOf(entries: readonly SummaryEntry[]): string {

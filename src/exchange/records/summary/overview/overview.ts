@@ -1,12 +1,23 @@
 import { completenessLines } from '../../reading/completeness.ts';
 import { absencesIn } from '../../rules/absence.ts';
-import type { Json } from '../../rules/json.ts';
-import { ConformanceCount } from '../../rules/us-core/us-core.ts';
 import type { OverviewBlock, OverviewItem, SummaryNote } from '../parts.ts';
-import { entryOf, type Lookup, type RecordReader, type SectionRule, type SummaryEntry } from '../section.ts';
+import {
+  entryOf,
+  type Lookup,
+  markFuture,
+  type RecordReader,
+  type SectionRule,
+  type SummaryEntry,
+} from '../section.ts';
 import type { BlockCollector, BlockRule } from './block-rule.ts';
-import { allergiesBlock, careTeamBlock, encountersBlock, problemsBlock } from './health-blocks.ts';
-import { abnormalBlock, vitalsBlock } from './measurement.ts';
+import {
+  allergiesBlock,
+  careTeamBlock,
+  encountersBlock,
+  immunizationsBlock,
+  problemsBlock,
+} from './health-blocks.ts';
+import { resultsBlock, vitalsBlock } from './measurement.ts';
 import { medicationsBlock } from './medications-block.ts';
 
 const BLOCKS: readonly BlockRule[] = [
@@ -14,7 +25,8 @@ const BLOCKS: readonly BlockRule[] = [
   problemsBlock,
   medicationsBlock,
   vitalsBlock,
-  abnormalBlock,
+  resultsBlock,
+  immunizationsBlock,
   encountersBlock,
   careTeamBlock,
 ];
@@ -30,6 +42,7 @@ export async function overviewOf(context: {
   reader: RecordReader;
   lookup: Lookup;
   madeAt: Date;
+  birthDate: string | undefined;
   sections: readonly SectionRule[];
   /** Statements of absence by section. */
   statements: ReadonlyMap<string, readonly SummaryNote[]>;
@@ -37,18 +50,13 @@ export async function overviewOf(context: {
   /** Receives each resource that is read, for what else is made of the same data. */
   alsoTake: (entry: SummaryEntry) => void;
 }): Promise<OverviewBlock[]> {
-  const { reader, lookup, madeAt, sections, statements, isWanted, alsoTake } = context;
-  const yearAgo = `${madeAt.getUTCFullYear() - 1}${madeAt.toISOString().slice(4, 10)}`;
+  const { reader, madeAt, sections, statements, isWanted, alsoTake } = context;
   const blocks = BLOCKS.flatMap((rule) => {
     const section = sections.find(({ id }) => id === rule.section);
-    return section === undefined ? [] : [{ rule, section, collector: rule.collect({ lookup, yearAgo }) }];
+    return section === undefined ? [] : [{ rule, section, collector: rule.collect(context) }];
   });
   const types = new Set(blocks.flatMap(({ rule }) => rule.types).filter(isWanted));
-  // The only read of the whole record besides that of the sections.
-  const conformance = new ConformanceCount();
-  for await (const resource of reader.read([...new Set([...types, ...Object.keys(reader.counts)])])) {
-    conformance.add(resource.content as unknown as Json, resource.origins[0]?.source);
-    if (!types.has(resource.resourceType)) continue;
+  for await (const resource of reader.read([...types])) {
     const entry = entryOf(resource);
     // Statements of absence are shown as notes.
     if (absencesIn(entry.content).length > 0) continue;
@@ -58,12 +66,12 @@ export async function overviewOf(context: {
   }
   return [
     ...blocks.map(({ rule, section, collector }) =>
-      blockOf(rule, section, collector, statements.get(section.id) ?? []),
+      blockOf(rule, section, collector, statements.get(section.id) ?? [], madeAt),
     ),
     {
       title: 'Sources and completeness',
       items: [],
-      notes: [...completenessLines(reader.standing), conformance.sentence].map((text) => ({ text })),
+      notes: completenessLines(reader.standing).map((text) => ({ text })),
     },
   ];
 }
@@ -73,24 +81,25 @@ function blockOf(
   section: SectionRule,
   collector: BlockCollector,
   statements: readonly SummaryNote[],
+  madeAt: Date,
 ): OverviewBlock {
-  const { items, none, remarks = [], others } = collector.collected();
+  const { items, day, none, remarks = [], others } = collector.collected();
   if (items.length > rule.itemsMax) others.add(...rule.item, items.length - rule.itemsMax);
   const empty = none ?? (statements.length === 0 ? (rule.empty ?? section.empty) : undefined);
   const notes = [...(items.length === 0 && empty !== undefined ? [empty] : []), ...remarks];
   return {
-    title: rule.title,
-    items: items.slice(0, rule.itemsMax).map(clipped),
-    notes: [...statements, ...notes.map((text) => ({ text }))],
+    title: day === undefined ? rule.title : markFuture(`${rule.title}, ${day}`, madeAt),
+    items: items.slice(0, rule.itemsMax).map((item) => clipped(item, madeAt)),
+    notes: [...statements, ...notes.map((text) => ({ text: markFuture(text, madeAt) }))],
     ...(!others.isEmpty && {
       rest: { text: `Not shown here: ${others.texts().join(', ')}.`, section: section.id },
     }),
   };
 }
 
-const clipped = ({ text, detail, tone }: OverviewItem): OverviewItem => ({
+const clipped = ({ text, detail, tone }: OverviewItem, madeAt: Date): OverviewItem => ({
   text: clip(text),
-  detail: clip(detail),
+  detail: clip(markFuture(detail, madeAt)),
   ...(tone !== undefined && { tone }),
 });
 

@@ -1,0 +1,11 @@
+select d.account_id as "accountId", d.id as "destinationId", :state as state, e.waiting,
+  substring(d.url from '^[a-z]+://[^/?#]+') as address,
+  :lastError as "lastError",
+  coalesce(greatest(extract(epoch from now() - e.oldest), 0), 0)::float8 as "lagSeconds"
+from webhook_destination d
+cross join lateral (
+  select count(*)::int as waiting, min(opened_at) filter (where next_attempt_at is null or next_attempt_at < now()) as oldest
+  from event where destination_id = d.id and status in ('pending', 'delivering')) as e
+where d.url is not null
+  and (d.held_since is not null or d.health in ('failing', 'disabled') or e.oldest < now() - :lateSeconds * interval '1 second')
+order by e.oldest nulls last, d.id limit :most
