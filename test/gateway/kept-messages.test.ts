@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { findingsOf } from '../../src/exchange/operations/ops/findings.ts';
+import { readOperationsReport } from '../../src/exchange/operations/ops/read-report.ts';
 import { newPerson } from '../support/gateway.ts';
 import { runAdminOn } from '../support/run-admin.ts';
 import {
@@ -342,3 +344,43 @@ test('every message is kept once, although its sender never saw the answer: 200 
   environment.startRecording();
   for (const number of numbers) expect(await stored(number)).toEqual([{ reused: false }]);
 }, 600_000);
+
+describe('a sender whose messages drift', () => {
+  /** As if what has come until now had come three days ago. */
+  const threeDaysPass = () =>
+    environment.gateway.store.asSystem((tx) =>
+      sql`update inbound_message set received_at = received_at - interval '3 days'`.execute(tx.db),
+    );
+  const driftFound = async () =>
+    findingsOf(await readOperationsReport(environment.gateway.store), []).flatMap(({ what }) =>
+      /no longer holds|new codes/.test(what) ? [what] : [],
+    );
+  const stays = async (messages: number, pv1: Record<number, string>) => {
+    const person = newPerson();
+    for (let index = 0; index < messages; index += 1)
+      await environment.send(adtMessage(person, { event: 'A04', hour: '08', visit: nextNumber(), pv1 }));
+  };
+
+  test('is a finding: a field that vanishes and codes that were never seen, not what some messages lack', async () => {
+    await stays(20, { 2: 'I', 36: 'HOME', 44: '20261120080000' });
+    await stays(10, { 2: 'I', 36: 'HOME' });
+    await threeDaysPass();
+    await stays(9, { 2: 'I' });
+    // Too few of the last day to say anything.
+    expect(await driftFound()).toEqual([]);
+    await stays(3, { 2: 'ZZ' });
+    expect(await driftFound()).toEqual([
+      'The sender mercy no longer holds PV1-36 of encounter A04',
+      'The sender mercy has new codes of its own in PV1-2 of encounter A04',
+    ]);
+    const { rows } = await environment.gateway.store.asSystem((tx) =>
+      sql<{
+        own: string;
+      }>`select own_codes::text as own from inbound_message where trigger = 'A04' and own_codes::text like '%PV1-36%'`.execute(
+        tx.db,
+      ),
+    );
+    expect(rows[0]?.own).toMatch(/PV1-36 [0-9a-f]{12}/);
+    expect(rows[0]?.own).not.toContain('HOME');
+  });
+});

@@ -19,6 +19,8 @@ export interface NewInboundMessage {
   content: BlobRef;
   timeZone: string;
   unused?: readonly string[];
+  filled?: string[];
+  ownCodes?: string[];
 }
 
 /** Whether the sender has sent this message before. */

@@ -22,6 +22,9 @@ export interface InboundMessage {
   content: InboundContent;
   /** What the message contains and we do not use (`PID-13`, `NK1`); never a value. */
   unused?: readonly string[];
+  /** What of that which is read an HL7 v2 message holds, and hashes of the sender's own codes in it; never a value. */
+  filled?: string[];
+  ownCodes?: string[];
 }
 
 export type InboundContent =

@@ -80,10 +80,10 @@ export function createIntake(deps: IntakeDeps): Intake {
       const applied = await retryOvertaken(() =>
         deps.store.asSystem(async (tx) => {
           await lockSender(tx, sender.name, kind === 'merge' || kind === 'person' ? 'alone' : 'shared');
-          const { trigger, recordedAt, sentAt } = message;
+          const { trigger, recordedAt, sentAt, unused, filled, ownCodes } = message;
           const inserted = await insertInboundMessage(tx, {
             ...{ id, sender: sender.name, messageKey, controlKey, format, kind, trigger, recordedAt, sentAt },
-            ...{ content, timeZone: sender.timeZone, unused: message.unused },
+            ...{ content, timeZone: sender.timeZone, unused, filled, ownCodes },
           });
           if (inserted === undefined) return undefined;
           isNumberReused = inserted.isNumberReused;

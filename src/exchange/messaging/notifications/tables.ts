@@ -49,6 +49,8 @@ interface InboundMessageTable {
   control_key: Buffer;
   is_number_reused: Generated<boolean>;
   unused: Generated<string[]>;
+  filled: string[] | null;
+  own_codes: string[] | null;
   format: 'hl7v2' | 'fhir';
   kind: SubjectKind | 'merge' | 'person';
   trigger: string;

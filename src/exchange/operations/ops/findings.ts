@@ -55,7 +55,7 @@ const ofReport = (report: OperationsReport): Finding[] => [
   ...report.undeliverable.map(ofUndeliverable),
   ...report.failed.map(ofFailed),
   ...(report.unmatchedMessages > 0 ? [unmatched(report.unmatchedMessages)] : []),
-  ...report.senders.flatMap(ofSender),
+  ...report.senders.flatMap((sender) => [...ofSender(sender), ...ofDrift(sender)]),
 ];
 
 const runbook = (entry: string): string => `docs/operations.md, "${entry}"`;
@@ -272,6 +272,22 @@ export function ageOf(seconds: number): string {
   if (seconds < 2 * 86_400) return `${Math.round(seconds / 3_600)} h`;
   return `${Math.round(seconds / 86_400)} days`;
 }
+
+/** Fields that a sender no longer fills, and codes of its own that it did not use before: something changed at its end. */
+function ofDrift({ sender, drift }: SenderReport): Finding[] {
+  return (['vanished', 'new-codes'] as const).flatMap((which) => {
+    const places = drift
+      .filter((each) => each.drift === which)
+      .map(({ kind, place }) => `${place} of ${kind}`);
+    if (places.length === 0) return [];
+    const says = which === 'vanished' ? 'no longer holds' : 'has new codes of its own in';
+    const more = places.length > DRIFTS_MAX ? `, and ${places.length - DRIFTS_MAX} more` : '';
+    const what = `The sender ${sender} ${says} ${places.slice(0, DRIFTS_MAX).join(', ')}${more}`;
+    return [{ kind: 'refused', what, help: 'docs/hl7v2.md, "A sender drifts"', count: places.length }];
+  });
+}
+
+const DRIFTS_MAX = 5;
 
 const WEEK_SECONDS = 7 * 86_400;
 /** Fewer messages in a week say nothing about a rhythm. */

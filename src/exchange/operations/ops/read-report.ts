@@ -121,6 +121,7 @@ const firstIdSince = (ms: number): string =>
 async function readSenders(tx: SystemTx, now = Date.now()): Promise<SenderReport[]> {
   const { rows } = await MESSAGE_SENDERS<SenderReport>({
     firstId: firstIdSince(now - WEEK_MS),
+    driftSince: firstIdSince(now - WEEK_MS - WEEK_MS / 7),
     most: LISTED_MAX,
   }).execute(tx.db);
   return rows;

@@ -89,6 +89,8 @@ export interface SenderReport {
   silentSeconds: number;
   /** What its messages contain and we do not use, most frequent first: `PID-13`, `NK1`. */
   unused: { place: string; messages: number }[];
+  /** How its messages of the last day differ from those of the week before, by kind of message (`sender_drift`). */
+  drift: { kind: string; place: string; drift: 'vanished' | 'new-codes'; messages: number }[];
 }
 
 /** The state of the whole system as PostgreSQL knows it. Contains ids, counts and times, never personal data. */

@@ -13,6 +13,7 @@ import { recordNumber, required, visitNumber } from './fields.ts';
 import { mappedResource, type ResourceMapping, valueAt } from './mapped.ts';
 import type { Hl7Message, Hl7Segment } from './message.ts';
 import elements from './reported-elements.json' with { type: 'json' };
+import tables from './tables.json' with { type: 'json' };
 import { parseHl7Time, type TimeReading } from './time.ts';
 
 const { AL1, DG1, PR1 } = elements as unknown as Record<
@@ -21,38 +22,14 @@ const { AL1, DG1, PR1 } = elements as unknown as Record<
 >;
 const DESCRIBED = { AL1, DG1, PR1 };
 
-/** The supported ADT events. */
-const TRIGGERS: Readonly<Record<string, EncounterEvent['trigger'] | 'merge' | 'person'>> = {
-  A01: 'admit',
-  A02: 'transfer',
-  A03: 'discharge',
-  A04: 'register',
-  // What a pre-admission plans has not happened; only its description of the person counts.
-  A05: 'update',
-  // An outpatient becomes an inpatient, and the reverse.
-  A06: 'admit',
-  A07: 'describe',
-  A08: 'describe',
-  A11: 'cancel-admit',
-  A12: 'cancel-transfer',
-  A13: 'cancel-discharge',
-  A28: 'person',
-  A31: 'person',
-  A34: 'merge',
-  A36: 'merge',
-  A39: 'merge',
-  A40: 'merge',
-};
+/**
+ * The supported ADT events. What a pre-admission (A05) plans has not happened: only its description of the person counts. By A06 an
+ * outpatient becomes an inpatient, by A07 the reverse.
+ */
+const TRIGGERS = tables.events as Readonly<Record<string, EncounterEvent['trigger'] | 'merge' | 'person'>>;
 
 /** PV1-2 (HL7 table 0004) as codes of ActEncounterCode. */
-const CLASSES: Readonly<Record<string, string>> = {
-  I: 'IMP',
-  B: 'IMP',
-  E: 'EMER',
-  O: 'AMB',
-  R: 'AMB',
-  P: 'PRENC',
-};
+const CLASSES: Readonly<Record<string, string>> = tables['0004'];
 
 /**
  * Reads an ADT message. Throws UnreadableMessageError.

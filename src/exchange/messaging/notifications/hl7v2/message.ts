@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { UnreadableMessageError } from '../inbound.ts';
+import tables from './tables.json' with { type: 'json' };
 import { readHl7Text, textOfBytes } from './text.ts';
 
 /** Limits far above any real message. Only an observation may be longer, because it may contain a file. */
@@ -94,6 +95,10 @@ export interface Hl7Message {
    * sorted. Never a value.
    */
   unread(): string[];
+  /**
+   * What of that which was read the message holds: fields (`PID-11`), and hashes of the sender's own codes with their field. Never a value.
+   */
+  held(): { filled: string[]; ownCodes: string[] };
   /** All segments of these names in their order. Throws UnreadableMessageError likewise. */
   segments(...names: string[]): Hl7Segment[];
 }
@@ -133,6 +138,7 @@ export function parseHl7(bytes: Buffer): Hl7Message {
     separators,
     header,
     unread: () => unreadIn(within(lines), separators.field, read),
+    held: () => heldIn(within(lines), separators, read),
     fingerprint: fingerprintOf(lines, separators),
     segment(name) {
       const line = checked().find((each) => each === name || each.startsWith(name + separators.field));
@@ -175,6 +181,33 @@ function unreadIn(lines: readonly string[], separator: string, read: ReadonlySet
 }
 
 const UNREAD_MAX = 500;
+
+function heldIn(
+  lines: readonly string[],
+  { field, component, repetition }: Separators,
+  read: ReadonlySet<string>,
+) {
+  const [filled, ownCodes] = [new Set<string>(), new Set<string>()];
+  for (const line of lines) {
+    const [name = '', ...fields] = line.split(field);
+    for (const [index, text] of fields.entries()) {
+      const place = `${name}-${index + (name === 'MSH' ? 2 : 1)}`;
+      if (text === '' || text === '""' || FORMAL.test(place) || !read.has(place)) continue;
+      filled.add(place);
+      for (const [code, , system] of text.split(repetition).map((each) => each.split(component)))
+        if (CODED.has(place) && code && !((system?.toUpperCase() ?? '') in tables['0396']))
+          ownCodes.add(`${place} ${hashOf(code)}`);
+    }
+  }
+  return {
+    filled: [...filled].sort().slice(0, UNREAD_MAX),
+    ownCodes: [...ownCodes].sort().slice(0, UNREAD_MAX),
+  };
+}
+
+/** Fields whose codes say what something is. */
+const CODED: ReadonlySet<string> = new Set(tables.coded);
+const hashOf = (code: string): string => createHash('sha256').update(code).digest('hex').slice(0, 12);
 
 function fingerprintOf([first = '', ...others]: readonly string[], { field }: Separators): string {
   const header = first.split(field);

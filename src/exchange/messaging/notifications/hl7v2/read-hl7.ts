@@ -10,7 +10,7 @@ import { readRds, reportedInRds } from './rds.ts';
 export function readHl7(message: Hl7Message, zone: string): InboundMessage {
   const read = readTyped(message, zone);
   labelsIn(message);
-  return { ...read, unused: message.unread() };
+  return { ...read, unused: message.unread(), ...message.held() };
 }
 
 function readTyped(message: Hl7Message, zone: string): InboundMessage {

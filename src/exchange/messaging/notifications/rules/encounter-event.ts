@@ -1,3 +1,4 @@
+import ranks from './ranks.json' with { type: 'json' };
 /** What one message reports about an encounter, without the person. Times are ISO 8601 in UTC with milliseconds. */
 export interface EncounterEvent {
   trigger:
@@ -44,18 +45,7 @@ export interface Transfer {
 }
 
 /** Order of events recorded and sent at the same time: many sources record no seconds. Of one kind, the later arrival decides. */
-const RANK: Record<EncounterEvent['trigger'], number> = {
-  register: -1,
-  admit: 0,
-  transfer: 1,
-  'cancel-transfer': 2,
-  update: 3,
-  describe: 3,
-  snapshot: 4,
-  discharge: 5,
-  'cancel-discharge': 6,
-  'cancel-admit': 7,
-};
+const RANK: Record<EncounterEvent['trigger'], number> = ranks.events;
 
 /**
  * Sorts events in the order in which the source recorded them, or else sent them. What was taken back at a time counts as later
@@ -78,18 +68,7 @@ export type OrderedEvent = Pick<EncounterEvent, 'recordedAt' | 'sentAt' | 'trigg
 };
 
 /** Ranks of results, medication fills and documents by the status of their resource; all other statuses rank as `final`. */
-const RANKS: Readonly<Record<string, number>> = {
-  registered: 1,
-  preliminary: 1,
-  partial: 1,
-  unknown: 1,
-  'in-progress': 1,
-  preparation: 1,
-  appended: 3,
-  amended: 3,
-  corrected: 3,
-  'entered-in-error': 3,
-};
+const RANKS: Readonly<Record<string, number>> = ranks.statuses;
 
 const FINAL_RANK = 2;
 
