@@ -170,9 +170,9 @@ describe('an ADT message', () => {
     });
   });
 
-  test('that merges two records names both', () => {
+  test.each(['A30', 'A34', 'A36', 'A39', 'A40', 'A47'])('that merges two records names both: %s', (event) => {
     const inbound = read({
-      MSH: lines()[0]?.replace('A03^ADT_A03', 'A40'),
+      MSH: lines()[0]?.replace('A03^ADT_A03', event),
       PV1: '',
       MRG: 'MRG|66^^^MERCY^MR',
     });
