@@ -12,8 +12,13 @@ export interface JobThreadLimits {
   idleMs: number;
 }
 
-/** `broken`: the job crashed its thread or exceeded a limit; the next job gets a new thread. */
-export type JobEnd<Answer> = { kind: 'answered'; answer: Answer } | { kind: 'broken'; reason: string };
+/**
+ * `broken`: the job crashed its thread or exceeded a limit; the next job gets a new thread. `isStarved`: it exceeded its time
+ * because the machine was busy, so it may well succeed later.
+ */
+export type JobEnd<Answer> =
+  | { kind: 'answered'; answer: Answer }
+  | { kind: 'broken'; reason: string; isStarved?: boolean };
 
 /** A thread with limited heap and time that runs one job after another. It starts with the first job. */
 export interface JobThread<Job, Answer> {
@@ -53,6 +58,9 @@ export function createJobThread<Job, Answer>(file: URL, limits: JobThreadLimits)
   };
 }
 
+/** In a shorter time, what the process does besides is too large a part. */
+const TELLING_MS = 1_000;
+
 function endOf<Answer>(thread: Worker, job: unknown, timeoutMs: number): Promise<JobEnd<Answer>> {
   return new Promise((resolve) => {
     const end = (how: JobEnd<Answer>) => {
@@ -62,8 +70,14 @@ function endOf<Answer>(thread: Worker, job: unknown, timeoutMs: number): Promise
       thread.on('error', () => undefined);
       resolve(how);
     };
-    const broken = (reason: string) => end({ kind: 'broken', reason });
-    const timer = setTimeout(() => broken('it took too long'), timeoutMs);
+    const broken = (reason: string, isStarved = false) =>
+      end({ kind: 'broken', reason, ...(isStarved && { isStarved }) });
+    const before = process.cpuUsage();
+    const timer = setTimeout(() => {
+      // A job that works all the time has at least the processor time of its whole process, unless others have the processors.
+      const { user, system } = process.cpuUsage(before);
+      broken('it took too long', timeoutMs >= TELLING_MS && user + system < (timeoutMs * 1_000) / 2);
+    }, timeoutMs);
     thread.once('message', (answer: Answer) => end({ kind: 'answered', answer }));
     thread.once('error', (error: NodeJS.ErrnoException) =>
       broken(

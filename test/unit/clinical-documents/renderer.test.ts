@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { createDocumentRenderer } from '../../../src/exchange/delivery/documents/renditions.ts';
+import { createJobThread } from '../../../src/lib/job-thread.ts';
 import { loadCcda, loadSamplePatients } from '../../../tools/simulator/samples.ts';
 import { closedGate } from '../../support/gate.ts';
 
@@ -23,6 +24,15 @@ test('a document that takes too long ends with that reason', async () => {
   const renderer = createDocumentRenderer({ ...LIMITS, timeoutMs: 1 });
   expect(await renderer.render('a', read, 'pdf')).toEqual({ kind: 'refused', reason: 'it took too long' });
   await renderer.close();
+});
+
+test('a job that gets no processor time is not called too long: it may succeed later', async () => {
+  const file = new URL('../../support/processor-holder.ts', import.meta.url);
+  // Longer than twice the processor time that the start of a thread takes.
+  const ofOneJob = 8_000;
+  const thread = createJobThread<string, never>(file, { heapMb: 64, timeoutMs: ofOneJob, idleMs: 60_000 });
+  expect(await thread.run('job')).toEqual({ kind: 'broken', reason: 'it took too long', isStarved: true });
+  await thread.close();
 });
 
 test('an account that has enough waiting is told to come later, and another account gets its turn meanwhile', async () => {

@@ -163,7 +163,7 @@ const LIMITS: RenderLimits = {
 /** Renders documents as html or pdf, a few at a time, taking accounts in turn. */
 interface DocumentRenderer {
   /**
-   * Renders a document; `busy` when too many are waiting, of this account or in total. `read` is called when its turn comes.
+   * Renders a document; `busy` when too many are waiting, of this account or in total, or the machine left it no time. `read` is called when its turn comes.
    * Throws only the errors of `read`, whatever the content.
    */
   render(
@@ -188,7 +188,8 @@ export function createDocumentRenderer(limits: RenderLimits = LIMITS): DocumentR
     async render(accountId, read, format) {
       try {
         const end = await threads.run(accountId, async () => ({ bytes: await read(), format }));
-        return end.kind === 'answered' ? end.answer : { kind: 'refused', reason: end.reason };
+        if (end.kind === 'answered') return end.answer;
+        return end.isStarved ? { kind: 'busy' } : { kind: 'refused', reason: end.reason };
       } catch (error) {
         if (error instanceof QueueFullError) return { kind: 'busy' };
         throw error;
