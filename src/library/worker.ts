@@ -1,7 +1,3 @@
-/** A worker for your own workflows, which call the interface through the endpoint activities. */
+/** For workers and clients of your own: a plugin for the SDK's `Worker`, `Client` and bundler. */
 
-export {
-  createOrchestratorWorker,
-  type OrchestratorWorker,
-  type OrchestratorWorkerOptions,
-} from '../worker/orchestrator-worker.ts';
+export { type ExchangeOptions, ExchangePlugin, type ExchangePluginOptions } from '../worker/plugin.ts';

@@ -12,10 +12,7 @@ const CERTIFICATES = ['TEMPORAL_TLS_CA', 'TEMPORAL_TLS_CERT', 'TEMPORAL_TLS_KEY'
 const CONNECTION = ['TEMPORAL_ADDRESS', 'TEMPORAL_NAMESPACE', 'TEMPORAL_API_KEY', 'DATA_KEYS'] as const;
 export const TEMPORAL_VARIABLES = [...CONNECTION, ...CERTIFICATES] as const;
 export type TemporalConfig = Config<(typeof CONNECTION)[number]> &
-  Partial<Config<(typeof CERTIFICATES)[number]>> & {
-    /** TLS by public authorities, without an API key. */
-    tls?: boolean;
-  };
+  Partial<Config<(typeof CERTIFICATES)[number]>>;
 
 /** A client whose connection can be closed and also reaches the operator service. */
 export type TemporalClient = Client & { readonly connection: Connection };
@@ -59,8 +56,7 @@ function tlsOf(config: TemporalConfig): TLSConfig | boolean {
   const { TEMPORAL_TLS_CA: ca, TEMPORAL_TLS_CERT: cert, TEMPORAL_TLS_KEY: key } = config;
   if ((cert === undefined) !== (key === undefined))
     throw new ConfigError('TEMPORAL_TLS_CERT and TEMPORAL_TLS_KEY belong together: set both or neither');
-  if (ca === undefined && cert === undefined)
-    return config.tls === true || config.TEMPORAL_API_KEY !== undefined;
+  if (ca === undefined && cert === undefined) return config.TEMPORAL_API_KEY !== undefined;
   return {
     ...(ca === undefined ? {} : { serverRootCACertificate: Buffer.from(ca) }),
     ...(cert === undefined || key === undefined

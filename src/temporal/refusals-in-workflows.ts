@@ -1,5 +1,5 @@
 import {
-  ApplicationFailure,
+  type ApplicationFailure,
   proxySinks,
   type Sinks,
   type WorkflowInterceptorsFactory,
@@ -11,13 +11,11 @@ export interface RefusalSinks extends Sinks {
   refusals: { refused(what: string): void };
 }
 
-/** The failure to reject arguments with of which one was not encrypted (payload-converter.cjs has marked it). */
-export function refusalOf(args: readonly unknown[]): ApplicationFailure | undefined {
-  const isRefused = (arg: unknown) => typeof arg === 'object' && arg !== null && 'isRefusedPayload' in arg;
-  if (!args.some(isRefused)) return undefined;
-  const message = 'The input is not encrypted with DATA_KEYS, so it was not written by this system';
-  return ApplicationFailure.nonRetryable(message, 'PayloadNotEncrypted');
-}
+/** The failure to reject arguments with of which one was not encrypted: payload-converter.cjs has put it in its place. */
+export const refusalOf = (args: readonly unknown[]): ApplicationFailure | undefined =>
+  args.find(isRefused)?.failure;
+const isRefused = (arg: unknown): arg is { failure: ApplicationFailure } =>
+  typeof arg === 'object' && arg !== null && 'isRefusedPayload' in arg;
 
 /**
  * Keeps input that was not encrypted from workflow code: a run that is started with it fails, a signal is ignored, an update

@@ -9,42 +9,38 @@ import {
   Worker,
   type WorkerOptions,
 } from '@temporalio/worker';
-import { SOURCE_TYPES } from '../contract/source-types.ts';
 import { TASK_QUEUES } from '../contract/temporal.ts';
 import { isTracing } from '../lib/tracing/spans.ts';
 import { DEPLOYMENT_NAME } from './builds.ts';
 import { type RefusalSinks, refusalOf } from './refusals-in-workflows.ts';
-import { QUEUES_OF_BOTH_LANES, WORKER_QUEUES, type WorkerQueue } from './task-queues.ts';
+import { QUEUES_OF_BOTH_LANES, WORKER_QUEUES, WORKFLOW_QUEUES, type WorkerQueue } from './task-queues.ts';
 import { activityTraces, runTraces, TRACE_INTERCEPTORS } from './tracing/in-processes.ts';
 
+const withWorkflows = (maxConcurrentWorkflowTaskExecutions: number) => ({
+  maxConcurrentWorkflowTaskExecutions,
+  maxConcurrentActivityTaskExecutions: 20,
+  maxCachedWorkflows: 10 * maxConcurrentWorkflowTaskExecutions,
+});
 /**
  * Slots for two cores. Workflow tasks and the exchange's activities use CPU; the sources' activities mostly wait for the
  * network. With the SDK's defaults (40 workflow tasks and 100 activities per worker), tasks would queue inside the process,
  * where the server can no longer assign them to another worker.
  */
-const WORKFLOW_WORKERS = {
-  exchange: {
-    maxConcurrentWorkflowTaskExecutions: 20,
-    maxConcurrentActivityTaskExecutions: 20,
-    maxCachedWorkflows: 200,
-  },
-  orchestrator: {
-    maxConcurrentWorkflowTaskExecutions: 10,
-    maxConcurrentActivityTaskExecutions: 20,
-    maxCachedWorkflows: 100,
-  },
-} as const;
-const SOURCE_WORKERS = {
+const SLOTS: Partial<Record<WorkerQueue, Partial<WorkerOptions>>> = {
+  [TASK_QUEUES.exchange]: withWorkflows(20),
+  [TASK_QUEUES.orchestrator]: withWorkflows(10),
+  // One for each destination that is being caught up; deliveries wait for receivers.
+  [TASK_QUEUES.webhooks]: { maxConcurrentActivityTaskExecutions: 20 },
+  // Few, because a partner that hangs holds each of them.
+  [TASK_QUEUES.partners]: { maxConcurrentActivityTaskExecutions: 10 },
+  // One result is built on each of two cores.
+  [TASK_QUEUES.builds]: { maxConcurrentActivityTaskExecutions: 2 },
+};
+const SLOTS_OF_SOURCE: Partial<WorkerOptions> = {
   maxConcurrentActivityTaskExecutions: 20,
   // A retry resumes from PostgreSQL and not from the heartbeat, so no more of them are sent than the timeout requires.
   maxHeartbeatThrottleInterval: '10 s',
-} as const satisfies Partial<WorkerOptions>;
-/** A slot for each destination that is being caught up; deliveries wait for receivers. */
-const WEBHOOK_ACTIVITY_SLOTS = 20;
-/** Few, because a partner that hangs holds each of them. */
-const PARTNER_ACTIVITY_SLOTS = 10;
-/** One result is built on each of two cores. */
-const BUILD_ACTIVITY_SLOTS = 2;
+};
 
 const COMMON: Partial<WorkerOptions> = {
   shutdownGraceTime: '20 s',
@@ -57,7 +53,7 @@ const COMMON: Partial<WorkerOptions> = {
 /** Options of a worker that runs orchestrator workflows. */
 export const ORCHESTRATOR_WORKER_OPTIONS: Partial<WorkerOptions> = {
   ...COMMON,
-  ...WORKFLOW_WORKERS.orchestrator,
+  ...SLOTS[TASK_QUEUES.orchestrator],
 };
 
 /** The interceptors of workflow code, for the bundler: sources here, scripts in the packed library. */
@@ -111,13 +107,14 @@ export interface WorkersOptions {
 
 /** Creates a Temporal worker for each task queue in `activities`. Run them with `worker.run()`. */
 export async function createWorkers(options: WorkersOptions): Promise<Worker[]> {
-  const { connection, namespace, dataConverter } = options;
+  const { connection, namespace, dataConverter, workflowBundle } = options;
   const queues = WORKER_QUEUES.filter((queue) => options.activities[queue] !== undefined);
   return Promise.all(
     queues.map((taskQueue) =>
       Worker.create({
         ...COMMON,
-        ...optionsOf(taskQueue, options),
+        ...slotsOf(taskQueue),
+        ...(WORKFLOW_QUEUES.some((queue) => queue === taskQueue) ? { workflowBundle } : {}),
         ...versioned(options.build),
         connection,
         namespace,
@@ -145,26 +142,12 @@ const versioned = (buildId: string | undefined): Partial<WorkerOptions> =>
         },
       };
 
-/** How many activities of a queue one worker runs at a time; of a queue of the background lane, as of its twin. */
-export function activitySlots(ofQueue: WorkerQueue): number {
-  const queue = twinOf(ofQueue);
-  if (queue === TASK_QUEUES.exchange || queue === TASK_QUEUES.orchestrator)
-    return WORKFLOW_WORKERS[queue].maxConcurrentActivityTaskExecutions;
-  if (queue === TASK_QUEUES.webhooks) return WEBHOOK_ACTIVITY_SLOTS;
-  if (queue === TASK_QUEUES.partners) return PARTNER_ACTIVITY_SLOTS;
-  if (queue === TASK_QUEUES.builds) return BUILD_ACTIVITY_SLOTS;
-  return SOURCE_WORKERS.maxConcurrentActivityTaskExecutions;
-}
+/** The slots of a queue; those of the background lane are as those of its twin in the interactive lane. */
+const slotsOf = (ofQueue: WorkerQueue): Partial<WorkerOptions> => {
+  const twin = QUEUES_OF_BOTH_LANES.find((queue) => TASK_QUEUES.background(queue) === ofQueue);
+  return SLOTS[twin ?? ofQueue] ?? SLOTS_OF_SOURCE;
+};
 
-function optionsOf(ofQueue: WorkerQueue, options: WorkersOptions): Partial<WorkerOptions> {
-  const { workflowBundle } = options;
-  const queue = twinOf(ofQueue);
-  if (queue === TASK_QUEUES.exchange || queue === TASK_QUEUES.orchestrator)
-    return { ...WORKFLOW_WORKERS[queue], workflowBundle };
-  if (SOURCE_TYPES.some((source) => queue === TASK_QUEUES.source(source))) return SOURCE_WORKERS;
-  return { maxConcurrentActivityTaskExecutions: activitySlots(queue) };
-}
-
-/** The queue of the interactive lane with the same steps, for a queue of the background lane; any other queue itself. */
-const twinOf = (queue: WorkerQueue): WorkerQueue =>
-  QUEUES_OF_BOTH_LANES.find((twin) => TASK_QUEUES.background(twin) === queue) ?? queue;
+/** How many activities of a queue one worker runs at a time. */
+export const activitySlots = (queue: WorkerQueue): number =>
+  slotsOf(queue).maxConcurrentActivityTaskExecutions ?? 0;

@@ -4,7 +4,12 @@ import { createEndpointActivities } from '../activities/orchestrator/endpoints.t
 import { readConfig } from '../config.ts';
 import { TASK_QUEUES } from '../contract/temporal.ts';
 import { parseKeyRing } from '../lib/key-ring.ts';
-import { EXCHANGE_ACCESS_VARIABLES, openExchange } from '../orchestrator/exchange-access.ts';
+import type { FileStore } from '../orchestrator/bulk-onboarding/file-store.ts';
+import {
+  EXCHANGE_ACCESS_VARIABLES,
+  type ExchangeConnection,
+  openExchange,
+} from '../orchestrator/exchange-access.ts';
 import { openBlobStore } from '../shared/blobs/open-blob-store.ts';
 import type { HostedService } from './hosted-service.ts';
 
@@ -18,15 +23,19 @@ export async function openOrchestratorService(): Promise<HostedService> {
   const keyRing = parseKeyRing(config.DATA_KEYS);
   const files = await openBlobStore(config.ORCHESTRATOR_FILES, keyRing, 'ORCHESTRATOR_FILES');
   const exchange = openExchange({ ...config, ...own });
-  const { clientFor, transferFor } = exchange;
   return {
-    activities: {
-      [TASK_QUEUES.orchestrator]: {
-        ...createEndpointActivities({ clientFor, idHmacKey: config.ID_HMAC_KEY }),
-        ...createMonitoringActivities({ clientFor, idHmacKey: config.ID_HMAC_KEY }),
-        ...createBulkFileActivities({ clientFor, transferFor, files }),
-      },
-    },
+    activities: { [TASK_QUEUES.orchestrator]: orchestratorActivities(exchange, config.ID_HMAC_KEY, files) },
     close: () => exchange.close(),
   };
 }
+
+/** The activities of our workflows and of all operations. Without `files`, none for the files of `bulkOnboarding`. */
+export const orchestratorActivities = (
+  { clientFor, transferFor }: ExchangeConnection,
+  idHmacKey: string,
+  files: FileStore | undefined,
+) => ({
+  ...createEndpointActivities({ clientFor, idHmacKey }),
+  ...createMonitoringActivities({ clientFor, idHmacKey }),
+  ...(files === undefined ? {} : createBulkFileActivities({ clientFor, transferFor, files })),
+});

@@ -1,5 +1,5 @@
 import { Client, Connection as TemporalConnection } from '@temporalio/client';
-import { createDataConverter, parseKeyRing } from 'medical-data-exchange/data-converter';
+import { ExchangePlugin } from 'medical-data-exchange/worker';
 import type { Connection } from './connection.ts';
 
 /** Creates a client that encrypts payloads like the worker. Close its `connection` when done. */
@@ -9,6 +9,6 @@ export async function connectClient(settings: Connection): Promise<Client> {
   return new Client({
     connection,
     namespace,
-    dataConverter: createDataConverter(parseKeyRing(dataKeys)),
+    plugins: [new ExchangePlugin({ dataKeys })],
   });
 }

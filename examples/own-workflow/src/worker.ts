@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { WorkflowNotFoundError } from '@temporalio/client';
-import { createOrchestratorWorker } from 'medical-data-exchange/worker';
+import { NativeConnection, Worker } from '@temporalio/worker';
+import { ExchangePlugin } from 'medical-data-exchange/worker';
 import { readConnection } from './connection.ts';
 import { createReceiver } from './receiver.ts';
 import { refreshWorkflowId, SOURCE_ENDED, TASK_QUEUE } from './refresh.ts';
@@ -30,15 +31,24 @@ const { port } = receiver.address() as AddressInfo;
 const key = webhookKeyFor(`http://127.0.0.1:${port}/webhooks`, settings);
 await key;
 
-const worker = await createOrchestratorWorker({
-  temporal: { address: settings.temporalAddress, namespace: settings.temporalNamespace },
+// Before the connection: from now on the SDK logs failures without their texts.
+const plugin = new ExchangePlugin({
+  dataKeys: settings.dataKeys,
+  worker: {
+    exchange: { baseUrl: settings.exchangeUrl, apiKey: settings.apiKey },
+    idHmacKey: settings.idHmacKey,
+  },
+});
+const connection = await NativeConnection.connect({ address: settings.temporalAddress });
+const worker = await Worker.create({
+  connection,
+  namespace: settings.temporalNamespace,
   taskQueue: TASK_QUEUE,
   workflowsPath: fileURLToPath(new URL('./refresh-before-appointment.ts', import.meta.url)),
-  exchange: { baseUrl: settings.exchangeUrl, apiKey: settings.apiKey },
-  dataKeys: settings.dataKeys,
-  idHmacKey: settings.idHmacKey,
+  plugins: [plugin],
 });
 console.log(`The worker serves "${TASK_QUEUE}"; webhooks are received on port ${port}.`);
 await worker.run();
+await connection.close();
 receiver.close();
 await temporal.connection.close();

@@ -56,6 +56,7 @@ export function createTracer(processName: string, config: TracingConfig, logger:
         ids.next = start.spanId;
         return tracer.startSpan(start.name, options, context);
       }),
+    flush: () => provider.forceFlush().catch(() => undefined),
     stop: () => provider.shutdown().catch(() => undefined),
   };
 }

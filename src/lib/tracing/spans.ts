@@ -50,7 +50,8 @@ export interface Span {
 
 export interface Tracer {
   start(start: SpanStart): Span;
-  /** Sends what was recorded. Never rejects. */
+  /** Sends what was recorded. Never rejects; nor does `stop`, after which nothing is recorded. */
+  flush(): Promise<void>;
   stop(): Promise<void>;
 }
 

@@ -11,20 +11,8 @@ export type FailureKind =
   | 'bad-answer'
   | 'unauthorized';
 
-/**
- * Which kinds may be retried. `if-repeatable`: only calls that cannot take effect twice (GET, PUT, or a POST with an
- * idempotency key that the exchange supports).
- */
-const RETRY: Readonly<Record<FailureKind, boolean | 'if-repeatable'>> = {
-  rejected: false,
-  'not-found': false,
-  conflict: false,
-  'rate-limited': true,
-  unavailable: true,
-  ambiguous: 'if-repeatable',
-  'bad-answer': false,
-  unauthorized: false,
-};
+/** Kinds that may be retried. `ambiguous` may be too, for calls that cannot take effect twice. */
+const RETRIED: ReadonlySet<FailureKind> = new Set(['rate-limited', 'unavailable']);
 
 const KIND_BY_STATUS: Readonly<Record<number, FailureKind>> = {
   401: 'unauthorized',
@@ -164,10 +152,8 @@ export const htmlAnswer = (operation: string, httpStatus: number): ExchangeCallE
     httpStatus,
   );
 
-function mayRepeat(kind: FailureKind, nature: CallNature): boolean {
-  const rule = RETRY[kind];
-  return rule === 'if-repeatable' ? nature.repeatable : rule;
-}
+const mayRepeat = (kind: FailureKind, nature: CallNature): boolean =>
+  RETRIED.has(kind) || (kind === 'ambiguous' && nature.repeatable);
 
 /** Parses Retry-After to milliseconds, at most one hour, so that a server cannot hold up a workflow for days. */
 export const boundedRetryAfterMs = (value: string | undefined, nowMs: number): number | undefined =>

@@ -49,6 +49,7 @@ test('a source gets the trace that asks it, and nothing else of it', async () =>
       exported.push(started);
       return { ...span, traceparent };
     },
+    flush: async () => undefined,
     stop: async () => undefined,
   });
   try {

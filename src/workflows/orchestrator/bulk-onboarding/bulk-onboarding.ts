@@ -10,7 +10,6 @@ import {
   DEFAULT_BULK_TIMING,
 } from '../../../contract/bulk-onboarding.ts';
 import type { LearnedBy } from '../../../contract/patient-onboarding.ts';
-import { TASK_QUEUES } from '../../../contract/temporal.ts';
 import { backOff } from '../../shared/work-in-pages.ts';
 import { proxyEndpoints } from '../endpoint-proxies.ts';
 
@@ -216,17 +215,12 @@ export const newBulkState = (rows: number, deadlineAtMs: number): BulkState => (
   deadlineAtMs,
 });
 
-const { reads, writes } = proxyEndpoints({ taskQueue: TASK_QUEUES.orchestrator });
+const { reads, writes } = proxyEndpoints();
 /** For calls whose caller waits for the answer. */
 const SOON: ActivityOptions = { scheduleToCloseTimeout: '1m' };
 
-const files: ActivityOptions = {
-  taskQueue: TASK_QUEUES.orchestrator,
-  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },
-};
 /** The transfer itself fails when no byte has moved for 45 s. */
 const transfers: ActivityOptions = {
-  ...files,
   startToCloseTimeout: '30m',
   heartbeatTimeout: '1m',
   retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '15s' },
@@ -240,7 +234,7 @@ const downloads = proxyActivities<BulkFileActivities>({
   scheduleToCloseTimeout: '24h',
 });
 const deletions = proxyActivities<BulkFileActivities>({
-  ...files,
+  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },
   startToCloseTimeout: '30s',
   scheduleToCloseTimeout: '2m',
 });

@@ -17,21 +17,24 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import {
-  BULK_ONBOARDING_MESSAGES,
   type BulkCreateSignal,
   type BulkOnboardingInput,
   type BulkOnboardingStatus,
   type BulkOnboardingSummary,
+  BULK_ONBOARDING_MESSAGES as MESSAGES,
 } from '../../../contract/bulk-onboarding.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { callFailure, essential } from '../../shared/failures.ts';
 import { instant } from '../../shared/instant.ts';
 import { type BulkCalls, BulkOnboarding, type BulkState, bulkCalls } from './bulk-onboarding.ts';
 
-const bulkCreateEvent = defineSignal<[BulkCreateSignal]>(BULK_ONBOARDING_MESSAGES.bulkCreateEvent);
-const status = defineQuery<BulkOnboardingStatus>(BULK_ONBOARDING_MESSAGES.status);
-const pause = defineUpdate<BulkOnboardingStatus>(BULK_ONBOARDING_MESSAGES.pause);
-const resume = defineUpdate<BulkOnboardingStatus>(BULK_ONBOARDING_MESSAGES.resume);
+/** A signal, the query for the status, and updates that return it. What each means is in the contract. */
+export const bulkOnboardingMessages = {
+  bulkCreateEvent: defineSignal<[BulkCreateSignal]>(MESSAGES.bulkCreateEvent),
+  status: defineQuery<BulkOnboardingStatus>(MESSAGES.status),
+  pause: defineUpdate<BulkOnboardingStatus>(MESSAGES.pause),
+  resume: defineUpdate<BulkOnboardingStatus>(MESSAGES.resume),
+};
 
 /**
  * Imports a panel into an exchange: requests an upload URL, uploads the file, waits for up to seven days and reads the
@@ -50,14 +53,14 @@ export async function bulkOnboarding(
   const calls = bulkCalls(input);
   const snapshot = () => bulkOnboardingStatus(bulk.state, input);
   const show = () => setCurrentDetails(bulkOnboardingDetails(snapshot()));
-  setHandler(status, snapshot);
-  setHandler(bulkCreateEvent, (event) => {
+  setHandler(bulkOnboardingMessages.status, snapshot);
+  setHandler(bulkOnboardingMessages.bulkCreateEvent, (event) => {
     bulk.webhook(event);
     show();
   });
   for (const [how, update] of [
-    ['pause', pause],
-    ['resume', resume],
+    ['pause', bulkOnboardingMessages.pause],
+    ['resume', bulkOnboardingMessages.resume],
   ] as const)
     setHandler(
       update,

@@ -30,6 +30,13 @@ import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { callFailure } from '../../shared/failures.ts';
 import { Gate, type PageDone, pageWithin, workInPages } from '../../shared/work-in-pages.ts';
 
+/** The query for the status, and signals. */
+export const cohortMonitoringMessages = {
+  status: defineQuery<CohortMonitoringStatus>(MESSAGES.status),
+  pause: defineSignal(MESSAGES.pause),
+  resume: defineSignal(MESSAGES.resume),
+};
+
 /**
  * Starts a query of one source for every patient of a cohort, once per period.
  *
@@ -46,9 +53,9 @@ export async function cohortMonitoring(
   const gate = new Gate(carried?.status.state === 'paused');
   const monitoring = new Monitoring(input, pace, gate, carried ?? nominalTime(input));
 
-  setHandler(defineQuery<CohortMonitoringStatus>(MESSAGES.status), () => monitoring.status);
-  setHandler(defineSignal(MESSAGES.pause), () => monitoring.pause());
-  setHandler(defineSignal(MESSAGES.resume), () => monitoring.resume());
+  setHandler(cohortMonitoringMessages.status, () => monitoring.status);
+  setHandler(cohortMonitoringMessages.pause, () => monitoring.pause());
+  setHandler(cohortMonitoringMessages.resume, () => monitoring.resume());
 
   try {
     await workInPages({

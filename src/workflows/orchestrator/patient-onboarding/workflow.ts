@@ -16,9 +16,9 @@ import {
   type Aal2ConfirmedSignal,
   type IdentityVerifiedSignal,
   type IntakeSignal,
+  PATIENT_ONBOARDING_MESSAGES as MESSAGES,
   type NetworkQuerySignal,
   type OnboardedSource,
-  PATIENT_ONBOARDING_MESSAGES,
   type PatientOnboardingInput,
   type PatientOnboardingStatus,
   type PatientOnboardingSummary,
@@ -31,12 +31,15 @@ import { type ExchangeCalls, exchangeCalls, proveIdentity } from './identity.ts'
 import { Onboarding, type OnboardingState } from './onboarding.ts';
 import { onboardingOutcome, onboardingStatus, onboardingSummary } from './report.ts';
 
-const networkQueryEvent = defineSignal<[NetworkQuerySignal]>(PATIENT_ONBOARDING_MESSAGES.networkQueryEvent);
-const intakeReceived = defineSignal<[IntakeSignal]>(PATIENT_ONBOARDING_MESSAGES.intakeReceived);
-const identityVerified = defineSignal<[IdentityVerifiedSignal]>(PATIENT_ONBOARDING_MESSAGES.identityVerified);
-const aal2Confirmed = defineSignal<[Aal2ConfirmedSignal]>(PATIENT_ONBOARDING_MESSAGES.aal2Confirmed);
-const personReturned = defineSignal<[PersonReturnedSignal?]>(PATIENT_ONBOARDING_MESSAGES.personReturned);
-const status = defineQuery<PatientOnboardingStatus>(PATIENT_ONBOARDING_MESSAGES.status);
+/** Signals, and the query for the status. What each means is in the contract. */
+export const patientOnboardingMessages = {
+  networkQueryEvent: defineSignal<[NetworkQuerySignal]>(MESSAGES.networkQueryEvent),
+  intakeReceived: defineSignal<[IntakeSignal]>(MESSAGES.intakeReceived),
+  identityVerified: defineSignal<[IdentityVerifiedSignal]>(MESSAGES.identityVerified),
+  aal2Confirmed: defineSignal<[Aal2ConfirmedSignal]>(MESSAGES.aal2Confirmed),
+  personReturned: defineSignal<[PersonReturnedSignal?]>(MESSAGES.personReturned),
+  status: defineQuery<PatientOnboardingStatus>(MESSAGES.status),
+};
 
 /**
  * Creates one patient in the exchange, starts a query and waits for its sources, for up to 35 days.
@@ -53,20 +56,20 @@ export async function patientOnboarding(
   const onboarding = new Onboarding(input, Date.now(), carried);
   const calls = exchangeCalls(input);
   const show = () => setCurrentDetails(onboardingDetails(onboarding.state));
-  setHandler(status, () => onboardingStatus(onboarding.state));
-  setHandler(networkQueryEvent, (event) => {
+  setHandler(patientOnboardingMessages.status, () => onboardingStatus(onboarding.state));
+  setHandler(patientOnboardingMessages.networkQueryEvent, (event) => {
     onboarding.webhook(event);
     show();
   });
-  setHandler(intakeReceived, (intake) => onboarding.intake(intake.messageId));
-  setHandler(identityVerified, (event) => {
+  setHandler(patientOnboardingMessages.intakeReceived, (intake) => onboarding.intake(intake.messageId));
+  setHandler(patientOnboardingMessages.identityVerified, (event) => {
     if (input.ias === undefined || onboarding.isAboutAnother(event)) return;
     onboarding.identity().proofedIdentityId ??= event.proofedIdentityId;
   });
-  setHandler(aal2Confirmed, ({ aal2SessionId }) => {
+  setHandler(patientOnboardingMessages.aal2Confirmed, ({ aal2SessionId }) => {
     if (input.ias !== undefined) onboarding.identity().aal2SessionId ??= aal2SessionId;
   });
-  setHandler(personReturned, (brought) => {
+  setHandler(patientOnboardingMessages.personReturned, (brought) => {
     if (input.ias !== undefined) onboarding.personReturned(brought?.aal2SessionId);
   });
   show();
