@@ -70,8 +70,10 @@ export function itemRecovery<Item extends Dated & { accountId?: string }>(of: {
       const found = await of.find(limit + beyond, recheckBefore);
       const items = inTurns(postponed.without(found).slice(0, limit));
       const taken = await healEach(items, { ...of, signal, heal: postponed.noting(of.heal) });
-      const isFull = found.length === limit + beyond || taken.looked < items.length;
-      return { ...taken, isBehind: isFull && taken.failures.length < taken.looked };
+      // What failed while Temporal or PostgreSQL was only coming back does not wait for the next interval.
+      const isMore =
+        found.length === limit + beyond || taken.looked < items.length || taken.failures.some(isAway);
+      return { ...taken, isBehind: isMore && taken.failures.length < taken.looked };
     },
   };
 }

@@ -38,8 +38,8 @@ export const networkQueryFeature = {
 
 /** The process that committed a run has this long to start its workflow itself. */
 const GRACE_MS = 5_000;
-/** Starts at a time: each is a round trip to Temporal and two to PostgreSQL. */
-const AT_ONCE = 4;
+/** Starts at a time: each is a round trip to Temporal and two to PostgreSQL, slow ones just when many wait, after a stall. */
+const AT_ONCE = 12;
 
 /**
  * Starts the workflows of open runs that have none. If a workflow was terminated instead of completing, nothing would end
