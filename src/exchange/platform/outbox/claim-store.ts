@@ -1,5 +1,8 @@
 import { sql } from 'kysely';
 import type { AccountTx, SystemTx } from '../database/database.ts';
+import { sqlFile } from '../database/pg-arrays.ts';
+
+const CLAIM_EVENTS = sqlFile('claim-events.sql', import.meta.url);
 
 /** An event to be sent to one destination. */
 export interface OpenEvent {
@@ -86,26 +89,13 @@ export async function claimEvents(
   tx: Pick<SystemTx, 'db'>,
   keys: readonly EventKey[],
 ): Promise<EventClaim[]> {
-  const { rows } = await sql<FoundRow>`
-    with asked as (
-      select * from unnest(${keys.map(({ accountId }) => accountId)}::uuid[],
-        ${keys.map(({ eventId }) => eventId)}::uuid[]) as asked (account_id, id)
-    ), free as (
-      select e.id from asked join event as e using (account_id, id)
-        join webhook_destination as d on d.id = e.destination_id
-      where ${IS_FREE} and ${NO_EARLIER_OPEN} and d.url is not null and d.key is not null and d.held_until is null
-      for no key update of e skip locked
-    ), claimed as (
-      update event set status = 'delivering', attempts = attempts + 1, last_attempt_at = now()
-      from free where event.id = free.id returning event.*
-    )
-    select e.id, e.type, e.patient_id, m.id as message_id, m.body, e.status, d.id as destination_id, d.url, d.key,
-      d.previous_key, d.previous_key_until, d.health, d.failures, d.held_since, d.looks_at,
-      coalesce(c.attempts, e.attempts) as attempts, c.id is not null as is_claimed
-    from asked join event as e using (account_id, id)
-      join event as m on m.id = ${messageIdOf('e')}
-      join webhook_destination as d on d.id = e.destination_id
-      left join claimed as c on c.id = e.id`.execute(tx.db);
+  const { rows } = await CLAIM_EVENTS<FoundRow>({
+    accountIds: keys.map(({ accountId }) => accountId),
+    eventIds: keys.map(({ eventId }) => eventId),
+    isFree: IS_FREE,
+    noEarlierOpen: NO_EARLIER_OPEN,
+    messageId: messageIdOf('e'),
+  }).execute(tx.db);
   const found = new Map(rows.map((row) => [row.id, row]));
   return keys.map(({ eventId }) => {
     const row = found.get(eventId);

@@ -1,6 +1,6 @@
-import { sql } from 'kysely';
 import { Batches } from '../../../lib/batches.ts';
 import type { Store, SystemTx } from '../database/database.ts';
+import { sqlFile } from '../database/pg-arrays.ts';
 import {
   claimDue,
   claimEvents,
@@ -12,6 +12,9 @@ import {
 import { type AttemptResult, disableDestination, recordDelivery } from './delivery-record-store.ts';
 import { deliveryDelayMs } from './rules/delivery-schedule.ts';
 import type { SendResult, WebhookSender } from './sender.ts';
+
+const RECORD_DELIVERED = sqlFile('record-delivered.sql', import.meta.url);
+const AFTER_DELIVERY = sqlFile('after-delivery.sql', import.meta.url);
 
 /** The outcome of an attempt that was made, and whether the destination's workflow must look at its events. */
 export type Attempted = { destinationId: string; needsLook: boolean } & (
@@ -141,21 +144,11 @@ export async function recordDelivered(
   tx: Pick<SystemTx, 'db'>,
   deliveries: readonly PlainDelivery[],
 ): Promise<ReadonlySet<string>> {
-  const { rows } = await sql<{ id: string }>`
-    with sent as (
-      select * from unnest(${deliveries.map(({ eventId }) => eventId)}::uuid[],
-        ${deliveries.map(({ httpStatus }) => httpStatus)}::int[],
-        ${deliveries.map(({ note }) => note)}::text[]) as sent (id, http_status, note)
-    ), free as (
-      select e.id, e.account_id, sent.http_status, sent.note from sent join event as e using (id)
-      where e.status not in ('delivered', 'dead', 'unrouted') for no key update of e skip locked
-    ), attempted as (
-      insert into event_attempt (event_id, attempt, account_id, http_status, outcome)
-      select id, (select count(*) + 1 from event_attempt where event_id = free.id), account_id, http_status, note from free
-      on conflict do nothing
-    )
-    update event set status = 'delivered', delivered_at = now(), next_attempt_at = null
-    from free where event.id = free.id returning event.id`.execute(tx.db);
+  const { rows } = await RECORD_DELIVERED<{ id: string }>({
+    eventIds: deliveries.map(({ eventId }) => eventId),
+    statuses: deliveries.map(({ httpStatus }) => httpStatus),
+    notes: deliveries.map(({ note }) => note),
+  }).execute(tx.db);
   return new Set(rows.map(({ id }) => id));
 }
 
@@ -177,17 +170,10 @@ export async function afterDelivery(
   tx: Pick<SystemTx, 'db'>,
   events: readonly Pick<OpenEvent, 'id'>[],
 ): Promise<AfterDelivery[]> {
-  const { rows } = await sql<{ id: string; next_id: string | null; needs_look: boolean }>`
-    select e.id, later.id as next_id, d.looks_at > now() and (
-        select open.id from event as open where open.destination_id = d.id and open.status in ('pending', 'delivering')
-        order by open.seq limit 1) is null as needs_look
-    from event as e join webhook_destination as d on d.id = e.destination_id
-      left join lateral (
-        select later.id from event as later
-        where later.patient_id = e.patient_id and later.seq > e.seq and later.status = 'pending'
-          and ${sameDestination('later', 'e')}
-        order by later.seq limit 1) as later on true
-    where e.id = any(${events.map(({ id }) => id)}::uuid[])`.execute(tx.db);
+  const { rows } = await AFTER_DELIVERY<{ id: string; next_id: string | null; needs_look: boolean }>({
+    isSameDestination: sameDestination('later', 'e'),
+    ids: events.map(({ id }) => id),
+  }).execute(tx.db);
   const found = new Map(rows.map((row) => [row.id, row]));
   return events.map(({ id }) => {
     const row = found.get(id);

@@ -2,6 +2,9 @@ import { type RawBuilder, sql } from 'kysely';
 import { v5 as uuidv5 } from 'uuid';
 import { TEST_EVENT_TYPE } from '../../../contract/webhook-test.ts';
 import type { AccountTx, SystemTx } from '../database/database.ts';
+import { sqlFile } from '../database/pg-arrays.ts';
+
+const ROUTES = sqlFile('routes.sql', import.meta.url);
 
 export interface NewEvent {
   type: string;
@@ -107,22 +110,12 @@ export async function routesOf(
   const asked = accounts.flatMap(({ accountId, items }, index) =>
     items.map((item) => ({ ...item, accountId, index })),
   );
-  const { rows } = await sql<{ id: string; destination_id: string; index: number }>`
-    with asked as (
-      select * from unnest(${asked.map(({ index }) => index)}::int[], ${asked.map(({ accountId }) => accountId)}::uuid[],
-        ${asked.map(({ eventId }) => eventId)}::uuid[], ${asked.map(({ isWhole }) => isWhole)}::boolean[]
-      ) with ordinality as asked (index, account_id, id, is_whole, place)
-    ), found as materialized (
-      select e.id, e.destination_id, asked.index, asked.place
-      from asked join event as e on e.id = asked.id and e.account_id = asked.account_id
-      union all
-      select e.id, e.destination_id, asked.index, asked.place
-      from asked join event as e on e.copy_of = asked.id and e.account_id = asked.account_id where asked.is_whole
-    )
-    select found.id, found.destination_id, found.index
-    from found join webhook_destination as d on d.id = found.destination_id
-    where d.held_until is null order by found.place
-  `.execute(tx.db);
+  const { rows } = await ROUTES<{ id: string; destination_id: string; index: number }>({
+    indexes: asked.map(({ index }) => index),
+    accountIds: asked.map(({ accountId }) => accountId),
+    eventIds: asked.map(({ eventId }) => eventId),
+    areWhole: asked.map(({ isWhole }) => isWhole),
+  }).execute(tx.db);
   const routes = accounts.map(() => new Map<string, string[]>());
   for (const { id, destination_id: destinationId, index } of rows) {
     const eventIds = routes[index]?.get(destinationId);

@@ -1,9 +1,14 @@
 import { sql } from 'kysely';
 import type { RecordSource } from '../../../contract/primitives.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
+import { sqlFile } from '../../platform/database/pg-arrays.ts';
 import { broughtBy, isEnteredInError, isTakenBack, replacedDocuments } from '../deliveries/delivery-store.ts';
 import type { ConversionOutcome } from '../tables.ts';
 import { CONVERSION_RULES } from './ccda/ccda-converter.ts';
+
+const DOCUMENT_WORK = sqlFile('document-work.sql', import.meta.url);
+const UNCONVERTED_DOCUMENTS = sqlFile('unconverted-documents.sql', import.meta.url);
+const REMOVE_MISTAKEN = sqlFile('remove-mistaken.sql', import.meta.url);
 
 /** A document that may be C-CDA and must be converted, for the first time or again. */
 export interface UnconvertedDocument {
@@ -41,7 +46,8 @@ export async function readDocumentWork(
   patientId: string,
   source?: RecordSource,
 ): Promise<{ hasUnconverted: boolean; hasWithdrawn: boolean }> {
-  const isNew = source === undefined ? sql`false` : sql`(c.document_id is null and d.source = ${source})`;
+  const isNew =
+    source === undefined ? DOCUMENT_WORK() : sql`(c.document_id is null and d.source = ${source})`;
   const { rows } = await sql<{ hasUnconverted: boolean; hasWithdrawn: boolean }>`
     select
       exists (select from document d left join document_conversion c on c.document_id = d.id
@@ -70,22 +76,16 @@ export async function unconvertedDocuments(
     source === undefined
       ? sql`c.document_id is not null`
       : sql`(c.document_id is not null or d.source = ${source})`;
-  const { rows } = await sql<UnconvertedDocument>`
-    with candidates as (
-      select d.id, d.query_id as "queryId", ${broughtBy('d')} as "broughtBy", d.source, d.source_document_id as "sourceDocumentId",
-        d.content_type like '%xml%' as "saysXml", d.size_bytes as "sizeBytes", encode(d.sha256, 'hex') as sha256,
-        d.blob_ref as "blobRef", d.created_at, c.outcome as "formerOutcome", c.reason as "formerReason",
-        coalesce(c.rules < ${CONVERSION_RULES}, true) as "isOutdated"
-      from document d left join document_conversion c on c.document_id = d.id
-      where d.patient_id = ${patientId} and ${wanted} and ${mayBeCcda}
-    ), due as (
-      select distinct source, "sourceDocumentId" from candidates
-      where "isOutdated" and ("formerOutcome" is null or "formerOutcome" in (${CONVERTED_AGAIN}))
-    )
-    select c.* from candidates c join due using (source, "sourceDocumentId")
-    join document d using (id)
-    where not ${isTakenBack('d')} and (d.source, d.source_document_id) not in (${replacedDocuments(patientId)})
-    order by c.created_at, id`.execute(tx.db);
+  const { rows } = await UNCONVERTED_DOCUMENTS<UnconvertedDocument>({
+    broughtBy: broughtBy('d'),
+    rules: CONVERSION_RULES,
+    patientId,
+    wanted,
+    mayBeCcda,
+    convertedAgain: CONVERTED_AGAIN,
+    isTakenBack: isTakenBack('d'),
+    replaced: replacedDocuments(patientId),
+  }).execute(tx.db);
   return rows;
 }
 
@@ -119,19 +119,7 @@ export async function deleteMadeInError(
   patientId: string,
   source: RecordSource,
 ): Promise<void> {
-  await sql`
-    with mistaken as (
-      select source_id from patient_resource r
-      where r.patient_id = ${patientId} and r.source = ${source} and r.resource_type = 'DocumentReference'
-        and ${isEnteredInError('r')}),
-    conversion as (
-      delete from document_conversion c using document d, mistaken
-      where d.id = c.document_id and d.patient_id = ${patientId} and d.source = ${source}
-        and d.source_document_id = mistaken.source_id)
-    delete from patient_resource r using mistaken
-    where r.patient_id = ${patientId} and r.source = ${source} and r.converted_from = mistaken.source_id`.execute(
-    tx.db,
-  );
+  await REMOVE_MISTAKEN({ patientId, source, isEnteredInError: isEnteredInError('r') }).execute(tx.db);
 }
 
 /** Deletes the resources converted from earlier versions of a document, except those with the given ids. */

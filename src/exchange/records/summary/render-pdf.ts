@@ -1,4 +1,4 @@
-import type { Column, SummaryBodyPart, SummaryHead, SummaryPart } from './parts.ts';
+import type { SummaryBodyPart, SummaryHead, SummaryPart } from './parts.ts';
 import { ACCENT, ALERT, type Element, PdfPages, SOFT, type TextStyle } from './pdf-document.ts';
 import { drawCharts, drawOverview } from './pdf-overview.ts';
 import { PdfTable } from './pdf-table.ts';
@@ -56,7 +56,7 @@ class SummaryWriter {
         drawCharts(this.pages, this.#section, part.charts);
         break;
       case 'table':
-        this.#beginTable(part.caption, part.columns);
+        this.#table = new PdfTable(this.pages, this.#section, part.caption, part.columns);
         break;
       case 'group':
         this.#table?.group(part.title);
@@ -118,10 +118,6 @@ class SummaryWriter {
   #paragraph(text: string, tone?: 'stated' | 'alert'): void {
     this.pages.text('P', this.#section, text, PARAGRAPHS[tone ?? 'plain']);
     this.pages.y += 4;
-  }
-
-  #beginTable(caption: string, columns: readonly Column[]): void {
-    this.#table = new PdfTable(this.pages, this.#section, caption, columns);
   }
 }
 

@@ -1,8 +1,12 @@
 import { sql } from 'kysely';
 import type { RecordSource } from '../../../../contract/primitives.ts';
 import type { AccountTx, SystemTx } from '../../../platform/database/database.ts';
+import { sqlFile } from '../../../platform/database/pg-arrays.ts';
 import { lockRecord } from '../../../records/merge/merge-store.ts';
 import type { InboundFormat } from '../read-message.ts';
+
+const RECORD_CONCERNED = sqlFile('record-concerned.sql', import.meta.url);
+const RETIRE_OWN = sqlFile('retire-own.sql', import.meta.url);
 
 /**
  * Notes that a subject may have changed for the patients of an account who were notified of it, or have it in their record:
@@ -15,16 +19,12 @@ export async function noteRecordings(
   subjectId: string,
   { patientId, isRecorded }: { patientId: string | undefined; isRecorded: boolean },
 ): Promise<{ patientId: string; subjectId: string }[]> {
-  const { rows } = await sql<{ patientId: string; subjectId: string }>`
-    insert into recorded_subject as r (account_id, patient_id, subject_id, is_about)
-    select ${tx.accountId}::uuid, patient_id, ${subjectId}::uuid, patient_id is not distinct from ${patientId ?? null}::uuid
-    from (select patient_id from notification where subject_id = ${subjectId}
-      union select patient_id from recorded_subject where subject_id = ${subjectId}
-      union select ${patientId ?? null}::uuid where ${isRecorded && patientId !== undefined}) as concerned
-    on conflict (patient_id, subject_id) do update
-      set is_about = excluded.is_about, wanted = r.wanted + 1, changed_at = now()
-      where r.is_about or excluded.is_about
-    returning patient_id as "patientId", subject_id as "subjectId"`.execute(tx.db);
+  const { rows } = await RECORD_CONCERNED<{ patientId: string; subjectId: string }>({
+    accountId: tx.accountId,
+    subjectId,
+    patientId: patientId ?? null,
+    isRecorded: isRecorded && patientId !== undefined,
+  }).execute(tx.db);
   return rows;
 }
 
@@ -140,24 +140,14 @@ export async function retireReported(
 ): Promise<void> {
   // Prevents a concurrent conversion of its documents.
   await lockRecord(tx, of.patientId);
-  await sql`
-    with own as (
-      delete from patient_resource r
-      where r.patient_id = ${of.patientId} and r.source = ${of.source}
-        and starts_with(coalesce(r.converted_from, r.source_id), ${of.namespace})
-        and not (case when r.converted_from is null then r.resource_type || '/' || r.source_id
-          else 'DocumentReference/' || r.converted_from end) = any(${[...present]}::text[])
-      returning r.*),
-    -- If the document is delivered again, it is converted again.
-    conversion as (
-      delete from document_conversion c using document d, own
-      where d.id = c.document_id and d.patient_id = ${of.patientId} and d.subject_id = ${of.subjectId}
-        and own.resource_type = 'DocumentReference' and d.source_document_id = own.source_id)
-    insert into retired_resource (account_id, patient_id, source, resource_type, source_id, document_id, sha256, content,
-      revision, converted_from, collected_at, reason, subject_id)
-    select account_id, patient_id, source, resource_type, source_id, document_id, sha256, content, revision,
-      converted_from, collected_at, ${reason}, ${of.subjectId}::uuid
-    from own on conflict do nothing`.execute(tx.db);
+  await RETIRE_OWN({
+    patientId: of.patientId,
+    source: of.source,
+    namespace: of.namespace,
+    present: [...present],
+    subjectId: of.subjectId,
+    reason,
+  }).execute(tx.db);
 }
 
 export async function readKind(
