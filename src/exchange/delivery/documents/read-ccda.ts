@@ -1,3 +1,4 @@
+import { lookupTable } from '../../../lib/lookup-table.ts';
 import {
   type CdaElement,
   childOf,
@@ -155,7 +156,7 @@ function codeText(code: CdaElement | undefined): string {
 }
 
 function sexText(code: CdaElement | undefined): string {
-  const known: Record<string, string> = { M: 'Male', F: 'Female', UN: 'Undifferentiated' };
+  const known: Record<string, string> = lookupTable({ M: 'Male', F: 'Female', UN: 'Undifferentiated' });
   const { displayName, code: value = '' } = code?.attributes ?? {};
   return displayName ?? known[value] ?? value;
 }
@@ -364,7 +365,7 @@ function trimmed(runs: Run[]): Run[] {
   return runs[0]?.text === '' ? trimmed(runs.slice(1)) : runs;
 }
 
-const CODE_SYSTEMS: Readonly<Record<string, string>> = names;
+const CODE_SYSTEMS: Readonly<Record<string, string>> = lookupTable(names);
 
 /** A date with a time; plain digits only with a time zone, because without one they may be an identifier. */
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2})?$/;
@@ -380,7 +381,7 @@ function readableText(text: string): string {
   const time = TIME.test(plain) ? plain : plain.replace(HL7_TIME, '$1-$2-$3T$4:$5$6:$7');
   if (TIME.test(time)) return isTime(time) ? (momentText(time) ?? text) : text;
   const [, system = '', code = ''] = CODE.exec(plain) ?? [];
-  const name = Object.hasOwn(CODE_SYSTEMS, system) ? CODE_SYSTEMS[system] : undefined;
+  const name = CODE_SYSTEMS[system];
   return name === undefined ? text : `${name} ${code}`;
 }
 

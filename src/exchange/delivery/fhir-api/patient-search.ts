@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Patient } from 'fhir/r4.js';
 import { type RawBuilder, sql } from 'kysely';
 import { splitNames } from '../../../contract/primitives.ts';
+import { lookupTable } from '../../../lib/lookup-table.ts';
 import {
   expressionOf,
   findByIdentityKeys,
@@ -291,7 +292,12 @@ const BODY_BYTES_MAX = 64 * 1024;
 
 export type MatchPerson = Pick<Demographics, 'firstNames' | 'lastNames' | 'dob' | 'gender' | 'addresses'>;
 
-const GENDERS: Readonly<Record<string, Gender>> = { male: 'M', female: 'F', other: 'O', unknown: 'U' };
+const GENDERS: Readonly<Record<string, Gender>> = lookupTable({
+  male: 'M',
+  female: 'F',
+  other: 'O',
+  unknown: 'U',
+});
 
 /**
  * The persons that the Patient in the Parameters of `$match` may be, one for each of its names; and what is missing for our

@@ -1,3 +1,4 @@
+import { lookupTable } from '../../../lib/lookup-table.ts';
 import table from './absence.json' with { type: 'json' };
 import { codeSystem } from './codes.ts';
 import { isJson, type Json, objectsOf, textOf } from './json.ts';
@@ -48,10 +49,12 @@ const CODES: ReadonlyMap<string, AbsenceStatement> = new Map(
 );
 
 /** By resource type: the topic, and the element that holds such a code. */
-const PLACES = table.places as unknown as Readonly<Record<string, readonly [AbsenceTopic, string]>>;
+const PLACES = lookupTable(table.places) as unknown as Readonly<
+  Record<string, readonly [AbsenceTopic, string]>
+>;
 
 /** Codes of lists and sections: LOINC codes, and those used in FHIR's examples. */
-const LISTS = table.lists as Readonly<Record<string, AbsenceTopic>>;
+const LISTS = lookupTable(table.lists) as Readonly<Record<string, AbsenceTopic>>;
 /** The topic of a section with this LOINC code. */
 export const topicOfSection = (code: string | undefined): AbsenceTopic | undefined => LISTS[code ?? ''];
 
@@ -119,13 +122,13 @@ function noneInWords(topic: AbsenceTopic, words: string): AbsenceStatement {
   return none(topic, words.trim().replace(/\s*\.$/, ''), topic === 'allergies' ? category : undefined);
 }
 
-const REASONS: Readonly<Record<string, string>> = {
+const REASONS: Readonly<Record<string, string>> = lookupTable({
   notasked: 'not asked',
   withheld: 'withheld',
   unavailable: 'unavailable',
   notstarted: 'not recorded yet',
   closed: 'the list is closed',
-};
+});
 
 function emptyReasonOf({ code, emptyReason }: Json, isTakenBack: boolean): AbsenceStatement[] {
   if (!isJson(emptyReason) || isTakenBack) return [];

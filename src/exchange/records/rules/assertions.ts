@@ -1,3 +1,4 @@
+import { lookupTable } from '../../../lib/lookup-table.ts';
 import words from './assertion-words.json' with { type: 'json' };
 import { meaningOf, meaningsBySystem, meaningsOf, valueIn, valueMeaning } from './codes.ts';
 import { comparable } from './comparable.ts';
@@ -37,7 +38,7 @@ const measures = (resource: Json): Record<string, string> => {
 };
 
 /** What a flag says of a value: a normal result at one source and an abnormal one at another are not one result. */
-const FLAGS: Readonly<Record<string, string>> = words.flags;
+const FLAGS: Readonly<Record<string, string>> = lookupTable(words.flags);
 
 const flagsOf = (interpretation: unknown): string =>
   [
@@ -102,8 +103,8 @@ const routeOf = (route: unknown): string | undefined => {
 };
 
 /** Days in a unit of `Timing`, and times a day of GTSAbbreviation. */
-const DAYS: Readonly<Record<string, number>> = words.days;
-const TIMES_A_DAY: Readonly<Record<string, number>> = words.timesADay;
+const DAYS: Readonly<Record<string, number>> = lookupTable(words.days);
+const TIMES_A_DAY: Readonly<Record<string, number>> = lookupTable(words.timesADay);
 
 /** How often, as times a day: every 6 hours is 4 times a day, however it is written. */
 function rateOf({
@@ -194,7 +195,7 @@ const drug = (resource: Json): Record<string, string> => ({
   intent: textOf(resource.intent) ?? '',
 });
 
-const BY_TYPE: Readonly<Record<string, (resource: Json) => Record<string, string>>> = {
+const BY_TYPE: Readonly<Record<string, (resource: Json) => Record<string, string>>> = lookupTable({
   AllergyIntolerance: ({ criticality, reaction, onsetDateTime }) => ({
     '+onset': day(onsetDateTime) ?? '',
     '+criticality': textOf(criticality) ?? '',
@@ -249,7 +250,7 @@ const BY_TYPE: Readonly<Record<string, (resource: Json) => Record<string, string
     intent: textOf(intent) ?? '',
     quantity: quantity(quantityQuantity) ?? '',
   }),
-};
+});
 
 /**
  * The assertions of a resource.
@@ -295,7 +296,7 @@ function statusOf({ resourceType, status }: Json, isNative: boolean): string {
 }
 
 /** Statuses that precede a status in the life of one resource; any other two different statuses contradict each other. */
-export const EARLIER: Readonly<Record<string, readonly string[]>> = words.earlier;
+export const EARLIER: Readonly<Record<string, readonly string[]>> = lookupTable(words.earlier);
 
 /**
  * Whether a resource with the assertions `leading` can absorb one with the assertions `other` without loss: each assertion

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { lookupTable } from '../../../lib/lookup-table.ts';
 import { canonical, isJson, type Json, textOf } from './json.ts';
 import { unknown } from './us-core/named-rules.ts';
 
@@ -12,13 +13,13 @@ export interface HeldDocument {
 }
 
 /** Elements with attachments, by type. Sources' addresses in them are never ours: only a DocumentReference's files are collected. */
-const ATTACHMENTS: Readonly<Record<string, string>> = {
+const ATTACHMENTS: Readonly<Record<string, string>> = lookupTable({
   Consent: 'sourceAttachment',
   DiagnosticReport: 'presentedForm',
   Media: 'content',
   Practitioner: 'photo',
   RelatedPerson: 'photo',
-};
+});
 
 /**
  * Replaces the sources' addresses of attachments, which a reader could not fetch: by `Binary/<id>` of the FHIR API where the

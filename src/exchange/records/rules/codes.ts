@@ -1,8 +1,9 @@
+import { lookupTable } from '../../../lib/lookup-table.ts';
 import systems from './code-systems.json' with { type: 'json' };
 import { moment } from './dates.ts';
 import { canonicalJson, comparableText, isJson, type Json, objectsOf, textOf } from './json.ts';
 
-const SPELLINGS: Readonly<Record<string, string>> = systems.spellings;
+const SPELLINGS: Readonly<Record<string, string>> = lookupTable(systems.spellings);
 
 const NDC = 'http://hl7.org/fhir/sid/ndc';
 

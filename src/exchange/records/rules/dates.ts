@@ -1,3 +1,4 @@
+import { lookupTable } from '../../../lib/lookup-table.ts';
 import table from './dates.json' with { type: 'json' };
 import { isJson, type Json, objectsOf, textOf } from './json.ts';
 
@@ -118,7 +119,7 @@ function isOngoing(resource: Json, statuses: readonly string[]): boolean {
 }
 
 /** Explained in docs/merge.md. Types not listed here have no clinical date. */
-const RULES: Readonly<Record<string, Rule>> = table;
+const RULES: Readonly<Record<string, Rule>> = lookupTable(table);
 
 /** When a resource happened or was written. */
 export const momentOf = (resource: Json): string | undefined =>

@@ -1,3 +1,4 @@
+import { lookupTable } from '../../../lib/lookup-table.ts';
 import { absencesIn } from './absence.ts';
 import { isNullFlavor, meaningOf, meaningsBySystem, meaningsOf, valueIn, valueMeaning } from './codes.ts';
 import { day, dayToFindBy, firstMoment, moment, momentOf } from './dates.ts';
@@ -87,7 +88,7 @@ const coded: Fingerprint = (resource) => whole(meaningOf(resource.code), dayOf(r
  * What identifies a thing, by type (explained in docs/merge.md): the elements that distinguish two things of one person,
  * and none that change over time (status, end, notes).
  */
-const FINGERPRINTS: Readonly<Record<string, Fingerprint>> = {
+const FINGERPRINTS: Readonly<Record<string, Fingerprint>> = lookupTable({
   AllergyIntolerance: (resource) =>
     whole(
       meaningOf(resource.code) ?? meaningsOf(objectsOf(resource.reaction).map((r) => r.substance))[0],
@@ -191,7 +192,7 @@ const FINGERPRINTS: Readonly<Record<string, Fingerprint>> = {
       meaningOf(resource.type),
       firstMoment(resource, ['collection.collectedDateTime', 'collection.collectedPeriod', 'receivedTime']),
     ),
-};
+});
 
 /**
  * What identifies the thing that a resource describes, whichever source delivered it. Undefined when that is unknown: then
@@ -207,7 +208,7 @@ export const contentOf = (resource: Json, related: Related): readonly unknown[] 
   FINGERPRINTS[textOf(resource.resourceType) ?? '']?.(resource, related);
 
 /** The element whose code comes first in a fingerprint, by type; `code` for the others. */
-const MAIN: Readonly<Record<string, string>> = {
+const MAIN: Readonly<Record<string, string>> = lookupTable({
   Goal: 'description',
   Immunization: 'vaccineCode',
   MedicationAdministration: 'medicationCodeableConcept',
@@ -215,7 +216,7 @@ const MAIN: Readonly<Record<string, string>> = {
   MedicationRequest: 'medicationCodeableConcept',
   MedicationStatement: 'medicationCodeableConcept',
   Specimen: 'type',
-};
+});
 export const mainElement = (type: string): string => MAIN[type] ?? 'code';
 
 /** A fingerprint with each other code of the thing that it identifies: two sources may share a code of any system. */

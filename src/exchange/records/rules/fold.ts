@@ -1,3 +1,4 @@
+import { lookupTable } from '../../../lib/lookup-table.ts';
 import { codeSystem, meaningOf, valueIn } from './codes.ts';
 import filled from './filled-elements.json' with { type: 'json' };
 import { mainElement } from './fingerprints.ts';
@@ -8,7 +9,7 @@ import table from './ucum.json' with { type: 'json' };
 import { fromBaseUnits, inBaseUnits, unitOf } from './ucum.ts';
 
 /** Elements taken from other deliveries of a group if the leading one lacks them. Never status, values or times. */
-export const FILLED: Readonly<Record<string, readonly string[]>> = filled;
+export const FILLED: Readonly<Record<string, readonly string[]>> = lookupTable(filled);
 
 /** A delivery of a group, with all that folding needs. */
 export interface Member {
@@ -163,7 +164,7 @@ function digitsIn(value: unknown): number {
 }
 
 const DERIVED = 'urn:medical-exchange:derived-quantity';
-const PREFERRED: Readonly<Record<string, string>> = table.preferred;
+const PREFERRED: Readonly<Record<string, string>> = lookupTable(table.preferred);
 
 /**
  * An Observation whose quantities carry, as an extension, the same amount in the one unit that `ucum.json` prefers for what they

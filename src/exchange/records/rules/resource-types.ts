@@ -1,3 +1,4 @@
+import { lookupTable } from '../../../lib/lookup-table.ts';
 import table from './resource-types.json' with { type: 'json' };
 
 /** Types that need not name a patient; every other type must name the person. */
@@ -9,7 +10,7 @@ export const CLINICAL_TYPES: ReadonlySet<string> = new Set(table.clinical);
 export const MEDICATION_TYPES: ReadonlySet<string> = new Set(table.medications);
 
 /** A resource of the type is meaningless unless it has at least one of these elements. */
-export const MINIMUM: Readonly<Record<string, readonly string[]>> = table.minimum;
+export const MINIMUM: Readonly<Record<string, readonly string[]>> = lookupTable(table.minimum);
 
 /** The types that the FHIR API serves: each can be read and searched. */
 export const SERVED_TYPES: readonly string[] = [...new Set([...CLINICAL_TYPES, ...SUPPORTING_TYPES])].sort();

@@ -1,3 +1,4 @@
+import { lookupTable } from '../../../lib/lookup-table.ts';
 import { meaningOf, meaningsOf, valueIn } from './codes.ts';
 import { comparable, withoutMetadata } from './comparable.ts';
 import { day, firstMoment, moment } from './dates.ts';
@@ -200,7 +201,7 @@ const billed: AgreeingParts = ({
  * and insurance cards give one number to several things. An element missing from both agrees. For types not listed here
  * the whole content must agree.
  */
-const AGREEING_WITH_IDENTIFIER: Readonly<Record<string, AgreeingParts>> = {
+const AGREEING_WITH_IDENTIFIER: Readonly<Record<string, AgreeingParts>> = lookupTable({
   AllergyIntolerance: (resource) => [
     conceptKey(resource.code),
     resource.code === undefined
@@ -277,13 +278,13 @@ const AGREEING_WITH_IDENTIFIER: Readonly<Record<string, AgreeingParts>> = {
     conceptKey(resource.type),
     at(resource, 'collection.collectedDateTime', 'collection.collectedPeriod', 'receivedTime'),
   ],
-};
+});
 
 /**
  * What an identifier identifies while the statement under it changes, by type: of what is kept in lists only the thing itself, of what
  * happened also the time, because some sources number kinds of results. Undefined where a part is missing.
  */
-const STATED: Readonly<Record<string, AgreeingParts>> = {
+const STATED: Readonly<Record<string, AgreeingParts>> = lookupTable({
   AllergyIntolerance: ({ code }) => [meaningOf(code)],
   Condition: ({ code }) => [meaningOf(code)],
   DiagnosticReport: (resource) => [meaningOf(resource.code), dayOf(resource)],
@@ -293,4 +294,4 @@ const STATED: Readonly<Record<string, AgreeingParts>> = {
   MedicationStatement: (resource, related) => [medicationOf(resource, related)],
   Observation: (resource) => [meaningOf(resource.code), dayOf(resource), meaningOf(resource.bodySite) ?? ''],
   Procedure: (resource) => [meaningOf(resource.code), dayOf(resource)],
-};
+});

@@ -1,3 +1,4 @@
+import { lookupTable } from '../../../lib/lookup-table.ts';
 import table from './ucum.json' with { type: 'json' };
 
 /** What a unit measures, and how to bring a number to the base units: `(value + offset) × mantissa × 10^exponent`. */
@@ -11,7 +12,7 @@ export interface Unit {
 }
 
 type Atom = readonly [mantissa: number, exponent: number, dimension: string];
-const { prefixes, metric, other, spellings } = table as unknown as {
+const { prefixes, metric, other, spellings } = lookupTable(table) as unknown as {
   prefixes: Readonly<Record<string, number>>;
   metric: Readonly<Record<string, Atom>>;
   other: Readonly<Record<string, Atom>>;
@@ -19,10 +20,10 @@ const { prefixes, metric, other, spellings } = table as unknown as {
 };
 
 /** Temperature scales: what is added to a number before it is scaled to kelvin. */
-const SCALES: Readonly<Record<string, Omit<Unit, 'dimension'>>> = {
+const SCALES: Readonly<Record<string, Omit<Unit, 'dimension'>>> = lookupTable({
   Cel: { mantissa: 1, exponent: 0, offset: 273.15 },
   '[degF]': { mantissa: 5 / 9, exponent: 0, offset: 459.67 },
-};
+});
 
 const CACHE_MAX = 2_000;
 const cache = new Map<string, Unit | undefined>();

@@ -1,3 +1,4 @@
+import { lookupTable } from '../../../lib/lookup-table.ts';
 import { isJson, type Json, objectsOf, textOf } from './json.ts';
 import words from './reader-words.json' with { type: 'json' };
 
@@ -77,7 +78,7 @@ export function firstDay(resource: Json, ...elements: string[]): string | undefi
   return elements.map((element) => periodText(resource[element])).find((text) => text !== undefined);
 }
 
-const UNITS: Readonly<Record<string, string>> = words.units;
+const UNITS: Readonly<Record<string, string>> = lookupTable(words.units);
 
 /** A UCUM unit as people write it, without annotations in braces. */
 export function unitText(unit: unknown): string {
@@ -121,5 +122,5 @@ export function nameText(names: unknown): string | undefined {
 
 export const NO_NAME = 'Name unknown';
 
-const SOURCE_NAMES: Readonly<Record<string, string>> = words.sources;
+const SOURCE_NAMES: Readonly<Record<string, string>> = lookupTable(words.sources);
 export const sourceName = (source: string): string => SOURCE_NAMES[source] ?? source;

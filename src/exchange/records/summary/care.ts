@@ -1,3 +1,4 @@
+import { lookupTable } from '../../../lib/lookup-table.ts';
 import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
 import words from '../rules/reader-words.json' with { type: 'json' };
 import {
@@ -40,7 +41,7 @@ export const procedures: SectionRule = {
   ],
 };
 
-const CLASSES: Readonly<Record<string, string>> = words.classes;
+const CLASSES: Readonly<Record<string, string>> = lookupTable(words.classes);
 export const classText = (of: unknown): string | undefined =>
   isJson(of) ? (CLASSES[textOf(of.code) ?? ''] ?? textOf(of.display) ?? textOf(of.code)) : undefined;
 

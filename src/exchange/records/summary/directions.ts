@@ -1,3 +1,4 @@
+import { lookupTable } from '../../../lib/lookup-table.ts';
 import { comparableText, isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
 import words from '../rules/reader-words.json' with { type: 'json' };
 import {
@@ -17,7 +18,7 @@ import { rangeText, ratioText } from './observation.ts';
  */
 const WORDS: Readonly<
   Record<'routes' | 'timings' | 'periods' | 'moments', Readonly<Record<string, string>>>
-> = words;
+> = lookupTable(words);
 
 /**
  * A drug's directions in full, one after the other: the source's words first, then in brackets what its structured elements say

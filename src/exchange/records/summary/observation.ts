@@ -1,3 +1,4 @@
+import { lookupTable } from '../../../lib/lookup-table.ts';
 import { comparableText, isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
 import words from '../rules/reader-words.json' with { type: 'json' };
 import {
@@ -89,8 +90,8 @@ const isNormalRange = ({ type }: Json): boolean =>
   codesOf(type).includes('normal') ||
   /^(?:n|normal(?: range)?)$/i.test(conceptText(type) ?? '');
 
-const FLAGS: Readonly<Record<string, string>> = words.abnormal;
-const NORMAL: Readonly<Record<string, string>> = words.notAbnormal;
+const FLAGS: Readonly<Record<string, string>> = lookupTable(words.abnormal);
+const NORMAL: Readonly<Record<string, string>> = lookupTable(words.notAbnormal);
 
 /** The source's flag; if it gave none, a flag derived from the reference range, in brackets. */
 export function flagOf(of: Json): { text: string; isAlert: boolean } | undefined {

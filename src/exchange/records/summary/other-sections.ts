@@ -1,3 +1,4 @@
+import { lookupTable } from '../../../lib/lookup-table.ts';
 import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
 import words from '../rules/reader-words.json' with { type: 'json' };
 import {
@@ -42,7 +43,7 @@ export const documents: SectionRule = {
 const attachmentsOf = ({ content }: Json): Json[] =>
   objectsOf(content).map(({ attachment }) => (isJson(attachment) ? attachment : {}));
 
-const FORMATS: Readonly<Record<string, string>> = words.formats;
+const FORMATS: Readonly<Record<string, string>> = lookupTable(words.formats);
 function formatName(contentType: string | undefined): string | undefined {
   const plain = contentType?.split(';', 1)[0]?.trim();
   return plain && (FORMATS[plain] ?? plain);

@@ -1,3 +1,4 @@
+import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { isJson, type Json, objectsOf } from '../../../records/rules/json.ts';
 import {
   alternativeOf,
@@ -45,12 +46,12 @@ export interface SearchFault {
 }
 
 const NEWEST_FIRST: SearchSort = { by: 'date', isDescending: true };
-const SORTS: Readonly<Record<string, SearchSort>> = {
+const SORTS: Readonly<Record<string, SearchSort>> = lookupTable({
   '-date': NEWEST_FIRST,
   date: { by: 'date', isDescending: false },
   '-_lastUpdated': { by: 'lastUpdated', isDescending: true },
   _lastUpdated: { by: 'lastUpdated', isDescending: false },
-};
+});
 export const COUNT_DEFAULT = 100;
 export const COUNT_MAX = 500;
 /** Bounds of one search. */
@@ -227,8 +228,10 @@ function readClause(request: SearchRequest, type: string, name: string, value: s
 }
 
 /** Elements that refer to other resources, by the name of the search parameter that `_include` uses. */
-const COMMON: Readonly<Record<string, readonly string[]>> = table.common;
-const BY_TYPE: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = table.byType;
+const COMMON: Readonly<Record<string, readonly string[]>> = lookupTable(table.common);
+const BY_TYPE: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = lookupTable(
+  table.byType,
+);
 
 /** The values of `_include` for a type, without its name. */
 export const includesOf = (type: string): string[] => Object.keys({ ...COMMON, ...BY_TYPE[type] });
@@ -250,7 +253,7 @@ export interface Subset {
  * The elements that a subset always has: those that FHIR demands and those that change the meaning of the others, such as a
  * status. Generated from the definitions of FHIR R4; a test compares them.
  */
-export const ALWAYS: Readonly<Record<string, string>> = elements.always;
+export const ALWAYS: Readonly<Record<string, string>> = lookupTable(elements.always);
 /** The elements whose names say which of several types their value has: `value` is `valueQuantity`, or `valueString`. */
 export const CHOICES: ReadonlySet<string> = new Set(elements.choices);
 const OF_ALL = ['resourceType', 'id', 'meta', 'implicitRules', 'modifierExtension'];

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Patient } from 'fhir/r4.js';
+import { lookupTable } from '../../../../lib/lookup-table.ts';
 import {
   type ClinicalItem,
   type InboundContent,
@@ -140,7 +141,7 @@ function recordNumber(patient: Read<'Patient'>): string | undefined {
   return `${record.value}^${record.system ?? ''}`;
 }
 
-const PHASES: Readonly<Record<string, EncounterEvent['phase']>> = {
+const PHASES: Readonly<Record<string, EncounterEvent['phase']>> = lookupTable({
   arrived: 'open',
   triaged: 'open',
   'in-progress': 'open',
@@ -148,7 +149,7 @@ const PHASES: Readonly<Record<string, EncounterEvent['phase']>> = {
   finished: 'ended',
   cancelled: 'cancelled',
   'entered-in-error': 'cancelled',
-};
+});
 
 /** An Encounter as an event that describes the whole encounter (`snapshot`). A planned Encounter is only an `update`. */
 function encounterEvent(

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { FhirResource } from 'fhir/r4.js';
+import { lookupTable } from '../../../../lib/lookup-table.ts';
 import {
   type InboundContent,
   type InboundMessage,
@@ -26,10 +27,10 @@ const DESCRIBED = { AL1, DG1, PR1 };
  * The supported ADT events. What a pre-admission (A05) plans has not happened: only its description of the person counts. By A06 an
  * outpatient becomes an inpatient, by A07 the reverse.
  */
-const TRIGGERS = tables.events as Readonly<Record<string, EncounterEvent['trigger'] | 'merge' | 'person'>>;
+const TRIGGERS = lookupTable(tables.events) as Readonly<Record<string, EncounterEvent['trigger'] | 'merge' | 'person'>>;
 
 /** PV1-2 (HL7 table 0004) as codes of ActEncounterCode. */
-const CLASSES: Readonly<Record<string, string>> = tables['0004'];
+const CLASSES: Readonly<Record<string, string>> = lookupTable(tables['0004']);
 
 /**
  * Reads an ADT message. Throws UnreadableMessageError.

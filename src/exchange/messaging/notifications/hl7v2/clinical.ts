@@ -1,4 +1,5 @@
 import type { FhirResource } from 'fhir/r4.js';
+import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { type InboundMessage, type ReportedSubject, UnreadableMessageError } from '../inbound.ts';
 import type { ReportedResource } from '../rules/present-resources.ts';
 import messages from './clinical-messages.json' with { type: 'json' };
@@ -26,13 +27,13 @@ interface MessageMapping {
   elements: ElementMapping[];
 }
 const mapped = messages as unknown as Record<string, MessageMapping>;
-const MESSAGES: Readonly<Record<string, MessageMapping | undefined>> = {
+const MESSAGES: Readonly<Record<string, MessageMapping | undefined>> = lookupTable({
   ...mapped,
   'OML^O21': mapped['ORM^O01'],
   'OML^O33': mapped['ORM^O01'],
   'OMG^O19': mapped['ORM^O01'],
   'RDE^O01': mapped['RDE^O11'],
-};
+});
 
 /** The supported types, for refusals. */
 export const CLINICAL_TYPES = Object.keys(MESSAGES);

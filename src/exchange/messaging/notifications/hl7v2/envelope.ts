@@ -1,4 +1,5 @@
 import type { Address, Coding, HumanName, Patient } from 'fhir/r4.js';
+import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { UnreadableMessageError } from '../inbound.ts';
 import type { ReportedResource } from '../rules/present-resources.ts';
 import { recordNumber, required } from './fields.ts';
@@ -42,12 +43,12 @@ export function envelopeOf(message: Hl7Message, zone: string): Envelope {
   };
 }
 
-const GENDERS: Readonly<Record<string, Patient['gender']>> = {
+const GENDERS: Readonly<Record<string, Patient['gender']>> = lookupTable({
   F: 'female',
   M: 'male',
   O: 'other',
   A: 'other',
-};
+});
 
 /** The person that a PID segment describes, reduced to what the matching rule uses. */
 function personOf(pid: Hl7Segment): Patient {

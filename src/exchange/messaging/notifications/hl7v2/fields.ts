@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Attachment, CodeableConcept, Coding, Reference } from 'fhir/r4.js';
+import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { UnreadableMessageError } from '../inbound.ts';
 import type { ComponentReader, Hl7Segment } from './message.ts';
 import tables from './tables.json' with { type: 'json' };
@@ -44,7 +45,7 @@ export function required<T>(value: T | undefined, place: string, what: string): 
 }
 
 /** HL7 table 0396 (coding systems) as URLs. */
-const SYSTEMS: Readonly<Record<string, string>> = tables['0396'];
+const SYSTEMS: Readonly<Record<string, string>> = lookupTable(tables['0396']);
 
 /** A system for codes of the sender's own, so that equal codes of two senders never mean the same. */
 const ownSystem = (sender: string, name: string | undefined): string =>
@@ -111,7 +112,7 @@ function practitioner(
 }
 
 /** HL7 tables 0191 and 0291 (types and subtypes of files) as media types. */
-const TYPES: Readonly<Record<string, string>> = tables['0291'];
+const TYPES: Readonly<Record<string, string>> = lookupTable(tables['0291']);
 
 /** A file within an OBX segment (OBX-2 ED), with its data in base64; undefined when there is none. */
 export function fileOf(obx: Hl7Segment): Attachment | undefined {

@@ -161,7 +161,7 @@ const repetitionsAt = (group: Group, places: readonly string[]) =>
 function componentText(rxc: Hl7Segment): string {
   const unit = rxc.value(4, 2) ?? rxc.value(4) ?? '';
   const amount = `${rxc.value(3) ?? ''} ${unit}`.trim();
-  const kind = { A: 'Additive', B: 'Base' }[rxc.value(1) ?? ''] ?? 'Component';
+  const kind = rxc.value(1) === 'A' ? 'Additive' : rxc.value(1) === 'B' ? 'Base' : 'Component';
   return `${kind}: ${[rxc.value(2, 2) ?? rxc.value(2), amount].filter(Boolean).join(', ')}`;
 }
 

@@ -1,11 +1,12 @@
 import type { CodeableConcept, DiagnosticReport, Observation } from 'fhir/r4.js';
+import { lookupTable } from '../../../../lib/lookup-table.ts';
 import tables from './tables.json' with { type: 'json' };
 
 /** HL7 table 0085 (OBX-11). O and N are no results: the order's own data, and a question not asked. */
-const OBSERVATIONS = tables['0085'] as Readonly<Record<string, Observation['status']>>;
+const OBSERVATIONS = lookupTable(tables['0085']) as Readonly<Record<string, Observation['status']>>;
 
 /** HL7 table 0123 (OBR-25). */
-const REPORTS = tables['0123'] as Readonly<Record<string, DiagnosticReport['status']>>;
+const REPORTS = lookupTable(tables['0123']) as Readonly<Record<string, DiagnosticReport['status']>>;
 
 export const observationStatus = (code: string | undefined): Observation['status'] =>
   OBSERVATIONS[code ?? ''] ?? 'unknown';

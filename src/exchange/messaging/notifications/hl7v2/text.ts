@@ -1,3 +1,5 @@
+import { lookupTable } from '../../../../lib/lookup-table.ts';
+
 const START_BLOCK = 0x0b;
 const END_BLOCK = 0x1c;
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
@@ -66,12 +68,12 @@ const western = (bytes: Buffer): string =>
     .replaceAll(/[\u0080-\u009f]/g, (sign) => WINDOWS.charAt(sign.charCodeAt(0) - 0x80));
 
 /** Names of character sets without signs, as senders write them, with those of the WHATWG; ASCII is part of all of them. */
-const CHARSETS: Readonly<Record<string, string>> = {
+const CHARSETS: Readonly<Record<string, string>> = lookupTable({
   ...{ '': ANY, ascii: ANY, usascii: ANY, isoir6: ANY },
   ...{ unicodeutf8: 'utf-8', utf8: 'utf-8', unicode: 'utf-8', isoir192: 'utf-8' },
   ...{ windows1252: WESTERN, cp1252: WESTERN, ansi: WESTERN, latin1: WESTERN, isoir100: WESTERN },
   ...{ gb180302000: 'gb18030', gb18030: 'gb18030', big5: 'big5', ksx1001: 'euc-kr' },
-};
+});
 
 /** Undefined: not known. */
 function charsetNamed(name: string): string | undefined {

@@ -1,3 +1,4 @@
+import { lookupTable } from '../../../../lib/lookup-table.ts';
 import ranks from './ranks.json' with { type: 'json' };
 /** What one message reports about an encounter, without the person. Times are ISO 8601 in UTC with milliseconds. */
 export interface EncounterEvent {
@@ -68,7 +69,7 @@ export type OrderedEvent = Pick<EncounterEvent, 'recordedAt' | 'sentAt' | 'trigg
 };
 
 /** Ranks of results, medication fills and documents by the status of their resource; all other statuses rank as `final`. */
-const RANKS: Readonly<Record<string, number>> = ranks.statuses;
+const RANKS: Readonly<Record<string, number>> = lookupTable(ranks.statuses);
 
 const FINAL_RANK = 2;
 

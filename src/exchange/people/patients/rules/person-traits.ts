@@ -1,4 +1,5 @@
 import type { Patient } from 'fhir/r4.js';
+import { lookupTable } from '../../../../lib/lookup-table.ts';
 import type { Demographics, Gender } from './demographics.ts';
 import { areNicknames, plainLetters, words } from './name-words.ts';
 import { namesOf, type PersonName, personName } from './person-names.ts';
@@ -207,12 +208,14 @@ const STREET_KINDS: ReadonlySet<string> = new Set(
   'st ave dr ln pl ct cir blvd pkwy ter sq trl xing way hill park point alley pass'.split(' '),
 );
 /** The abbreviations of the postal service that are written out most often. */
-const STREET_WORDS: Readonly<Record<string, string>> = Object.fromEntries(
-  `street st|str st|avenue ave|av ave|road rd|drive dr|lane ln|place pl|court ct|circle cir|boulevard blvd|parkway pkwy|terrace
+const STREET_WORDS: Readonly<Record<string, string>> = lookupTable(
+  Object.fromEntries(
+    `street st|str st|avenue ave|av ave|road rd|drive dr|lane ln|place pl|court ct|circle cir|boulevard blvd|parkway pkwy|terrace
    ter|highway hwy|square sq|trail trl|crossing xing|junction jct|north n|south s|east e|west w|apartment unit|apt unit|suite
    unit|ste unit|floor unit|fl unit|room unit|rm unit|no unit`
-    .split('|')
-    .map((pair) => pair.trim().split(/\s+/)),
+      .split('|')
+      .map((pair) => pair.trim().split(/\s+/)),
+  ),
 );
 
 function isPhone(system: string | undefined): boolean {

@@ -1,3 +1,4 @@
+import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { isJson, type Json, objectsOf } from '../../rules/json.ts';
 import { withStatedOn } from '../../rules/provenance.ts';
 import {
@@ -97,7 +98,7 @@ function convert(document: CdaElement, role: CdaElement, names: CcdaNames): Ccda
     result.add({ resourceType: 'Patient', extension, maritalStatus, communication });
   let skippedSections = 0;
   const unevenSections: string[] = [];
-  const leftOut: Record<string, number> = {};
+  const leftOut: Record<string, number> = lookupTable({});
   const count = (node: CdaElement): void => {
     const [template = 'none'] = templatesOf(node).filter((root) => /^[\d.]{3,}$/.test(root));
     leftOut[template] = (leftOut[template] ?? 0) + 1;

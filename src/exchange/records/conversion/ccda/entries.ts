@@ -1,3 +1,4 @@
+import { lookupTable } from '../../../../lib/lookup-table.ts';
 import type { Json } from '../../rules/json.ts';
 import { amountText } from '../../rules/words.ts';
 import { devices } from './actors.ts';
@@ -75,7 +76,7 @@ function add(
 const as = (name: TemplateName, node: CdaElement, reading: Reading): Json[] =>
   add(resourceOf(name, node, reading.scope), node, reading);
 
-const READERS: Readonly<Record<string, (node: CdaElement, reading: Reading) => unknown>> = {
+const READERS: Readonly<Record<string, (node: CdaElement, reading: Reading) => unknown>> = lookupTable({
   act: readAct,
   encounter: readEncounter,
   observation: readObservation,
@@ -86,7 +87,7 @@ const READERS: Readonly<Record<string, (node: CdaElement, reading: Reading) => u
   },
   substanceAdministration: readSubstance,
   supply: readSupply,
-};
+});
 
 /** Reads statements within another that are facts of their own: what was given or done with it. */
 function readInner(node: CdaElement, reading: Reading, ...names: string[]): void {

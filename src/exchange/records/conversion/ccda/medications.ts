@@ -1,3 +1,4 @@
+import { lookupTable } from '../../../../lib/lookup-table.ts';
 import type { Json } from '../../rules/json.ts';
 import { concept, numberOf, quantity, unitOf } from './datatypes.ts';
 import { attribute, type CdaElement, childOf, childrenOf, line, select, statusOf } from './element.ts';
@@ -243,7 +244,7 @@ function howOften(period: CdaElement, isTimesADay: boolean): Json {
     : { period: value, periodMax, periodUnit: unit };
 }
 
-const MINUTES: Readonly<Record<string, number>> = { min: 1, h: 60, d: 1_440 };
+const MINUTES: Readonly<Record<string, number>> = lookupTable({ min: 1, h: 60, d: 1_440 });
 
 function minutesOf(offset: CdaElement | undefined, scope: Scope): number | undefined {
   const found = quantity(offset, scope) ?? quantity(childOf(offset, 'low'), scope);

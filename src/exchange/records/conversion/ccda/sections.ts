@@ -1,3 +1,4 @@
+import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { topicOfSection } from '../../rules/absence.ts';
 import type { Json } from '../../rules/json.ts';
 import {
@@ -98,7 +99,7 @@ const within = (of: CdaElement | undefined, names: readonly string[]): CdaElemen
 
 /** Longer than any statement of absence; longer texts are not quoted and must be read in the document. */
 const QUOTED_MAX = 300;
-const REASONS: Readonly<Record<string, string>> = { NASK: 'notasked', MSK: 'withheld' };
+const REASONS: Readonly<Record<string, string>> = lookupTable({ NASK: 'notasked', MSK: 'withheld' });
 
 /**
  * A List with `emptyReason` for a section of allergies, problems, medications, … without entries but with a text or a nullFlavor, so

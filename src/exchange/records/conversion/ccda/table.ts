@@ -1,3 +1,4 @@
+import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { isJson, type Json, objectsOf } from '../../rules/json.ts';
 import codes from './code-systems.json' with { type: 'json' };
 import { attribute, type CdaElement, type NarrativeParts, select } from './element.ts';
@@ -8,9 +9,9 @@ import maps from './value-maps.json' with { type: 'json' };
 type Table = Readonly<Record<string, string>>;
 
 /** The ConceptMaps of C-CDA on FHIR, and those that it lacks. */
-export const MAPS: Readonly<Record<keyof typeof maps, Table>> = maps;
+export const MAPS: Readonly<Record<keyof typeof maps, Table>> = lookupTable(maps);
 /** Canonical URIs of code systems and of namespaces of identifiers, by OID. */
-export const SYSTEMS: Readonly<Record<keyof typeof codes, Table>> = codes;
+export const SYSTEMS: Readonly<Record<keyof typeof codes, Table>> = lookupTable(codes);
 
 /** What the rows know of the document around a statement. */
 export interface Scope {

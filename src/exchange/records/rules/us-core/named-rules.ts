@@ -1,3 +1,4 @@
+import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { isJson, type Json, objectsOf, textOf } from '../json.ts';
 
 /** The versions of US Core whose profiles a resource may claim: today's, and the one that products are certified for. */
@@ -103,7 +104,10 @@ const OMB = ['race', 'ethnicity'].map(
 );
 const PRESSURE = ['mm[Hg]'];
 /** Oxygen flow and concentration, which pulse oximetry may have as components. */
-const OXYGEN: Readonly<Record<string, readonly string[]>> = { '3151-8': ['L/min'], '3150-0': ['%'] };
+const OXYGEN: Readonly<Record<string, readonly string[]>> = lookupTable({
+  '3151-8': ['L/min'],
+  '3150-0': ['%'],
+});
 
 const hasContent = (part: unknown): boolean => isJson(part) && (has(part, 'url') || has(part, 'data'));
 const isNamed = (name: Json): boolean => has(name, 'family') || has(name, 'given');

@@ -1,5 +1,6 @@
 import type { RecordSource } from '../../../../contract/primitives.ts';
 import type { RecordConformance } from '../../../../contract/record-conformance.ts';
+import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { isJson, type Json, objectsOf, textOf } from '../json.ts';
 import { r4Faults } from '../r4/check-r4.ts';
 import atMostOnce from './at-most-once.json' with { type: 'json' };
@@ -120,7 +121,7 @@ function whenStatus(states: string, requirement: Requirement): Requirement {
  * How often the profiles of both versions allow an element at most: `element`, `list.element` for each item of a list, or
  * `element=system|code` for the items that have this code. An element that they require in each item of a list has `1..`.
  */
-const AT_MOST_ONCE: Readonly<Record<string, readonly string[]>> = atMostOnce;
+const AT_MOST_ONCE: Readonly<Record<string, readonly string[]>> = lookupTable(atMostOnce);
 
 const isOnce =
   (rule: string) =>
@@ -247,9 +248,9 @@ const mostFirst = (counts: ReadonlyMap<string, number>): [string, number][] =>
   [...counts].sort(([left], [right]) => (left < right ? -1 : 1));
 
 /** What a source left out or wrote otherwise, by the element of a requirement, as the end of "… without". */
-const ELEMENT_WORDS: Readonly<Record<string, string>> = words.elements;
+const ELEMENT_WORDS: Readonly<Record<string, string>> = lookupTable(words.elements);
 /** Types in plain words, one and several: "3 prescriptions". */
-const TYPE_WORDS: Readonly<Record<string, readonly string[]>> = words.types;
+const TYPE_WORDS: Readonly<Record<string, readonly string[]>> = lookupTable(words.types);
 
 /** "101 prescriptions without an ordering provider; the record says that it is unknown." */
 function inWords({ resourceType, profile, element, resources, isStated }: Omit<Counted, 'sources'>): string {

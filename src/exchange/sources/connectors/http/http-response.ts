@@ -1,6 +1,7 @@
 import { pipeline, type Readable, type Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { Dispatcher } from 'undici';
+import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { parseFhirJson, writtenIn } from '../../../../lib/written-decimals.ts';
 import { SourceFailure } from '../connector.ts';
 import type { ResolvedSourceConfig } from '../source-config.ts';
@@ -207,12 +208,12 @@ function codeOf(error: unknown): string {
   return /^[A-Z][A-Z0-9_]+$/.test(error.code) ? error.code : '';
 }
 
-const DECODERS: Readonly<Record<string, () => Transform>> = {
+const DECODERS: Readonly<Record<string, () => Transform>> = lookupTable({
   gzip: createGunzip,
   'x-gzip': createGunzip,
   deflate: createInflate,
   br: createBrotliDecompress,
-};
+});
 
 /**
  * The codings of a Content-Encoding header that must be decoded; undefined when they are not supported. We request none,

@@ -1,0 +1,14 @@
+/**
+ * A table that is looked up by text from outside. It has its own members only: every other object also has `constructor`,
+ * `toString` and their like, so that a street or a code of that name would find something. Tables within it are treated alike.
+ */
+export function lookupTable<T extends object>(table: T): T {
+  const isTable = (value: unknown): value is object =>
+    typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+  return Object.assign(
+    Object.create(null),
+    Object.fromEntries(
+      Object.entries(table).map(([name, value]) => [name, isTable(value) ? lookupTable(value) : value]),
+    ),
+  ) as T;
+}

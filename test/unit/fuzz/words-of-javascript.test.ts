@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest';
+import { traitsOf } from '../../../src/exchange/people/patients/rules/person-traits.ts';
+import { renderHtml } from '../../../src/exchange/records/summary/render-html.ts';
+import { summarise } from '../../../src/exchange/records/summary/summarise.ts';
+import { deliveriesOf, patientIdsOf, personOf, samples } from '../../support/deliveries.ts';
+import { mergeDeliveries } from '../../support/merge-deliveries.ts';
+import { readerOf } from '../../support/summary-reader.ts';
+import { READERS } from './readers.ts';
+
+/** What every JavaScript object has, so that a table that is looked up by such a word finds what it does not hold. */
+const WORDS = ['constructor', 'toString', '__proto__'];
+
+test.each(Object.entries(READERS))('%s: any word of it may be one of JavaScript', async (_, reader) => {
+  const tried = new Set<string>();
+  // Names of elements would make it something else, so only what stands in quotation marks or between separators.
+  for (const sample of reader.samples.map((bytes) => bytes.toString('latin1')))
+    for (const [, token = ''] of sample.matchAll(/["|^~,]([A-Za-z][\w-]{0,11})(?=["|^~,])/g)) {
+      if (tried.has(token)) continue;
+      tried.add(token);
+      const word = WORDS[tried.size % WORDS.length] ?? '';
+      await reader.read(Buffer.from(sample.replaceAll(token, word), 'latin1')).catch((error: unknown) => {
+        if (!reader.refusals.some((refusal) => error instanceof refusal))
+          throw new Error(`${token} as ${word}`, { cause: error });
+      });
+    }
+});
+
+const [sample] = samples;
+if (sample === undefined) throw new Error('there are no sample patients');
+/** One resource of each type. */
+const delivered = [...new Map(deliveriesOf(sample).map((each) => [each.resourceType, each])).values()];
+
+test('a record whose codes are such words shows them, and nothing of JavaScript', async () => {
+  const texts = delivered.flatMap(
+    ({ content }) => JSON.stringify(content).match(/(?<=":")[A-Za-z][\w-]*(?=")/g) ?? [],
+  );
+  for (const [index, token] of [...new Set(texts)].entries()) {
+    const word = WORDS[index % WORDS.length] ?? '';
+    const changed = delivered.map((each) => ({
+      ...each,
+      content: JSON.parse(JSON.stringify(each.content).replaceAll(`":"${token}"`, `":"${word}"`)),
+    }));
+    const merged = mergeDeliveries(personOf(sample), changed, patientIdsOf(sample));
+    const pieces: string[] = [JSON.stringify(merged)];
+    const parts = summarise(readerOf(merged.resources), { filter: {}, madeAt: new Date(0) });
+    for await (const piece of renderHtml(parts)) pieces.push(String(piece));
+    expect(pieces.join(''), token).not.toMatch(/\[native code\]|\[object Object\]/);
+  }
+});
+
+test.each(WORDS)('a person may be called %s, and live there', (word) => {
+  const person = personOf(sample);
+  const address = { addressLine1: `12 ${word} Way`, city: word, state: 'MA', zip: '02110', country: 'USA' };
+  expect(() =>
+    traitsOf({
+      ...person,
+      firstNames: [word],
+      lastNames: [`${word} ${word}`],
+      addresses: [address],
+    } as never),
+  ).not.toThrow();
+});
