@@ -62,7 +62,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
   },
   {
     from: RULES,
-    may: [CONTRACT, SHARED, RULES],
+    may: [CONTRACT, SHARED, RULES, /^lib\/lookup-table\.ts$/],
     packages: [/^node:crypto$/, /^uuid$/, /^fhir\/r4/],
     why: 'Rules are pure: no I/O, no database, no clock.',
   },

@@ -1,7 +1,10 @@
 import { sql } from 'kysely';
 import type { MonitoringKind } from '../../../contract/cohort-monitoring.ts';
 import type { SystemTx } from '../../platform/database/database.ts';
+import { sqlFile } from '../../platform/database/pg-arrays.ts';
 import type { WantedSchedule } from './tables.ts';
+
+const DRIFTED_SCHEDULES = sqlFile('drifted-schedules.sql', import.meta.url);
 
 /** One kind of monitoring of one cohort, which may have been deleted. */
 export interface ScheduleRef {
@@ -56,31 +59,8 @@ export async function driftedSchedules(
   tx: SystemTx,
   { rules, limit, cohortId, range }: { rules: number; limit: number; cohortId?: string; range?: CohortRange },
 ): Promise<ScheduleRef[]> {
-  const only = cohortId ?? null;
-  const after = range?.after ?? null;
-  const upTo = range?.upTo ?? null;
-  const inRange = (id: ReturnType<typeof sql.ref>) => sql`
-      (${only}::uuid is null or ${id} = ${only}::uuid)
-      and (${after}::uuid is null or ${id} > ${after}::uuid)
-      and (${upTo}::uuid is null or ${id} <= ${upTo}::uuid)`;
-  const { rows } = await sql<ScheduleRef>`
-    select * from (
-    select w.account_id as "accountId", w.cohort_id as "cohortId", w.kind
-    from wanted_cohort_schedule w left join cohort_schedule s on s.cohort_id = w.cohort_id and s.kind = w.kind
-    where ${inRange(sql.ref('w.cohort_id'))}
-      and (s.held_until is null or s.held_until < now())
-      and case when (w.wanted->>'enabled')::boolean
-        then s.applied is distinct from w.wanted or s.rules < ${rules}::int
-        else s.cohort_id is not null and s.applied is distinct from w.wanted end
-    union all
-    select s.account_id, s.cohort_id, s.kind
-    from cohort_schedule s
-    where ${inRange(sql.ref('s.cohort_id'))}
-      and (s.held_until is null or s.held_until < now())
-      and not exists (select from cohort where cohort.id = s.cohort_id)
-    ) as drifted
-    order by random() limit ${limit}
-  `.execute(tx.db);
+  const bounds = { cohortId: cohortId ?? null, after: range?.after ?? null, upTo: range?.upTo ?? null };
+  const { rows } = await DRIFTED_SCHEDULES<ScheduleRef>({ ...bounds, rules, limit }).execute(tx.db);
   return rows;
 }
 

@@ -27,7 +27,9 @@ const DESCRIBED = { AL1, DG1, PR1 };
  * The supported ADT events. What a pre-admission (A05) plans has not happened: only its description of the person counts. By A06 an
  * outpatient becomes an inpatient, by A07 the reverse.
  */
-const TRIGGERS = lookupTable(tables.events) as Readonly<Record<string, EncounterEvent['trigger'] | 'merge' | 'person'>>;
+const TRIGGERS = lookupTable(tables.events) as Readonly<
+  Record<string, EncounterEvent['trigger'] | 'merge' | 'person'>
+>;
 
 /** PV1-2 (HL7 table 0004) as codes of ActEncounterCode. */
 const CLASSES: Readonly<Record<string, string>> = lookupTable(tables['0004']);
