@@ -27,7 +27,7 @@ const way = wayOfAQuery();
 const roomsInCircles = circlesAmong(roomImports()).flat();
 
 const FIGURES: readonly [what: string, figure: number, limit: number][] = [
-  ['TypeScript files in src and tools', files.size, 840],
+  ['TypeScript files in src and tools', files.size, 842],
   ['lines of TypeScript in src and tools', sum(lengths), 99_990],
   [
     `files of more than ${LINES_OF_A_FILE_MAX} lines`,
