@@ -243,6 +243,12 @@ describe('a document, in a thread of its own', () => {
     expect(outcomes).toEqual([alone, { kind: 'failed', reason: 'it needs too much memory' }, alone]);
   });
 
+  test('that the machine leaves no time has not failed: it is converted later', async () => {
+    const standing = new URL('../../support/processor-holder.ts', import.meta.url);
+    const converter = createCcdaConverter({ heapMb: 64, timeoutMs: 8_000, idleMs: 1_000 }, standing);
+    await expect(converter.convert('a', bytes, NAMES)).rejects.toMatchObject({ status: 503 });
+  });
+
   test.prop({
     start: fc.string({ unit: fc.constantFrom('\uFEFF', ' ', '\n', 'é', 'x', '\0'), maxLength: 5 }),
     encoding: fc.constantFrom('utf8', 'utf16le', 'latin1'),

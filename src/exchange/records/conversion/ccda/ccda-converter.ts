@@ -1,4 +1,5 @@
 import { createFairThreads, type JobThreadLimits } from '../../../../lib/job-thread.ts';
+import { UnavailableError } from '../../../platform/errors.ts';
 import type { CcdaJob, CcdaOutcome } from './ccda-thread.ts';
 import type { CcdaNames } from './convert.ts';
 import { startsAsXml } from './element.ts';
@@ -9,9 +10,13 @@ export const CCDA_BYTES_MAX = 10_000_000;
 /** Increase when the conversion of an unchanged document gives different resources: every document is then converted again. */
 export const CONVERSION_RULES = 8;
 
+const THREAD = new URL('./ccda-thread.ts', import.meta.url);
 const LIMITS: JobThreadLimits = { heapMb: 192, timeoutMs: 60_000, idleMs: 30_000 };
 
-/** Converts C-CDA documents, one at a time per account because each may briefly need much memory. Never throws. */
+/**
+ * Converts C-CDA documents, one at a time per account because each may briefly need much memory. Throws only UnavailableError, for
+ * a document that the machine left no time: that is no fault of the document, which is converted later.
+ */
 export interface CcdaConverter {
   convert(accountId: string, bytes: Uint8Array, names: CcdaNames): Promise<CcdaOutcome>;
 }
@@ -28,17 +33,15 @@ const QUEUE = {
  * Creates a converter that works in a thread with its own heap limit and timeout. Even a normal document takes a second of
  * CPU time, and a malicious or enormous one fails with a reason without harming the process.
  */
-export function createCcdaConverter(limits: JobThreadLimits = LIMITS): CcdaConverter {
-  const threads = createFairThreads<CcdaJob, CcdaOutcome>(
-    new URL('./ccda-thread.ts', import.meta.url),
-    limits,
-    QUEUE,
-  );
+export function createCcdaConverter(limits = LIMITS, file = THREAD): CcdaConverter {
+  const threads = createFairThreads<CcdaJob, CcdaOutcome>(file, limits, QUEUE);
   return {
     async convert(accountId, bytes, names) {
       // Input that is not XML needs no thread.
       if (!startsAsXml(bytes)) return { kind: 'not-xml', reason: 'it is not XML' };
       const end = await threads.run(accountId, async () => ({ bytes, ...names }));
+      if (end.kind === 'broken' && end.isStarved === true)
+        throw new UnavailableError('Documents cannot be converted at present: the machine is too busy');
       return end.kind === 'answered' ? end.answer : { kind: 'failed', reason: end.reason };
     },
   };
