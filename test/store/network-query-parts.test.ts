@@ -124,7 +124,9 @@ describe('two connections of one source', () => {
     });
     const { ask, attempt, timeline } = await query({ Alpha: meeting('sugar'), Beta: meeting('iron') }, of);
     expect(await ask()).toEqual({ state: 'completed', resources: 2, note: undefined });
-    expect(await attempt()).toMatchObject({ status: 'completed', resources: 2, reason: undefined });
+    const ended = await attempt();
+    expect(ended).toMatchObject({ status: 'completed', resources: 2 });
+    expect(ended?.reason).toBeUndefined();
     expect(await stored(of)).toEqual([
       [`${ALPHA}1`, 'sugar'],
       [`${BETA}1`, 'iron'],

@@ -54,7 +54,8 @@ export const consentCases: Record<keyof typeof consentEndpoints, OperationCases>
       badBody({ modifierExtension: [{}] }, 'modifierExtension', 'is not supported'),
       badBody({ provision: {} }, 'provision.type', 'expected permit or deny'),
       badBody(provision({ provision: [{}] }), 'provision', 'could not be applied'),
-      badBody(provision({ securityLabel: [] }), 'provision', 'could not be applied'),
+      badBody(provision({ class: [{ code: 'Observation' }] }), 'provision', 'could not be applied'),
+      badBody(provision({ securityLabel: [] }), 'provision.securityLabel', 'must have at'),
       badBody(
         provision({ purpose: [{ code: 'HRESCH' }] }),
         'provision.purpose[0].code',
