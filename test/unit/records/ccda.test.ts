@@ -245,7 +245,10 @@ describe('a document, in a thread of its own', () => {
 
   test('that the machine leaves no time has not failed: it is converted later', async () => {
     const standing = new URL('../../support/processor-holder.ts', import.meta.url);
-    const converter = createCcdaConverter({ heapMb: 64, timeoutMs: 8_000, idleMs: 1_000 }, standing);
+    // Longer than twice the processor time that the start of a thread takes.
+    const ofOneDocument = 8_000;
+    const limits = { heapMb: 64, timeoutMs: ofOneDocument, idleMs: 1_000 };
+    const converter = createCcdaConverter(limits, standing);
     await expect(converter.convert('a', bytes, NAMES)).rejects.toMatchObject({ status: 503 });
   });
 
