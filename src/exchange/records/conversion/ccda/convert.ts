@@ -136,7 +136,7 @@ function convert(document: CdaElement, role: CdaElement, names: CcdaNames): Ccda
   };
 }
 
-/** Levels that keep a document or section from nobody who may read the rest. */
+/** Levels that do not restrict a document or section beyond the rest of the record. */
 const USUAL: ReadonlySet<string | undefined> = new Set([undefined, 'N', 'U', 'L', 'M']);
 
 /** The level of confidentiality of the document and of its sections, each also for the sections in it, where it is above the usual. */
