@@ -130,9 +130,7 @@ export async function commitSlice(
       resources: sql<number>`resources + ${resources}`,
     })
     .$if(isLast, (query) => query.set({ status: 'completed', ended_at: sql<Date>`now()` }))
-    .where('id', '=', id)
-    .where('status', '=', 'running')
-    .where('slices', '=', slice)
+    .where(({ and }) => and({ id, status: 'running', slices: slice }))
     .returningAll()
     .executeTakeFirst();
   if (row === undefined) return undefined;
@@ -149,8 +147,7 @@ export async function commitSlice(
   if (missingOrdinals.length > 0)
     await tx.db
       .deleteFrom('bulk_export_patient')
-      .where('export_id', '=', id)
-      .where('ordinal', '=', sql<number>`any(${[...missingOrdinals]}::int[])`)
+      .where(({ and }) => and({ export_id: id, ordinal: sql<number>`any(${[...missingOrdinals]}::int[])` }))
       .execute();
   await insertAuditEntriesIn(
     tx,
@@ -174,8 +171,7 @@ export async function endExport(
   const { numUpdatedRows } = await tx.db
     .updateTable('bulk_export')
     .set({ status: end.status, reason: end.reason ?? null, ended_at: sql<Date>`now()`, place: null })
-    .where('id', '=', id)
-    .where('status', '=', 'running')
+    .where(({ and }) => and({ id, status: 'running' }))
     .executeTakeFirst();
   return numUpdatedRows > 0n;
 }

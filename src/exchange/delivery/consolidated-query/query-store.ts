@@ -56,9 +56,7 @@ export async function openConsolidatedQuery(
     const running = await tx.db
       .selectFrom('consolidated_query')
       .selectAll()
-      .where('patient_id', '=', patientId)
-      .where('parameters', '=', canonical)
-      .where('status', '=', 'processing')
+      .where(({ and }) => and({ patient_id: patientId, parameters: canonical, status: 'processing' }))
       .executeTakeFirst();
     // Undefined when that query has just ended: the next insert then succeeds.
     if (running !== undefined) return { query: toQuery(running), isNew: false };
@@ -86,8 +84,7 @@ export async function listRunningQueries(
   const rows = await tx.db
     .selectFrom('consolidated_query')
     .selectAll()
-    .where('patient_id', '=', patientId)
-    .where('status', '=', 'processing')
+    .where(({ and }) => and({ patient_id: patientId, status: 'processing' }))
     .orderBy('created_at', 'desc')
     .orderBy('id', 'desc')
     .limit(limit)
@@ -125,8 +122,7 @@ export async function endConsolidatedQuery(
         ? { status: 'completed', result: JSON.stringify(end.result) }
         : { status: 'failed', reason: end.reason },
     )
-    .where('id', '=', requestId)
-    .where('status', '=', 'processing')
+    .where(({ and }) => and({ id: requestId, status: 'processing' }))
     .returningAll()
     .executeTakeFirst();
   return row && toQuery(row);

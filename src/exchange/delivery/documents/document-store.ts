@@ -89,8 +89,7 @@ export async function findRendition(
   return tx.db
     .selectFrom('document_rendition')
     .select(RENDITION)
-    .where('document_id', '=', documentId)
-    .where('format', '=', format)
+    .where(({ and }) => and({ document_id: documentId, format }))
     .where('created_at', '>', sql<Date>`now() - interval '12 hours'`)
     .orderBy('created_at', 'desc')
     .limit(1)

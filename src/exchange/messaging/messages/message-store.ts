@@ -118,9 +118,7 @@ export async function endMessage(
       reason: end.status === 'failed' ? end.reason : null,
       updated_at: sql<Date>`now()`,
     })
-    .where('id', '=', id)
-    .where('direction', '=', 'outbound')
-    .where('status', '=', 'processing')
+    .where(({ and }) => and({ id, direction: 'outbound', status: 'processing' }))
     .returningAll()
     .returning(EXTERNAL_ID)
     .executeTakeFirst();
@@ -173,8 +171,7 @@ export async function accountsAt(
       .selectFrom('facility')
       .select('account_id')
       .distinct()
-      .where('oid', '=', destination)
-      .where('active', '=', true)
+      .where(({ and }) => and({ oid: destination, active: true }))
       .execute();
     return rows.map(({ account_id }) => account_id);
   }

@@ -79,8 +79,7 @@ export async function changeDestination(
       ...(change.types && { types: [...change.types] }),
       ...(change.url && { url: change.url, ...UNKNOWN_HEALTH }),
     })
-    .where('id', '=', id)
-    .where('of_settings', '=', false)
+    .where(({ and }) => and({ id, of_settings: false }))
     .returningAll()
     .executeTakeFirst();
   return row && toDestination(row);
@@ -90,8 +89,7 @@ export async function changeDestination(
 export async function deleteDestination(tx: AccountTx, id: string): Promise<boolean> {
   const result = await tx.db
     .deleteFrom('webhook_destination')
-    .where('id', '=', id)
-    .where('of_settings', '=', false)
+    .where(({ and }) => and({ id, of_settings: false }))
     .executeTakeFirst();
   return result.numDeletedRows > 0n;
 }
@@ -125,8 +123,7 @@ export async function setHealth(
   await tx.db
     .updateTable('webhook_destination')
     .set({ health, health_at: new Date() })
-    .where('id', '=', destination.id)
-    .where('url', '=', destination.url)
+    .where(({ and }) => and({ id: destination.id, url: destination.url }))
     .execute();
 }
 

@@ -79,21 +79,17 @@ async function findOpenWork(tx: AccountTx, patientId: string): Promise<OpenWork>
   const consolidated = await tx.db
     .selectFrom('consolidated_query')
     .select('id')
-    .where('patient_id', '=', patientId)
-    .where('status', '=', 'processing')
+    .where(({ and }) => and({ patient_id: patientId, status: 'processing' }))
     .execute();
   const followUps = await tx.db
     .selectFrom('discharge_follow_up')
     .select('notification_id')
-    .where('patient_id', '=', patientId)
-    .where('state', '=', 'open')
+    .where(({ and }) => and({ patient_id: patientId, state: 'open' }))
     .execute();
   const messages = await tx.db
     .selectFrom('message')
     .select('id')
-    .where('patient_id', '=', patientId)
-    .where('direction', '=', 'outbound')
-    .where('status', '=', 'processing')
+    .where(({ and }) => and({ patient_id: patientId, direction: 'outbound', status: 'processing' }))
     .execute();
   return {
     queryRuns,
@@ -111,8 +107,7 @@ async function deletePatientRows(tx: AccountTx, patientId: string): Promise<void
   await tx.db.deleteFrom('event').where('patient_id', '=', patientId).execute();
   await tx.db
     .deleteFrom('idempotency_key')
-    .where('account_id', '=', tx.accountId)
-    .where('patient_id', '=', patientId)
+    .where(({ and }) => and({ account_id: tx.accountId, patient_id: patientId }))
     .execute();
   await tx.db.deleteFrom('patient').where('id', '=', patientId).execute();
 }

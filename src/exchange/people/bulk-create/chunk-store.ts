@@ -50,8 +50,7 @@ export async function setLayout(
   const { numUpdatedRows } = await tx.db
     .updateTable('bulk_request')
     .set({ layout: JSON.stringify(checked.layout), rows: checked.rows })
-    .where('id', '=', requestId)
-    .where('status', '=', 'processing')
+    .where(({ and }) => and({ id: requestId, status: 'processing' }))
     .where('layout', 'is', null)
     .executeTakeFirst();
   if (numUpdatedRows === 0n) return false;
@@ -95,8 +94,7 @@ export async function lockChunk(
     .selectFrom('bulk_chunk')
     .innerJoin('bulk_request', 'bulk_request.id', 'bulk_chunk.request_id')
     .select(['completed_at', 'status', 'paused'])
-    .where('request_id', '=', requestId)
-    .where('chunk', '=', chunk)
+    .where(({ and }) => and({ request_id: requestId, chunk }))
     .forUpdate('bulk_chunk')
     .executeTakeFirstOrThrow();
   if (row.completed_at !== null) return { stop: 'done' };
@@ -121,8 +119,7 @@ export async function completeChunk(
   const { numUpdatedRows } = await tx.db
     .updateTable('bulk_chunk')
     .set({ ...counts, result: JSON.stringify(part), completed_at: sql<Date>`now()` })
-    .where('request_id', '=', requestId)
-    .where('chunk', '=', chunk)
+    .where(({ and }) => and({ request_id: requestId, chunk }))
     .where('completed_at', 'is', null)
     .executeTakeFirst();
   if (numUpdatedRows === 0n) return undefined;
@@ -140,8 +137,7 @@ export async function completeChunk(
       updated: sql<number>`updated + ${counts.updated}`,
       failed: sql<number>`failed + ${counts.failed}`,
     })
-    .where('id', '=', requestId)
-    .where('status', '=', 'processing')
+    .where(({ and }) => and({ id: requestId, status: 'processing' }))
     .returning(['rows', 'handled', 'created', 'updated', 'failed'])
     .executeTakeFirst();
 }
@@ -167,8 +163,7 @@ export async function setResult(tx: AccountTx, requestId: string, result: BlobRe
   const { numUpdatedRows } = await tx.db
     .updateTable('bulk_request')
     .set({ result: JSON.stringify(result) })
-    .where('id', '=', requestId)
-    .where('status', '=', 'processing')
+    .where(({ and }) => and({ id: requestId, status: 'processing' }))
     .where('result', 'is', null)
     .executeTakeFirst();
   return numUpdatedRows === 1n;

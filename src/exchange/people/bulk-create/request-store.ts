@@ -92,8 +92,7 @@ export async function startClock(tx: AccountTx, requestId: string): Promise<bool
     .set({
       active_since: sql<Date>`case when paused then active_since else coalesce(active_since, now()) end`,
     })
-    .where('id', '=', requestId)
-    .where('status', '=', 'processing')
+    .where(({ and }) => and({ id: requestId, status: 'processing' }))
     .returning('id')
     .executeTakeFirst();
   return row !== undefined;
@@ -114,8 +113,7 @@ export async function setCompleted(tx: AccountTx, requestId: string): Promise<Da
   const row = await tx.db
     .updateTable('bulk_request')
     .set({ status: 'completed', ended_at: sql<Date>`now()`, paused: false, ...CLOCK_STOPPED })
-    .where('id', '=', requestId)
-    .where('status', '=', 'processing')
+    .where(({ and }) => and({ id: requestId, status: 'processing' }))
     .where('result', 'is not', null)
     .returning('ended_at')
     .executeTakeFirst();
@@ -201,8 +199,7 @@ export async function isImporting(tx: SystemTx): Promise<boolean> {
   const row = await tx.db
     .selectFrom('bulk_request')
     .select('id')
-    .where('status', '=', 'processing')
-    .where('paused', '=', false)
+    .where(({ and }) => and({ status: 'processing', paused: false }))
     .where('uploaded_at', '>', agoMs(UNDER_WAY_MS))
     .limit(1)
     .executeTakeFirst();

@@ -21,8 +21,7 @@ export async function beginUpload(tx: AccountTx, requestId: string): Promise<boo
       upload_begun_at: sql<Date>`coalesce(upload_begun_at, now())`,
       upload_seen_at: sql<Date>`now()`,
     })
-    .where('id', '=', requestId)
-    .where('status', '=', 'waiting')
+    .where(({ and }) => and({ id: requestId, status: 'waiting' }))
     .where('upload_expires_at', '>', sql<Date>`now()`)
     .returning('id')
     .executeTakeFirst();
@@ -34,8 +33,7 @@ export async function renewUpload(tx: AccountTx, requestId: string): Promise<voi
   await tx.db
     .updateTable('bulk_request')
     .set({ upload_seen_at: sql<Date>`now()` })
-    .where('id', '=', requestId)
-    .where('status', '=', 'waiting')
+    .where(({ and }) => and({ id: requestId, status: 'waiting' }))
     .execute();
 }
 
@@ -48,8 +46,7 @@ export async function finishUpload(
   const row = await tx.db
     .updateTable('bulk_request')
     .set({ status: 'processing', upload: JSON.stringify(upload), uploaded_at: sql<Date>`now()` })
-    .where('id', '=', requestId)
-    .where('status', '=', 'waiting')
+    .where(({ and }) => and({ id: requestId, status: 'waiting' }))
     .returning('uploaded_at')
     .executeTakeFirst();
   return row?.uploaded_at ?? undefined;
@@ -60,8 +57,7 @@ export async function expireUpload(tx: AccountTx, requestId: string): Promise<bo
   const row = await tx.db
     .updateTable('bulk_request')
     .set({ status: 'expired', ended_at: sql<Date>`now()` })
-    .where('id', '=', requestId)
-    .where('status', '=', 'waiting')
+    .where(({ and }) => and({ id: requestId, status: 'waiting' }))
     .where('upload_expires_at', '<=', sql<Date>`now()`)
     .where(({ eb, or }) => or([eb('upload_seen_at', 'is', null), eb('upload_seen_at', '<', LEASE_BEGAN)]))
     .returning('id')

@@ -46,8 +46,7 @@ export async function findConsent(
   return tx.db
     .selectFrom('consent')
     .selectAll()
-    .where('patient_id', '=', patientId)
-    .where('id', '=', id)
+    .where(({ and }) => and({ patient_id: patientId, id }))
     .executeTakeFirst();
 }
 
@@ -82,8 +81,7 @@ export async function deniedSources(
   const rows = await tx.db
     .selectFrom('consent')
     .select('sources')
-    .where('patient_id', '=', patientId)
-    .where('decision', '=', 'deny')
+    .where(({ and }) => and({ patient_id: patientId, decision: 'deny' }))
     .where(sql<boolean>`labels = '{}'`)
     .where('ended_at', 'is', null)
     .where(sql<boolean>`coalesce(period_start <= now(), true) and coalesce(period_end > now(), true)`)

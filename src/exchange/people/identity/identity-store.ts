@@ -173,8 +173,7 @@ export async function findAal2Session(
     .select(['c.id', 'c.session_expires_at'])
     .where('c.session_hash', '=', of.sessionHash)
     .where('c.status', '=', 'verified')
-    .where('i.id', '=', of.proofedIdentityId)
-    .where('i.patient_id', '=', of.patientId)
+    .where(({ and }) => and({ 'i.id': of.proofedIdentityId, 'i.patient_id': of.patientId }))
     .executeTakeFirst();
   if (row === undefined || row.session_expires_at === null) return undefined;
   return { challengeId: row.id, expiresAt: row.session_expires_at };

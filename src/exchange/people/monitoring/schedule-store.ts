@@ -123,9 +123,7 @@ export async function recordWritten(
       checked_at: sql<Date>`now()`,
       held_until: null,
     })
-    .where('cohort_id', '=', cohortId)
-    .where('kind', '=', kind)
-    .where('held_until', '=', heldUntil)
+    .where(({ and }) => and({ cohort_id: cohortId, kind, held_until: heldUntil }))
     .execute();
 }
 
@@ -137,9 +135,7 @@ export async function deleteScheduleRow(
 ): Promise<void> {
   await tx.db
     .deleteFrom('cohort_schedule')
-    .where('cohort_id', '=', cohortId)
-    .where('kind', '=', kind)
-    .where('held_until', '=', heldUntil)
+    .where(({ and }) => and({ cohort_id: cohortId, kind, held_until: heldUntil }))
     .execute();
 }
 
@@ -152,9 +148,7 @@ export async function releaseSchedule(
   await tx.db
     .updateTable('cohort_schedule')
     .set({ held_until: null })
-    .where('cohort_id', '=', cohortId)
-    .where('kind', '=', kind)
-    .where('held_until', '=', heldUntil)
+    .where(({ and }) => and({ cohort_id: cohortId, kind, held_until: heldUntil }))
     .execute();
 }
 

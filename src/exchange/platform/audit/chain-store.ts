@@ -151,8 +151,7 @@ export async function macAt(tx: SystemTx, accountId: string, position: number): 
   const row = await tx.db
     .selectFrom('audit_entry')
     .select('mac')
-    .where('account_id', '=', accountId)
-    .where('position', '=', position)
+    .where(({ and }) => and({ account_id: accountId, position }))
     .executeTakeFirst();
   return row?.mac ?? undefined;
 }

@@ -127,7 +127,6 @@ async function postponeErasure(tx: SystemTx, { kind, ref }: Erasure): Promise<vo
   await tx.db
     .updateTable('erasure')
     .set({ noted_at: new Date() })
-    .where('kind', '=', kind)
-    .where('ref', '=', ref)
+    .where(({ and }) => and({ kind, ref }))
     .execute();
 }

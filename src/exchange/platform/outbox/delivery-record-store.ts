@@ -146,8 +146,7 @@ export async function makeDue(
   await tx.db
     .updateTable('event')
     .set({ next_attempt_at: null })
-    .where('destination_id', '=', destinationId)
-    .where('status', '=', 'pending')
+    .where(({ and }) => and({ destination_id: destinationId, status: 'pending' }))
     .where('next_attempt_at', 'is not', null)
     .where(condition)
     .execute();
@@ -158,8 +157,7 @@ async function deadLetterHeld(tx: AccountTx, destinationId: string): Promise<voi
   await tx.db
     .updateTable('event')
     .set({ status: 'dead' })
-    .where('destination_id', '=', destinationId)
-    .where('status', '=', 'pending')
+    .where(({ and }) => and({ destination_id: destinationId, status: 'pending' }))
     .where('opened_at', '<', nowPlus(-HELD_EVENT_MAX_MS))
     .execute();
 }

@@ -70,9 +70,7 @@ export async function keepSurplusJob(
 /** The jobs that an attempt left behind. */
 async function abandonedJobsOf(tx: AccountTx, step: SourceStepInput): Promise<AbandonedJob[]> {
   return selectJobs(tx)
-    .where('query_id', '=', step.requestId)
-    .where('source', '=', step.source)
-    .where('attempt', '=', step.attempt)
+    .where(({ and }) => and({ query_id: step.requestId, source: step.source, attempt: step.attempt }))
     .execute();
 }
 

@@ -70,8 +70,7 @@ export async function readAttempt(tx: AccountTx, step: SourceStepInput): Promise
       'p.personal_identifiers',
     ])
     .where('a.query_id', '=', step.requestId)
-    .where('a.source', '=', step.source)
-    .where('a.attempt', '=', step.attempt)
+    .where(({ and }) => and({ 'a.source': step.source, 'a.attempt': step.attempt }))
     .executeTakeFirst();
   if (row === undefined) return undefined;
   const { requested, purpose_of_use, session_expires_at, collected, ...known } = row;
@@ -93,9 +92,7 @@ export async function readStatus(
   const row = await tx.db
     .selectFrom('network_query_attempt')
     .select('status')
-    .where('query_id', '=', step.requestId)
-    .where('source', '=', step.source)
-    .where('attempt', '=', step.attempt)
+    .where(({ and }) => and({ query_id: step.requestId, source: step.source, attempt: step.attempt }))
     .executeTakeFirst();
   return row?.status;
 }
@@ -114,15 +111,12 @@ export async function insertNextAttempt(
   await tx.db
     .updateTable('network_query_attempt')
     .set({ will_retry: false })
-    .where('query_id', '=', step.requestId)
-    .where('source', '=', step.source)
-    .where('will_retry', '=', true)
+    .where(({ and }) => and({ query_id: step.requestId, source: step.source, will_retry: true }))
     .execute();
   await tx.db
     .updateTable('network_query_attempt')
     .set({ status: 'failed', reason: LOST_REASON, completed_at: sql<Date>`clock_timestamp()` })
-    .where('query_id', '=', step.requestId)
-    .where('source', '=', step.source)
+    .where(({ and }) => and({ query_id: step.requestId, source: step.source }))
     .where('attempt', '<', step.attempt)
     .where('status', '=', 'running')
     .execute();
@@ -142,8 +136,7 @@ export async function insertNextAttempt(
   await tx.db
     .updateTable('network_query_run')
     .set({ ended_at: null })
-    .where('query_id', '=', step.requestId)
-    .where('run', '=', step.run)
+    .where(({ and }) => and({ query_id: step.requestId, run: step.run }))
     .execute();
 }
 
@@ -156,8 +149,7 @@ export async function newestAttempt(
   return tx.db
     .selectFrom('network_query_attempt')
     .select(['attempt', 'status'])
-    .where('query_id', '=', requestId)
-    .where('source', '=', source)
+    .where(({ and }) => and({ query_id: requestId, source }))
     .orderBy('attempt', 'desc')
     .limit(1)
     .executeTakeFirst();
@@ -166,9 +158,7 @@ export async function newestAttempt(
 export const updateAttempt = (tx: AccountTx, step: SourceStepInput) =>
   tx.db
     .updateTable('network_query_attempt')
-    .where('query_id', '=', step.requestId)
-    .where('source', '=', step.source)
-    .where('attempt', '=', step.attempt);
+    .where(({ and }) => and({ query_id: step.requestId, source: step.source, attempt: step.attempt }));
 
 /** A step on one connection of a source. */
 export interface PartStep extends SourceStepInput {
@@ -214,9 +204,7 @@ export async function keepJob(tx: AccountTx, step: PartStep, job: Record<string,
     .selectFrom('network_query_attempt')
     .select('attempt')
     .where('query_id', '=', step.requestId)
-    .where('source', '=', step.source)
-    .where('attempt', '=', step.attempt)
-    .where('status', '=', 'running')
+    .where(({ and }) => and({ source: step.source, attempt: step.attempt, status: 'running' }))
     .forNoKeyUpdate()
     .executeTakeFirst();
   if (open === undefined) return false;
@@ -281,8 +269,7 @@ export async function savePage(
   if (!isWhole(step.part)) await lockAttempt(tx, step);
   const saved = await updateProgress(tx, step)
     .set({ ...position, ...added, ...gap, ...begun })
-    .where('status', '=', 'running')
-    .where('pages', '=', pagesBefore)
+    .where(({ and }) => and({ status: 'running', pages: pagesBefore }))
     .returning(['attempt', 'collection'])
     .executeTakeFirst();
   if (saved === undefined) return undefined;
@@ -300,9 +287,7 @@ async function lockAttempt(tx: AccountTx, { requestId, source, attempt }: Source
   await tx.db
     .selectFrom('network_query_attempt')
     .select('attempt')
-    .where('query_id', '=', requestId)
-    .where('source', '=', source)
-    .where('attempt', '=', attempt)
+    .where(({ and }) => and({ query_id: requestId, source, attempt }))
     .forUpdate()
     .execute();
 }

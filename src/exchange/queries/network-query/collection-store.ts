@@ -25,9 +25,7 @@ export async function readLastCollection(
   return tx.db
     .selectFrom('source_collection')
     .select(['basis', 'patient_ids as patientIds', 'full_at as fullAt', 'asked_at as askedAt', 'differences'])
-    .where('patient_id', '=', patientId)
-    .where('source', '=', step.source)
-    .where('connection', '=', connectionOf(step))
+    .where(({ and }) => and({ patient_id: patientId, source: step.source, connection: connectionOf(step) }))
     .executeTakeFirst();
 }
 
@@ -59,8 +57,7 @@ export async function countHeld(
   const rows = await tx.db
     .selectFrom('patient_resource')
     .select(['resource_type as type', 'source_id as id'])
-    .where('patient_id', '=', patientId)
-    .where('source', '=', step.source)
+    .where(({ and }) => and({ patient_id: patientId, source: step.source }))
     .where('converted_from', 'is', null)
     .execute();
   const counts = new Map<string, number>();
@@ -86,9 +83,7 @@ export async function readCollection(tx: AccountTx, step: PartStep): Promise<Col
 export async function forgetLastCollection(tx: AccountTx, step: PartStep, patientId: string): Promise<void> {
   await tx.db
     .deleteFrom('source_collection')
-    .where('patient_id', '=', patientId)
-    .where('source', '=', step.source)
-    .where('connection', '=', connectionOf(step))
+    .where(({ and }) => and({ patient_id: patientId, source: step.source, connection: connectionOf(step) }))
     .execute();
 }
 

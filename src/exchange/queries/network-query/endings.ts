@@ -186,8 +186,7 @@ export async function openAttemptsOfRun(
   return tx.db
     .selectFrom('network_query_attempt')
     .select(['source', 'attempt'])
-    .where('query_id', '=', requestId)
-    .where('run', '=', run)
+    .where(({ and }) => and({ query_id: requestId, run }))
     .where(({ eb, or }) => or([eb('status', '=', 'running'), eb('will_retry', '=', true)]))
     .execute();
 }

@@ -161,8 +161,7 @@ async function readRun(
     .innerJoin('network_query_run as r', 'r.query_id', 'q.id')
     .select(['q.origin', 'q.patient_id', 'r.redrive_id'])
     .select(externalIdOf('q.patient_id'))
-    .where('q.id', '=', queryId)
-    .where('r.run', '=', run)
+    .where(({ and }) => and({ 'q.id': queryId, 'r.run': run }))
     .executeTakeFirstOrThrow();
   const attempts = await tx.db
     .selectFrom('network_query_attempt')
@@ -171,8 +170,7 @@ async function readRun(
       fn.max<number>('attempt').as('attempt'),
       fn.min<number>('attempt').as('firstAttempt'),
     ])
-    .where('query_id', '=', queryId)
-    .where('run', '=', run)
+    .where(({ and }) => and({ query_id: queryId, run }))
     .groupBy('source')
     .orderBy(IN_SOURCE_ORDER)
     .execute();

@@ -34,10 +34,7 @@ export type Part = OwnConnection & Progress;
 export const updatePart = (tx: AccountTx, { requestId, source, attempt }: SourceStepInput, id: string) =>
   tx.db
     .updateTable('network_query_part')
-    .where('query_id', '=', requestId)
-    .where('source', '=', source)
-    .where('attempt', '=', attempt)
-    .where('connection_id', '=', id);
+    .where(({ and }) => and({ query_id: requestId, source, attempt, connection_id: id }));
 
 /**
  * Whether a part is its whole attempt: that of the default connection. Both are one row, so they end together, and the attempt's
@@ -104,9 +101,7 @@ export async function readParts(tx: AccountTx, step: SourceStepInput): Promise<P
     ])
     .select(['collected as isCollected', 'failed_calls as failedCalls', 'failed_tries as failedTries'])
     .select(['waiting_for as waitingFor', 'next_try_at as nextTryAt'])
-    .where('query_id', '=', step.requestId)
-    .where('source', '=', step.source)
-    .where('attempt', '=', step.attempt)
+    .where(({ and }) => and({ query_id: step.requestId, source: step.source, attempt: step.attempt }))
     .orderBy('name')
     .execute();
 }

@@ -161,9 +161,7 @@ async function recordCallback(tx: AccountTx, { requestId, source, attempt }: Cal
   await tx.db
     .updateTable('network_query_attempt')
     .set({ callback_at: new Date() })
-    .where('query_id', '=', requestId)
-    .where('source', '=', source)
-    .where('attempt', '=', attempt)
+    .where(({ and }) => and({ query_id: requestId, source, attempt }))
     .where('callback_at', 'is', null)
     .execute();
 }

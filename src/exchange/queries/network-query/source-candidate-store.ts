@@ -19,8 +19,7 @@ export async function reviewOf(
     tx.db
       .selectFrom('source_candidate')
       .select(['source_patient_id', 'status'])
-      .where('patient_id', '=', patientId)
-      .where('connection', '=', connection)
+      .where(({ and }) => and({ patient_id: patientId, connection }))
       .where('status', '<>', 'open')
       .execute(),
   );

@@ -55,8 +55,7 @@ export async function replaceInTimeline(
   await tx.db
     .updateTable('network_query_timeline')
     .set({ message: entry.message })
-    .where('query_id', '=', queryId)
-    .where('once_key', '=', entry.onceKey)
+    .where(({ and }) => and({ query_id: queryId, once_key: entry.onceKey }))
     .execute();
 }
 

@@ -102,8 +102,7 @@ export async function isConvertedAlready(
     .select(sql<string>`encode(d.sha256, 'hex')`.as('sha256'))
     .where('r.patient_id', '=', patientId)
     .where('r.source', '=', document.source)
-    .where('r.converted_from', '=', document.sourceDocumentId)
-    .where('c.rules', '=', CONVERSION_RULES)
+    .where(({ and }) => and({ 'r.converted_from': document.sourceDocumentId, 'c.rules': CONVERSION_RULES }))
     .orderBy('d.created_at', 'desc')
     .limit(1)
     .executeTakeFirst();

@@ -38,9 +38,7 @@ export async function recordPageResources(
 export async function deletePageResources(tx: AccountTx, step: SourceStepInput): Promise<void> {
   await tx.db
     .deleteFrom('answered_page')
-    .where('query_id', '=', step.requestId)
-    .where('source', '=', step.source)
-    .where('attempt', '=', step.attempt)
+    .where(({ and }) => and({ query_id: step.requestId, source: step.source, attempt: step.attempt }))
     .execute();
 }
 
@@ -121,9 +119,7 @@ export async function countRetired(
     .selectFrom('retired_resource')
     .select(['reason', 'resource_type as resourceType'])
     .select(({ fn }) => fn.countAll<number>().as('count'))
-    .where('query_id', '=', requestId)
-    .where('source', '=', source)
-    .where('attempt', '=', attempt)
+    .where(({ and }) => and({ query_id: requestId, source, attempt }))
     .where('converted_from', 'is', null)
     .groupBy(['reason', 'resource_type'])
     .orderBy('resource_type')

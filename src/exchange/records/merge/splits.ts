@@ -73,8 +73,7 @@ async function deleteSplit(tx: AccountTx, patientId: string, place: DeliveryPlac
     .deleteFrom('record_split')
     .where('patient_id', '=', patientId)
     .where('source', '=', place.source)
-    .where('resource_type', '=', place.resourceType)
-    .where('source_id', '=', place.sourceId)
+    .where(({ and }) => and({ resource_type: place.resourceType, source_id: place.sourceId }))
     .execute();
 }
 
@@ -89,8 +88,7 @@ export async function resourceOf(
     .select('resource_id')
     .where('patient_id', '=', patientId)
     .where('source', '=', place.source)
-    .where('resource_type', '=', place.resourceType)
-    .where('source_id', '=', place.sourceId)
+    .where(({ and }) => and({ resource_type: place.resourceType, source_id: place.sourceId }))
     .executeTakeFirst();
   return row?.resource_id ?? null;
 }

@@ -39,8 +39,7 @@ export async function searchLeading(
     .selectFrom('record_origin as l')
     .select(key.as('sortDate'))
     .select(sql<string>`resource_id`.as('id'))
-    .where('patient_id', '=', patientId)
-    .where('leads', '=', true)
+    .where(({ and }) => and({ patient_id: patientId, leads: true }))
     .where(mayLeave(tx, patientId))
     .where('resource_type', '=', resourceType)
     .orderBy(key, direction)
@@ -169,8 +168,7 @@ export async function readChangeTimes(
   const rows = await tx.db
     .selectFrom('record_resource')
     .select(['resource_id as id', 'changed_at as changedAt'])
-    .where('patient_id', '=', patientId)
-    .where('resource_id', '=', sql<string>`any(${[...ids]}::uuid[])`)
+    .where(({ and }) => and({ patient_id: patientId, resource_id: sql<string>`any(${[...ids]}::uuid[])` }))
     .execute();
   return new Map(rows.map(({ id, changedAt }) => [id, changedAt]));
 }

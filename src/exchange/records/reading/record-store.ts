@@ -71,8 +71,7 @@ export async function countLeading(
 function filtered(tx: AccountTx, patientId: string, { types, dateFrom, dateTo }: RecordFilter) {
   let query = tx.db
     .selectFrom('record_origin')
-    .where('patient_id', '=', patientId)
-    .where('leads', '=', true)
+    .where(({ and }) => and({ patient_id: patientId, leads: true }))
     .where(mayLeave(tx, patientId))
     .where('resource_type', '<>', 'Patient');
   if (types !== undefined) query = query.where(sql<boolean>`resource_type = any(${[...types]}::text[])`);
@@ -161,8 +160,7 @@ export async function countExcluded(
       ref('exclusion').$castTo<ExclusionReason>().as('reason'),
       fn.countAll<number>().as('count'),
     ])
-    .where('patient_id', '=', patientId)
-    .where('source', '=', source)
+    .where(({ and }) => and({ patient_id: patientId, source }))
     .where('exclusion', 'is not', null)
     .groupBy('exclusion')
     .orderBy('exclusion')

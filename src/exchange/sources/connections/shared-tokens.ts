@@ -149,8 +149,7 @@ async function forgetToken(tx: SystemTx, name: string, sealed: Buffer): Promise<
   await tx.db
     .updateTable('source_token')
     .set({ sealed: null, renew_at: null, ends_at: null })
-    .where('name', '=', name)
-    .where('sealed', '=', sealed)
+    .where(({ and }) => and({ name, sealed }))
     .execute();
 }
 

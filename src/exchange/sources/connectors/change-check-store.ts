@@ -17,8 +17,7 @@ export const createChangeChecks = (store: Pick<Store, 'asSystem'>): ChangeChecks
       const rows = await tx.db
         .selectFrom('source_change_check')
         .select(['asked', 'honoured'])
-        .where('connection', '=', connection)
-        .where('fingerprint', '=', fingerprint)
+        .where(({ and }) => and({ connection, fingerprint }))
         .where('checked_at', '>', sql<Date>`now() - ${KEPT_DAYS} * interval '1 day'`)
         .execute();
       return Object.fromEntries(rows.map(({ asked, honoured }) => [asked, honoured]));

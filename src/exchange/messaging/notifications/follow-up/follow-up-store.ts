@@ -24,8 +24,7 @@ export async function openFollowUp(
   const ended = await tx.db
     .updateTable('discharge_follow_up')
     .set({ state: 'cancelled', reason: 'A later discharge is followed up instead', ended_at: new Date() })
-    .where('patient_id', '=', of.patientId)
-    .where('state', '=', 'open')
+    .where(({ and }) => and({ patient_id: of.patientId, state: 'open' }))
     .returning('notification_id')
     .execute();
   await tx.db
@@ -105,8 +104,7 @@ export async function readFollowUpStart(tx: AccountTx, notificationId: string): 
   const row = await tx.db
     .selectFrom('discharge_follow_up')
     .select('started_at')
-    .where('notification_id', '=', notificationId)
-    .where('state', '=', 'open')
+    .where(({ and }) => and({ notification_id: notificationId, state: 'open' }))
     .executeTakeFirst();
   return row?.started_at;
 }

@@ -44,8 +44,7 @@ export async function readRecording(
   const query = tx.db
     .selectFrom('recorded_subject')
     .select(['is_about as isAbout', 'wanted', 'recorded', 'to_be_read as toBeRead'])
-    .where('patient_id', '=', patientId)
-    .where('subject_id', '=', subjectId);
+    .where(({ and }) => and({ patient_id: patientId, subject_id: subjectId }));
   return (lock ? query.forUpdate() : query).executeTakeFirst();
 }
 
@@ -60,8 +59,7 @@ export async function markRecorded(
       ...(state.recorded === undefined ? {} : { recorded: state.recorded }),
       ...(state.toBeRead === undefined ? {} : { to_be_read: state.toBeRead }),
     })
-    .where('patient_id', '=', of.patientId)
-    .where('subject_id', '=', of.subjectId)
+    .where(({ and }) => and({ patient_id: of.patientId, subject_id: of.subjectId }))
     .execute();
 }
 
@@ -122,8 +120,7 @@ export async function storedHashes(
   const rows = await tx.db
     .selectFrom('document')
     .select(sql<string>`coalesce(source_document_id, '') || ' ' || encode(sha256, 'hex')`.as('name'))
-    .where('patient_id', '=', patientId)
-    .where('subject_id', '=', subjectId)
+    .where(({ and }) => and({ patient_id: patientId, subject_id: subjectId }))
     .execute();
   return new Set(rows.map(({ name }) => name));
 }
