@@ -1,6 +1,7 @@
 import { createBulkFileActivities } from '../activities/orchestrator/bulk-onboarding.ts';
 import { createMonitoringActivities } from '../activities/orchestrator/cohort-monitoring.ts';
 import { createEndpointActivities } from '../activities/orchestrator/endpoints.ts';
+import { patientOnboardingActivities } from '../activities/orchestrator/patient-onboarding.ts';
 import { readConfig } from '../config.ts';
 import { TASK_QUEUES } from '../contract/temporal.ts';
 import { parseKeyRing } from '../lib/key-ring.ts';
@@ -37,5 +38,6 @@ export const orchestratorActivities = (
 ) => ({
   ...createEndpointActivities({ clientFor, idHmacKey }),
   ...createMonitoringActivities({ clientFor, idHmacKey }),
+  ...patientOnboardingActivities,
   ...(files === undefined ? {} : createBulkFileActivities({ clientFor, transferFor, files })),
 });

@@ -2,6 +2,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
 import type { EndpointActivities } from '../../src/activities/orchestrator/endpoints.ts';
+import type { PatientOnboardingActivities } from '../../src/activities/orchestrator/patient-onboarding.ts';
 import {
   type OnboardingTiming,
   PATIENT_ONBOARDING_MESSAGES,
@@ -25,7 +26,7 @@ import { allRunning, type OnboardingChanges, onboardingInput } from './onboardin
 import { testKeyRing } from './test-keys.ts';
 import { workflowBundle } from './workflow-bundle.ts';
 
-export type Mocks = Partial<EndpointActivities>;
+export type Mocks = Partial<EndpointActivities & PatientOnboardingActivities>;
 
 type OnboardingWorkflow = (input: PatientOnboardingInput) => Promise<PatientOnboardingSummary>;
 
@@ -84,8 +85,11 @@ export type OnboardingEnvironment = Awaited<ReturnType<typeof createOnboardingEn
 export type OnboardingRun = Awaited<ReturnType<OnboardingEnvironment['start']>>;
 
 export const EVENT = PATIENT_ONBOARDING_MESSAGES.networkQueryEvent;
+/** The time-skipping server never answers a query that meets the end of a run: it fails then, to be repeated. */
 export const statusOf = (run: OnboardingRun): Promise<PatientOnboardingStatus> =>
-  run.query<PatientOnboardingStatus>(PATIENT_ONBOARDING_MESSAGES.status);
+  run.client.withDeadline(Date.now() + 10_000, () =>
+    run.query<PatientOnboardingStatus>(PATIENT_ONBOARDING_MESSAGES.status),
+  );
 
 /** The patient that `obliging` creates. */
 export const PATIENT_ID = 'patient-1';
@@ -98,6 +102,7 @@ export const obliging = (mocks: Mocks = {}): Mocks => ({
   getNetworkQuery: async () => allRunning(),
   listDocuments: async () => ({ total: 1, fileNames: ['summary.xml'] }),
   cancelNetworkQuery: async () => allRunning(),
+  forgetRun: async () => undefined,
   ...mocks,
 });
 

@@ -39,6 +39,11 @@ const pageOf = ({ patients, meta }: AnswerOf<'listCohortPatients'>) => ({
   itemsInTotal: meta.itemsInTotal ?? undefined,
   nextPage: meta.nextPage ?? undefined,
 });
+/** Demographics must not enter the history. */
+const standingOf = ({ id, eTag, facilityIds, status }: AnswerOf<'getPatient'>) => ({
+  ...{ id, eTag, facilityIds },
+  hieOptOut: status?.hieOptOut ?? false,
+});
 /** A consent names people, so only its id and status are returned. */
 const consentOf = ({ id, status }: AnswerOf<'endConsent'>) => ({ id, status });
 /** Demographics must not enter the history. */
@@ -59,6 +64,7 @@ const withoutKey = ({ id, webhookUrl }: AnswerOf<'getSettings'>) => ({ id, webho
 
 const PICKS = {
   createPatient: ({ id }, status) => ({ patientId: id, created: status === 201 }),
+  getPatient: standingOf,
   updatePatient: ({ id, eTag }) => ({ patientId: id, eTag }),
   deletePatient: () => undefined,
   addPatientToCohorts: ({ cohorts }) => ({ cohortIds: cohorts.map(({ id }) => id) }),

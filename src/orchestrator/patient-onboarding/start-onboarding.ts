@@ -101,7 +101,7 @@ function startOptions(
     args: [input] as [PatientOnboardingInput],
     workflowIdReusePolicy: 'REJECT_DUPLICATE' as const,
     priority: { priorityKey: PRIORITY.interactive, fairnessKey: accountId },
-    staticSummary: `Onboard ${nameOf(patient)}: ${types.join(', ')}`,
+    staticSummary: `Onboard a patient: ${types.join(', ')}`,
     staticDetails: [
       'Creates the patient in the exchange, adds the patient to cohorts, starts a network query and waits for the webhook',
       'of each source. Polling makes up for lost webhooks.',
@@ -114,10 +114,6 @@ function startOptions(
     ],
   };
 }
-
-/** The caller's own id of the patient. Without one, the page names the exchange's id once the patient is created. */
-const nameOf = ({ externalId }: PatientOnboardingInput['patient']): string =>
-  externalId === undefined ? 'a patient' : asCode(externalId);
 
 function sourceNames(sources: PatientOnboardingInput['sources']): SourceType[] {
   return SOURCE_TYPES.filter((type) =>

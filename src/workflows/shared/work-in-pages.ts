@@ -61,6 +61,10 @@ export const pageWithin = (pageSize: number, perMinute: number): number =>
 export const backOff = (tries: number, firstMs: number, maxMs: number): number =>
   Math.min(maxMs, firstMs * 2 ** Math.min(tries, 30));
 
+/** Formats milliseconds since the epoch as ISO 8601; undefined stays undefined. */
+export const instant = (ms: number | undefined): string | undefined =>
+  ms === undefined ? undefined : new Date(ms).toISOString();
+
 /** Whether to continue as new, so that the history stays short: after `pagesPerRun` pages, or when Temporal suggests it. */
 export const shouldContinueAsNew = (
   { pages, suggested }: { pages: number; suggested: boolean },

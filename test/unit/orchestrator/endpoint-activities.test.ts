@@ -152,6 +152,27 @@ describe('a result', () => {
     }
   });
 
+  test('of a read of a patient is where it stands, without demographics', async () => {
+    const status = { hieOptOut: true };
+    const demographics = {
+      firstName: ['Jane'],
+      lastName: ['Smith'],
+      dob: '1990-01-01',
+      genderAtBirth: 'F',
+      address: [],
+    };
+    stub.answer = () => ({
+      status: 200,
+      body: { id: 'p', eTag: 'e', ...demographics, facilityIds: ['f'], status },
+    });
+    expect(await run(activities.getPatient, [{ exchange, params: { id: 'p' } }])).toEqual({
+      id: 'p',
+      eTag: 'e',
+      facilityIds: ['f'],
+      hieOptOut: true,
+    });
+  });
+
   test('of a delete is nothing, and its body goes with the call', async () => {
     stub.answer = () => ({ status: 204 });
     expect(await run(activities.deleteCohort, [{ exchange, params: { id: 'c' } }])).toBeUndefined();

@@ -25,7 +25,7 @@ import {
 } from '../../../contract/bulk-onboarding.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { callFailure, essential } from '../../shared/failures.ts';
-import { instant } from '../../shared/instant.ts';
+import { instant } from '../../shared/work-in-pages.ts';
 import { type BulkCalls, BulkOnboarding, type BulkState, bulkCalls } from './bulk-onboarding.ts';
 
 /** A signal, the query for the status, and updates that return it. What each means is in the contract. */

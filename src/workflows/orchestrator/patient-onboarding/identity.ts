@@ -1,13 +1,17 @@
-import { ApplicationFailure, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
-import {
-  DEFAULT_ONBOARDING_TIMING,
-  type PatientOnboardingInput,
-} from '../../../contract/patient-onboarding.ts';
+import { ApplicationFailure, condition, continueAsNew, patched, workflowInfo } from '@temporalio/workflow';
+import { DEFAULT_ONBOARDING_TIMING, type OnboardedPatient } from '../../../contract/patient-onboarding.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { ORCHESTRATION_METADATA_KEY } from '../../../contract/temporal.ts';
 import { callFailure, essential } from '../../shared/failures.ts';
 import { proxyEndpoints } from '../endpoint-proxies.ts';
-import type { IdentityPage, IdentityState, Onboarding, PatientOnboardingWorkflow } from './onboarding.ts';
+import type {
+  IdentityPage,
+  IdentityState,
+  Onboarding,
+  OnboardingRunInput,
+  OnboardingState,
+  PatientOnboardingWorkflow,
+} from './onboarding.ts';
 import { onlySources } from './requested-sources.ts';
 
 /** A challenge is valid for an hour. An expired one is replaced, for a day. */
@@ -24,7 +28,7 @@ export async function proveIdentity(
   onboarding: Onboarding,
   calls: ExchangeCalls,
   patientId: string,
-  input: PatientOnboardingInput,
+  input: OnboardingRunInput,
   show: () => void,
 ): Promise<void> {
   const redirectUrl = input.ias?.redirectUrl ?? '';
@@ -117,7 +121,7 @@ const msOf = (instant: string): number => Date.parse(instant) || Date.now() + HO
 
 interface Waiting {
   onboarding: Onboarding;
-  input: PatientOnboardingInput;
+  input: OnboardingRunInput;
   show: () => void;
 }
 
@@ -156,7 +160,7 @@ async function awaitPerson(
     if (isDone()) return 'done';
     identity.hasReturned = false;
     const isLast = leftMs() <= 0;
-    if (workflowInfo().continueAsNewSuggested) await continueAsNew<PatientOnboardingWorkflow>(input, state);
+    await continueIfDue(input, state);
     try {
       state.problem = undefined;
       const status = await poll(id);
@@ -176,13 +180,27 @@ async function awaitPerson(
   }
 }
 
+/** Continues as new when Temporal suggests it, and in a run of 0.1.0 whose input still holds the person. */
+export async function continueIfDue(input: OnboardingRunInput, state: OnboardingState): Promise<void> {
+  if (input.patient !== undefined && patched('forget-the-person-of-an-open-run'))
+    await forgetPerson(input, state);
+  if (workflowInfo().continueAsNewSuggested) await continueAsNew<PatientOnboardingWorkflow>(input, state);
+}
+
+/** Goes on in a run whose input lacks the person, and which deletes the history of this one (decision 200). */
+export const forgetPerson = (
+  { patient: _, ...input }: OnboardingRunInput,
+  state: OnboardingState,
+): Promise<never> =>
+  continueAsNew<PatientOnboardingWorkflow>(input, { ...state, forget: workflowInfo().runId });
+
 const { reads, writes } = proxyEndpoints();
 
 /** The exchange operations that one onboarding uses. A failed read is made up for by the next poll. */
-export function exchangeCalls(input: PatientOnboardingInput) {
-  const { exchange, facilityId, patient, sources } = input;
+export function exchangeCalls(input: OnboardingRunInput) {
+  const { exchange, facilityId, sources } = input;
   return {
-    createPatient: () =>
+    createPatient: (patient: OnboardedPatient) =>
       writes('create-patient', {
         summary: 'Create the patient, or find it by its demographics',
       }).createPatient({ exchange, query: { facilityId }, body: patient }),

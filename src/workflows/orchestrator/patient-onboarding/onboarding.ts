@@ -40,7 +40,7 @@ export class Onboarding {
   readonly #timing: OnboardingTiming;
 
   /** `carried` is the state of an earlier run of the same orchestration (continue-as-new). */
-  constructor(input: PatientOnboardingInput, nowMs: number, carried?: OnboardingState) {
+  constructor(input: OnboardingRunInput, nowMs: number, carried?: OnboardingState) {
     this.#timing = { ...DEFAULT_ONBOARDING_TIMING, ...input.timing };
     this.state =
       carried ?? newOnboardingState(requestedTypes(input.sources), nowMs + this.#timing.deadlineMs);
@@ -318,6 +318,10 @@ export interface OnboardingState {
   nextPollAtMs?: number;
   nextStartAtMs?: number;
   problem?: string;
+  /** Set by a run that held the person's data: the id of that run, whose history is deleted by the next one. */
+  forget?: string;
+  /** Why the patient could not be created, for the next run to fail with. */
+  refused?: { message: string; details: unknown[] };
 }
 
 const newOnboardingState = (types: readonly SourceType[], deadlineAtMs: number): OnboardingState => ({
@@ -343,8 +347,12 @@ export function isOpen(source: SourceRecord): boolean {
   return source.fact !== undefined || source.start !== 'refused';
 }
 
+/** The input of a run. Only the first one holds the person: when the patient is created, the others go on by its id. */
+export type OnboardingRunInput = Omit<PatientOnboardingInput, 'patient'> &
+  Partial<Pick<PatientOnboardingInput, 'patient'>>;
+
 /** The workflow's signature, for the modules that continue it as new. */
 export type PatientOnboardingWorkflow = (
-  input: PatientOnboardingInput,
+  input: OnboardingRunInput,
   carried?: OnboardingState,
 ) => Promise<PatientOnboardingSummary>;

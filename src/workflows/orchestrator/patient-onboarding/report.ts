@@ -3,7 +3,7 @@ import type {
   PatientOnboardingStatus,
   PatientOnboardingSummary,
 } from '../../../contract/patient-onboarding.ts';
-import { instant } from '../../shared/instant.ts';
+import { instant } from '../../shared/work-in-pages.ts';
 import { type IdentityState, isOpen, type OnboardingState, type SourceRecord } from './onboarding.ts';
 
 /** The answer to the query `status`. */

@@ -1,17 +1,19 @@
 import {
+  ApplicationFailure,
   CancellationScope,
   CancelledFailure,
   condition,
-  continueAsNew,
   defineQuery,
   defineSignal,
   isCancellation,
   log,
+  patched,
+  proxyActivities,
   setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
-  workflowInfo,
 } from '@temporalio/workflow';
+import type { PatientOnboardingActivities } from '../../../activities/orchestrator/patient-onboarding.ts';
 import {
   type Aal2ConfirmedSignal,
   type IdentityVerifiedSignal,
@@ -19,7 +21,6 @@ import {
   PATIENT_ONBOARDING_MESSAGES as MESSAGES,
   type NetworkQuerySignal,
   type OnboardedSource,
-  type PatientOnboardingInput,
   type PatientOnboardingStatus,
   type PatientOnboardingSummary,
   type PersonReturnedSignal,
@@ -27,8 +28,8 @@ import {
 import type { SourceType } from '../../../contract/primitives.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { callFailure, essential } from '../../shared/failures.ts';
-import { type ExchangeCalls, exchangeCalls, proveIdentity } from './identity.ts';
-import { Onboarding, type OnboardingState } from './onboarding.ts';
+import { continueIfDue, type ExchangeCalls, exchangeCalls, forgetPerson, proveIdentity } from './identity.ts';
+import { Onboarding, type OnboardingRunInput, type OnboardingState } from './onboarding.ts';
 import { onboardingOutcome, onboardingStatus, onboardingSummary } from './report.ts';
 
 /** Signals, and the query for the status. What each means is in the contract. */
@@ -47,10 +48,11 @@ export const patientOnboardingMessages = {
  * Durable because sources take minutes to weeks, while webhooks get lost and processes restart. Keyed by an id derived
  * from the caller's job id, so a job runs once. Each call carries an idempotency key, so a repeated call takes effect once;
  * an exchange without such keys never receives the same start of a query twice. Webhooks may arrive twice, in any order,
- * and before the response to the call that caused them; polling makes up for lost ones.
+ * and before the response to the call that caused them; polling makes up for lost ones. The person's data is in the first run
+ * only, whose history is deleted when the patient is created or refused.
  */
 export async function patientOnboarding(
-  input: PatientOnboardingInput,
+  input: OnboardingRunInput,
   carried?: OnboardingState,
 ): Promise<PatientOnboardingSummary> {
   const onboarding = new Onboarding(input, Date.now(), carried);
@@ -75,7 +77,8 @@ export async function patientOnboarding(
   show();
 
   try {
-    const patientId = onboarding.state.patient?.id ?? (await createPatient(onboarding, calls));
+    await forgetEarlierRun(onboarding.state);
+    const patientId = onboarding.state.patient?.id ?? (await createPatient(onboarding, calls, input));
     if (onboarding.state.phase === 'assigning-cohorts') await addToCohorts(onboarding, calls, input);
     if (onboarding.state.starts === 0 && input.ias !== undefined)
       await proveIdentity(onboarding, calls, patientId, input, show);
@@ -98,7 +101,7 @@ export async function patientOnboarding(
 }
 
 async function waitForSources(
-  input: PatientOnboardingInput,
+  input: OnboardingRunInput,
   onboarding: Onboarding,
   calls: ExchangeCalls,
   patientId: string,
@@ -111,8 +114,7 @@ async function waitForSources(
       case 'finish':
         return;
       case 'wait':
-        if (workflowInfo().continueAsNewSuggested)
-          await continueAsNew<typeof patientOnboarding>(input, onboarding.state);
+        await continueIfDue(input, onboarding.state);
         await condition(() => onboarding.settled, step.ms, { summary: WAITS[step.for] });
         break;
       case 'poll':
@@ -203,20 +205,56 @@ const PHASES: Readonly<Record<PatientOnboardingStatus['phase'], string>> = {
   ended: 'Ended',
 };
 
-async function createPatient(onboarding: Onboarding, calls: ExchangeCalls): Promise<string> {
-  const { patientId, created } = await essential(
-    calls.createPatient,
-    'patient-not-created',
-    'The patient could not be created',
-  );
-  onboarding.patientCreated(patientId, created);
-  return patientId;
+const { forgetRun } = proxyActivities<PatientOnboardingActivities>({
+  startToCloseTimeout: '30s',
+  scheduleToCloseTimeout: '1h',
+  summary: 'Delete the first run, which held the person’s data',
+});
+
+/** Deletes what the run before held of the person. What cannot be deleted stays as long as Temporal keeps ended runs. */
+async function forgetEarlierRun(state: OnboardingState): Promise<void> {
+  const { forget: runId, refused } = state;
+  if (runId === undefined) return;
+  try {
+    await CancellationScope.nonCancellable(() => forgetRun({ runId }));
+  } catch (error) {
+    log.warn('The run with the person’s data could not be deleted', { kind: callFailure(error)?.kind });
+  }
+  state.forget = undefined;
+  if (refused !== undefined)
+    throw ApplicationFailure.nonRetryable(refused.message, NOT_CREATED, ...refused.details);
+}
+
+const NOT_CREATED = 'patient-not-created';
+
+/** Creates the patient; whatever the outcome, the next run takes it up. Returns the id in a run of 0.1.0. */
+async function createPatient(
+  onboarding: Onboarding,
+  calls: ExchangeCalls,
+  input: OnboardingRunInput,
+): Promise<string> {
+  const { state } = onboarding;
+  const { patient } = input;
+  if (patient === undefined) throw ApplicationFailure.nonRetryable('The input has no patient', NOT_CREATED);
+  try {
+    const { patientId, created } = await essential(
+      () => calls.createPatient(patient),
+      NOT_CREATED,
+      'The patient could not be created',
+    );
+    onboarding.patientCreated(patientId, created);
+    if (!patched('forget-the-person')) return patientId;
+  } catch (error) {
+    if (!(error instanceof ApplicationFailure) || !patched('forget-the-person')) throw error;
+    state.refused = { message: error.message, details: error.details ?? [] };
+  }
+  return forgetPerson(input, state);
 }
 
 async function addToCohorts(
   onboarding: Onboarding,
   calls: ExchangeCalls,
-  { cohortIds = [] }: PatientOnboardingInput,
+  { cohortIds = [] }: OnboardingRunInput,
 ): Promise<void> {
   const patientId = onboarding.state.patient?.id;
   if (cohortIds.length === 0 || patientId === undefined) return onboarding.cohortsAssigned([]);
