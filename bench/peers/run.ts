@@ -2,7 +2,7 @@ import { loadavg } from 'node:os';
 import { hapiMissing } from '../../test/foreign/hapi-server.ts';
 import { cpuSecondsOf } from '../bulk/cpu-times.ts';
 import { type Environment, startEnvironment } from '../query/environment.ts';
-import { ours, recordSample } from '../query/run.ts';
+import { ours, preparePatients, recordSample } from '../query/run.ts';
 import { type Hapi, startHapi } from './hapi.ts';
 
 export interface PeersBenchOptions {
@@ -51,7 +51,7 @@ export async function benchPeers(
     // Twice: the first query fetches what is cached later (capabilities).
     await recordSample(env, sample);
     const resources = await recordSample(env, sample);
-    await ours(env, sample, WARM_UP.ours, inFlight);
+    await ours(env, await preparePatients(env, sample, WARM_UP.ours), inFlight);
     await hapi?.load(WARM_UP.hapi, inFlight);
 
     const result: PeersBenchResult = { options, resources, ours: [], hapi: [], load };
@@ -78,8 +78,9 @@ async function measureOurs(
   { sample, patients, inFlight }: PeersBenchOptions,
   resources: number,
 ): Promise<PeerMeasured> {
+  const people = await preparePatients(env, sample, patients);
   const temporalBefore = cpuSecondsOf(env.temporalPid);
-  const { measured } = await ours(env, sample, patients, inFlight);
+  const { measured } = await ours(env, people, inFlight);
   const temporal = cpuSecondsOf(env.temporalPid) - temporalBefore;
   return {
     resourcesPerSecond: measured.queriesPerSecond * resources,

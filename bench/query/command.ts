@@ -35,6 +35,8 @@ export const queryCommand = new Command('query')
       type Figure = 'queriesPerSecond' | 'cpuSecondsPerQuery' | 'postgresCpuSecondsPerQuery';
       const ratioTo = (floor: typeof result.bare, of: Figure) =>
         median(result.ours.map((ours, round) => ours[of] / (floor[round]?.[of] ?? Number.NaN)));
+      const againRatio = (of: Figure) =>
+        median(result.again.map((again, round) => again[of] / (result.ours[round]?.[of] ?? Number.NaN)));
       const ratio = (of: Figure) => ratioTo(result.bare, of);
       const summary = {
         ...result,
@@ -51,6 +53,7 @@ export const queryCommand = new Command('query')
           `history events: ours ${result.events.ours}, bare ${result.events.bare}`,
           `queries/s: ${summary.ratios.queriesPerSecond.toFixed(2)} of the bare workflow's`,
           `CPU per query: ${summary.ratios.cpuSecondsPerQuery.toFixed(2)} of the bare workflow's`,
+          `a second query in which nothing changed: CPU ${againRatio('cpuSecondsPerQuery').toFixed(2)} of the first, PostgreSQL's CPU ${againRatio('postgresCpuSecondsPerQuery').toFixed(2)}`,
           `PostgreSQL's CPU per query: ${summary.ratios.postgresCpuSecondsPerQuery.toFixed(2)} of the bare workflow's`,
           ...(options.jobQueue === true
             ? [

@@ -41,6 +41,8 @@ export interface Measured {
 export interface QueryBenchResult {
   options: QueryBenchOptions;
   ours: Measured[];
+  /** A second query of each of our patients, in which nothing has changed at the sources. */
+  again: Measured[];
   bare: Measured[];
   /** Our steps as jobs of pg-boss; empty without `jobQueue`. */
   jobQueue: Measured[];
@@ -60,22 +62,27 @@ export async function benchQueries(
     // Twice: the first query fetches what is cached later (capabilities).
     await recordSample(env, options.sample);
     const resources = await recordSample(env, options.sample);
-    await ours(env, options.sample, 20, options.inFlight);
+    await ours(env, await preparePatients(env, options.sample, 20), options.inFlight);
     await bare(env, options.sample, 20, options.inFlight);
     const result: QueryBenchResult = {
-      ...{ options, ours: [], bare: [], jobQueue: [] },
+      ...{ options, ours: [], again: [], bare: [], jobQueue: [] },
       ...{ events: { ours: 0, bare: 0 }, resources },
     };
     for (let round = 1; round <= options.rounds; round++) {
       const isProfiled = options.profile !== undefined && round === options.rounds;
       const profiler = isProfiled ? await startProfile() : undefined;
-      const one = await ours(env, options.sample, options.queries, options.inFlight);
+      const patients = await preparePatients(env, options.sample, options.queries);
+      const one = await ours(env, patients, options.inFlight);
       await profiler?.write(join(options.profile ?? '', 'query.cpuprofile'));
       const other = await bare(env, options.sample, options.queries, options.inFlight);
+      const again = await ours(env, patients, options.inFlight);
       result.ours.push(one.measured);
+      result.again.push(again.measured);
       result.bare.push(other.measured);
       result.events = { ours: one.events, bare: other.events };
-      note(`round ${round}: ours ${describe(one.measured)}; bare ${describe(other.measured)}`);
+      note(
+        `round ${round}: ours ${describe(one.measured)}; the same again ${describe(again.measured)}; bare ${describe(other.measured)}`,
+      );
       if (options.jobQueue !== true) continue;
       const queued = await asJobs(env, options.sample, options.queries, options.inFlight);
       result.jobQueue.push(queued);
@@ -168,8 +175,7 @@ export async function recordSample(env: Environment, sample: string): Promise<nu
   return resources;
 }
 
-export async function ours(env: Environment, sample: string, count: number, inFlight: number) {
-  const patients = await preparePatients(env, sample, count);
+export async function ours(env: Environment, patients: readonly string[], inFlight: number) {
   let last = '';
   const measured = await measure(env, patients, inFlight, async (patientId) => {
     const { requestId } = await prepareQuery(env, patientId);
