@@ -84,14 +84,6 @@ const cohortAnswerSchema = z.object({
 });
 export type CohortAnswer = z.output<typeof cohortAnswerSchema>;
 
-const facilityAnswerSchema = z.object({
-  id,
-  name: z.string(),
-  npi: z.string().optional(),
-  oid: z.string().optional(),
-  active: z.boolean().optional(),
-});
-
 /** The response to E5: the status `waiting` and the upload URL. */
 const bulkStartSchema = z.object({
   requestId: id,
@@ -147,35 +139,6 @@ const documentListSchema = z.object({
   ),
 });
 
-/** A message; callers decide by its status. */
-const messageAnswerSchema = z.object({
-  id,
-  patientId: id.nullish(),
-  direction: z.string().max(50),
-  status: z.string().max(50),
-  transportMethod: z.string().max(50).nullish(),
-  network: z.string().max(50).nullish(),
-  destination: z.string().max(500),
-  subject: z.string().max(2_000),
-  body: z.string().nullish(),
-  attachments: z.array(id).nullish(),
-  intendedRecipientNpi: z.array(z.string().max(50)).nullish(),
-  sentAt: z.string().max(50).nullish(),
-  updatedAt: z.string().max(50).nullish(),
-  reason: z.string().max(2_000).nullish(),
-});
-export type MessageResponse = z.output<typeof messageAnswerSchema>;
-
-const messagePageSchema = z.object({
-  messages: z.array(messageAnswerSchema),
-  meta: z.object({
-    itemsOnPage: z.number().nullish(),
-    itemsInTotal: z.number().nullish(),
-    nextPage: z.string().max(4_000).nullish(),
-    prevPage: z.string().max(4_000).nullish(),
-  }),
-});
-
 /** Operations that other services may serve too. All others are read by the schemas of the contract. */
 const tolerantAnswers = {
   createPatient: patientAnswerSchema,
@@ -212,10 +175,6 @@ const tolerantAnswers = {
     message: z.string().max(1_000).nullish(),
     cohort: cohortAnswerSchema,
   }),
-  listMessages: messagePageSchema,
-  getMessage: messageAnswerSchema,
-  sendMessage: messageAnswerSchema,
-  listFacilities: z.object({ facilities: z.array(facilityAnswerSchema) }),
 } as const satisfies Partial<Record<EndpointName, z.ZodType>>;
 
 export type AnswerOf<N extends EndpointName> = N extends keyof typeof tolerantAnswers

@@ -9,7 +9,7 @@ import { messageTransmissionWorkflowId } from '../../contract/temporal.ts';
 import { EXIT, type ExitCode } from '../../lib/exit-codes.ts';
 import { renderTable } from '../../lib/table.ts';
 import { utcCell } from '../../lib/time.ts';
-import type { MessageResponse } from '../../orchestrator/client/answers.ts';
+import type { AnswerOf } from '../../orchestrator/client/answers.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { workflowLink } from '../links.ts';
 import { plainText } from '../progress/plain-text.ts';
@@ -42,6 +42,8 @@ interface MessagesListOptions extends CommonOptions {
   fromItem?: string;
   toItem?: string;
 }
+
+type MessageResponse = AnswerOf<'getMessage'>;
 
 const HEAD = [
   'message',
