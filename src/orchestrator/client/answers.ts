@@ -84,6 +84,14 @@ const cohortAnswerSchema = z.object({
 });
 export type CohortAnswer = z.output<typeof cohortAnswerSchema>;
 
+const facilityAnswerSchema = z.object({
+  id,
+  name: z.string(),
+  npi: z.string().optional(),
+  oid: z.string().optional(),
+  active: z.boolean().optional(),
+});
+
 /** The response to E5: the status `waiting` and the upload URL. */
 const bulkStartSchema = z.object({
   requestId: id,
@@ -175,6 +183,7 @@ const tolerantAnswers = {
     message: z.string().max(1_000).nullish(),
     cohort: cohortAnswerSchema,
   }),
+  listFacilities: z.object({ facilities: z.array(facilityAnswerSchema) }),
 } as const satisfies Partial<Record<EndpointName, z.ZodType>>;
 
 export type AnswerOf<N extends EndpointName> = N extends keyof typeof tolerantAnswers
