@@ -77,7 +77,7 @@ export const bulkCreateStatusResponseSchema = z
       description: 'Post-import queries of its patients. Present once they are being started.',
     }),
   })
-  .meta({ id: 'BulkPatientCreateStatus' });
+  .meta({ id: 'BulkPatientCreateProgress' });
 export type BulkCreateStatusResponse = z.output<typeof bulkCreateStatusResponseSchema>;
 
 /** Response of `PUT {uploadUrl}`. */

@@ -51,20 +51,22 @@ export const pingEventSchema = z
   .meta({ id: 'PingEvent' });
 
 /** Every event that the exchange sends. */
-export const webhookEventSchema = z.union([
-  networkQueryEventSchema,
-  firstDataReadyEventSchema,
-  pingEventSchema,
-  testEventSchema,
-  encounterEventSchema,
-  pharmacyEventSchema,
-  laboratoryEventSchema,
-  bulkCreateEventSchema,
-  consolidatedDataEventSchema,
-  identityVerifiedEventSchema,
-  messageEventSchema,
-  documentUrlsEventSchema,
-]);
+export const webhookEventSchema = z
+  .union([
+    networkQueryEventSchema,
+    firstDataReadyEventSchema,
+    pingEventSchema,
+    testEventSchema,
+    encounterEventSchema,
+    pharmacyEventSchema,
+    laboratoryEventSchema,
+    bulkCreateEventSchema,
+    consolidatedDataEventSchema,
+    identityVerifiedEventSchema,
+    messageEventSchema,
+    documentUrlsEventSchema,
+  ])
+  .meta({ id: 'WebhookEvent' });
 export type WebhookEvent = z.output<typeof webhookEventSchema>;
 
 export const networkQueryEventType = (source: SourceType): `network-query.${SourceType}` =>

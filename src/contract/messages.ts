@@ -37,7 +37,7 @@ export const messageSchema = z
       .optional()
       .meta({ description: 'The caller’s own id of the patient; absent if it has none.' }),
     direction: z.enum(MESSAGE_DIRECTIONS),
-    status: z.enum(MESSAGE_STATUSES),
+    status: z.enum(MESSAGE_STATUSES).meta({ id: 'MessageState' }),
     transportMethod: z.enum(TRANSPORT_METHODS),
     network: z
       .enum(MESSAGE_NETWORKS)

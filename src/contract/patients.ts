@@ -110,7 +110,9 @@ export const contactSchema = z
   })
   .meta({ id: 'Contact', anyOf: [required('phone'), required('email')] });
 
-const period = z.object({ start: z.iso.date().optional(), end: z.iso.date().optional() });
+const period = z
+  .object({ start: z.iso.date().optional(), end: z.iso.date().optional() })
+  .meta({ id: 'Period' });
 
 export const personalIdentifierSchema = z
   .discriminatedUnion(
@@ -315,6 +317,7 @@ export const PATIENT_SORT = ['createdAt', 'id'] as const;
 const flag = (name: string) =>
   z
     .enum(['true', 'false'], { error: `${name} must be true or false` })
+    .meta({ type: 'boolean', enum: undefined })
     .transform((value) => value === 'true');
 
 /** Each word becomes a regular expression; PostgreSQL caches only a limited number of compiled ones. */

@@ -33,7 +33,7 @@ export const webhookStatusSchema = z
     pending: z.number().int(),
     deadLettered: z.number().int(),
   })
-  .meta({ id: 'WebhookStatus' });
+  .meta({ id: 'WebhookHealth' });
 
 export const settingsEndpoints = {
   getSettings: endpoint('GET /medical/v1/settings', {

@@ -6,12 +6,15 @@ import { webhookEventSchema } from './events.ts';
 import { idSchema, instantSchema } from './primitives.ts';
 import { TEST_EVENT_TYPE } from './webhook-test.ts';
 
+/** The values of `meta.type` that events of this schema have. */
+export function eventTypesOf({ shape }: (typeof webhookEventSchema.options)[number]): string[] {
+  const { type } = shape.meta.shape;
+  return 'options' in type ? [...type.options] : [...type.values];
+}
+
 /** Event types that a destination can subscribe to. Pings and test events always go to the destination they test. */
 export const WEBHOOK_EVENT_TYPES: readonly string[] = webhookEventSchema.options
-  .flatMap(({ shape }): string[] => {
-    const { type } = shape.meta.shape;
-    return 'options' in type ? [...type.options] : [...type.values];
-  })
+  .flatMap(eventTypesOf)
   .filter((type) => type !== 'ping' && type !== TEST_EVENT_TYPE)
   .sort();
 
@@ -100,9 +103,13 @@ export const retryWebhooksBodySchema = z
       .meta({ description: 'Resend to this destination only. Default: all destinations.' }),
   })
   .meta({
+    id: 'RetryWebhooks',
     dependentRequired: { to: ['from'] },
-    dependentSchemas: { webhookId: { anyOf: [required('eventId'), required('from')] } },
-    not: { ...required('eventId'), anyOf: [required('from'), required('to')] },
+    oneOf: [
+      { ...required('eventId'), properties: { eventId: {} } },
+      { ...required('from'), properties: { from: {} } },
+      { maxProperties: 0 },
+    ],
   })
   .nullish()
   .transform((body) => body ?? {})

@@ -1,7 +1,10 @@
+import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Endpoint, errorStatusesOf } from '../../src/contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../src/contract/endpoints.ts';
+import { webhookEventSchema } from '../../src/contract/events.ts';
+import { WEBHOOK_EVENT_TYPES } from '../../src/contract/webhooks.ts';
 import { EXAMPLES } from '../../src/exchange/platform/http/openapi/examples.ts';
 import { pauseConnection } from '../../src/exchange/sources/health/source-health.ts';
 import { createTestGateway, newPerson, type TestGateway } from '../support/gateway.ts';
@@ -9,7 +12,18 @@ import { createTestGateway, newPerson, type TestGateway } from '../support/gatew
 interface OpenApi {
   openapi: string;
   paths: Record<string, Record<string, OpenApiOperation>>;
-  components: { schemas: Record<string, { examples?: object[] }>; securitySchemes: object };
+  webhooks: Record<string, { post: { requestBody: { content: Record<string, WebhookContent> } } }>;
+  components: { schemas: Record<string, OpenApiSchema>; securitySchemes: object };
+}
+
+interface WebhookContent {
+  schema: { $ref: string };
+  example: unknown;
+}
+
+interface OpenApiSchema {
+  examples?: object[];
+  properties: Record<string, { anyOf: { type: string }[] }>;
 }
 
 interface OpenApiOperation {
@@ -73,6 +87,35 @@ describe('the OpenAPI document', () => {
     );
     const [answer] = Object.values(shown?.responses[status ?? '']?.content ?? {});
     expect(answer?.example).toEqual(example.answer);
+  });
+
+  test('describes every webhook with its schema and an event that fits it', () => {
+    const types = [...WEBHOOK_EVENT_TYPES, 'ping', 'webhook.test'];
+    expect(Object.keys(document.webhooks).sort()).toEqual(types.sort());
+    for (const [type, { post }] of Object.entries(document.webhooks)) {
+      const { schema, example } = post.requestBody.content['application/json'] ?? expect.fail(type);
+      expect(webhookEventSchema.parse(example)).toEqual(example);
+      expect(example).toMatchObject({ meta: { type } });
+      const name = schema.$ref.replace('#/components/schemas/', '');
+      expect(JSON.stringify(document.components.schemas[name]), type).toContain(`"${type}"`);
+    }
+  });
+
+  test('shows both forms where a list or one value is accepted', () => {
+    const { CreatePatient, NetworkQuerySources } = document.components.schemas;
+    const typesOf = (schema?: { anyOf: { type: string }[] }) => schema?.anyOf.map(({ type }) => type);
+    expect(typesOf(CreatePatient?.properties.firstName)).toEqual(['string', 'array']);
+    expect(typesOf(NetworkQuerySources?.properties.sources)).toEqual(['object', 'array']);
+  });
+
+  test("passes the recommended rules of Redocly's linter, so that no example has a wrong type", async () => {
+    // The paths of bulk creates are the published ones: only a patient called "bulk" would be ambiguous.
+    const rules = { 'no-ambiguous-paths': 'off' } as const;
+    const config = await createConfig({ extends: ['recommended'], rules });
+    const problems = await lintFromString({ source: JSON.stringify(document), config });
+    expect(problems.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer])).toEqual(
+      [],
+    );
   });
 
   test('shows an error as a caller would get it', async () => {

@@ -28,3 +28,20 @@ test('nothing inside imports an entry point of the library', async () => {
     }
   expect(importers).toEqual([]);
 });
+
+test('every package that an installed library brings runs on the Node.js that the library names', async () => {
+  const read = async (file: string) => JSON.parse(await readFile(join(ROOT, file), 'utf8'));
+  const { packages } = (await read('package-lock.json')) as {
+    packages: Record<string, { dev?: boolean; engines?: { node?: string } }>;
+  };
+  const lowest = (range: string) =>
+    Math.min(...range.split('||').map((part) => Number(/\d+/.exec(part)?.[0])));
+  const tooNew = Object.entries(packages).filter(
+    ([, { dev, engines }]) => dev !== true && lowest(engines?.node ?? '0') > 20,
+  );
+  expect(tooNew).toEqual([]);
+  // What installs the library does not have our overrides.
+  const { dependencies, overrides } = await read('package.json');
+  expect(Object.keys(overrides)).toEqual(['@swc/core', 'oxc-parser']);
+  expect(dependencies['light-my-request']).toBe('~6.6.0');
+});

@@ -5,12 +5,14 @@ const COMPONENT = '#/components/schemas/';
 
 /**
  * Simplifies the generated document: removes unused schemas, removes the suffix `Input` where the name is then still unique,
- * allows additional members in responses (for later versions), and removes patterns that a `format` already implies.
+ * allows additional members in responses (for later versions), removes patterns that a `format` already implies, and writes
+ * pairs as lists of two, because generators of clients do not know `prefixItems`.
  */
 export function tidyDocument(document: JsonObject): JsonObject {
   const schemas = childObject(childObject(document, 'components'), 'schemas');
   const paths = tidy(document.paths ?? {}, false);
-  const used = reachable(paths, schemas);
+  const webhooks = tidy(document.webhooks ?? {}, false);
+  const used = reachable([paths, webhooks], schemas);
   const tidySchemas = new Map(
     [...used].sort().map((name) => [name, tidy(schemas[name] ?? {}, name.endsWith('Input'))]),
   );
@@ -21,6 +23,7 @@ export function tidyDocument(document: JsonObject): JsonObject {
   const tidied = {
     ...document,
     paths,
+    webhooks,
     components: { ...childObject(document, 'components'), schemas: kept },
   };
   return renameReferences(tidied, names) as JsonObject;
@@ -53,6 +56,11 @@ function reachable(from: JsonValue, schemas: JsonObject): Set<string> {
 function tidy(value: JsonValue, isInput: boolean): JsonValue {
   if (value === null || typeof value !== 'object') return value;
   if (Array.isArray(value)) return value.map((item) => tidy(item, isInput));
+  if (Array.isArray(value.prefixItems)) {
+    const { prefixItems, ...list } = value;
+    const bounds = { minItems: prefixItems.length, maxItems: prefixItems.length };
+    return tidy({ ...list, items: prefixItems[0] ?? {}, ...bounds }, isInput);
+  }
   const entries = Object.entries(value).flatMap(([name, child]): [string, JsonValue][] => {
     if (name === 'additionalProperties' && child === false && !isInput) return [];
     if (name === 'pattern' && typeof value.format === 'string') return [];

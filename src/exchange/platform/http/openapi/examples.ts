@@ -1,9 +1,13 @@
+import { z } from 'zod';
 import type { Endpoint } from '../../../../contract/endpoint.ts';
 import { endpoints } from '../../../../contract/endpoints.ts';
+import { webhookEventSchema } from '../../../../contract/events.ts';
+import { eventTypesOf } from '../../../../contract/webhooks.ts';
 import type { OperationName } from '../operation.ts';
 import type { JsonObject } from './document.ts';
 import examples from './examples.json' with { type: 'json' };
 import type { OpenApiOperation as Operation } from './open-api-document.ts';
+import webhooks from './webhooks.json' with { type: 'json' };
 
 /** A request and its response, as the API reference shows them. A test validates both against the contract's schemas. */
 interface OperationExample {
@@ -44,6 +48,26 @@ function addExample(
   for (const content of Object.values(operation.responses[success ?? '']?.content ?? {}))
     if (answer !== undefined) content.example = answer;
   operation['x-codeSamples'] = [{ lang: 'Shell', source: curlCommand(endpoint, example, baseUrl) }];
+}
+
+/**
+ * Adds the webhooks that the exchange sends, by event type: schema of the contract; text, headers and example of `webhooks.json`.
+ * They are callbacks of "create webhook", too: generators of clients look there for schemas in use.
+ */
+export function addWebhooks(document: JsonObject): JsonObject {
+  const { callbacks, events, parameters, responses } = webhooks;
+  const { paths } = document as unknown as { paths: Record<string, Record<string, Operation>> };
+  const registration = paths[endpoints.createWebhook.path]?.post;
+  if (registration !== undefined) registration.callbacks = callbacks;
+  const described = webhookEventSchema.options.flatMap((schema) => {
+    const $ref = `#/components/schemas/${z.globalRegistry.get(schema)?.id}`;
+    return eventTypesOf(schema).map((type): [string, JsonObject] => {
+      const { example, ...text } = events[type as keyof typeof events];
+      const requestBody = { required: true, content: { 'application/json': { schema: { $ref }, example } } };
+      return [type, { post: { ...text, security: [], parameters, requestBody, responses } }];
+    });
+  });
+  return { ...document, webhooks: Object.fromEntries(described) };
 }
 
 /** The examples as an .http file, which editors (VS Code REST Client, JetBrains) open as requests to send. */

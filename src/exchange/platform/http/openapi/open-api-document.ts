@@ -19,6 +19,7 @@ export interface OpenApiOperation {
   parameters?: OpenApiParameter[];
   requestBody?: { content: Record<string, OpenApiContent> };
   responses: Record<string, { description?: string; content?: Record<string, OpenApiContent> }>;
+  callbacks?: object;
   /** The request of the example as commands; a vendor extension that most tools know. */
   'x-codeSamples'?: ReadonlyArray<{ lang: string; source: string }>;
 }

@@ -3,11 +3,13 @@ import type { FastifyInstance } from 'fastify';
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import about from './about.json' with { type: 'json' };
 import { tidyDocument } from './document.ts';
-import { addExamples, examplesAsHttpFile } from './examples.ts';
+import { addExamples, addWebhooks, examplesAsHttpFile } from './examples.ts';
 import type { OpenApiDocument } from './open-api-document.ts';
 import { addReferencePage } from './reference/page.ts';
 
-const collectSchemas = createJsonSchemaTransformObject({});
+/** The package's own override loses lists from unions: it drops what has no members yet. */
+const zodToJsonConfig = { override: () => undefined };
+const collectSchemas = createJsonSchemaTransformObject({ zodToJsonConfig });
 const toPlainJson = <T>(document: unknown): T => JSON.parse(JSON.stringify(document)) as T;
 
 /**
@@ -21,6 +23,7 @@ export async function addOpenApi(app: FastifyInstance, publicBaseUrl: string): P
       info: {
         title: 'Medical data exchange',
         version: '1',
+        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
         description: about.description.join('\n').replaceAll('{baseUrl}', publicBaseUrl),
       },
       servers: [{ url: publicBaseUrl }],
@@ -29,9 +32,9 @@ export async function addOpenApi(app: FastifyInstance, publicBaseUrl: string): P
         securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' } },
       },
     },
-    transform: createJsonSchemaTransform({}),
+    transform: createJsonSchemaTransform({ zodToJsonConfig }),
     transformObject: (document) =>
-      addExamples(tidyDocument(toPlainJson(collectSchemas(document))), publicBaseUrl),
+      addExamples(tidyDocument(addWebhooks(toPlainJson(collectSchemas(document)))), publicBaseUrl),
   });
   addReferencePage(app, publicBaseUrl, () => app.swagger() as unknown as OpenApiDocument);
   app.get(
