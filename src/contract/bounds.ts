@@ -72,6 +72,13 @@ export function quoted(value: unknown, lengthMax = 60): string {
   return typeof value === 'string' ? JSON.stringify(cut) : cut;
 }
 
+/** The error of a strict object: names the unknown members, at most five, and those that it supports. */
+export const unknownOf = (what: string, supported: readonly string[]) => (issue: z.core.$ZodRawIssue) => {
+  if (issue.code !== 'unrecognized_keys') return undefined;
+  const names = issue.keys.slice(0, 5).map((key) => key.slice(0, 60));
+  return `unknown ${what}: ${names.join(', ')}; supported ${what}s are ${supported.join(', ')}`;
+};
+
 /** The message for what must be ten digits: how many it has and, where only separators are wrong, what to send instead. */
 export function notTenDigits(value: unknown): string {
   const digits = String(value).replaceAll(/\D/g, '');

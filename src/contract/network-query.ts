@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { boundedList, boundedRecord, required, TEXT_LENGTH_MAX } from './bounds.ts';
+import { boundedList, boundedRecord, required, TEXT_LENGTH_MAX, unknownOf } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
 import { byRequestId, pageMetaSchema } from './endpoint-parts.ts';
 import { pageQuery } from './paging.ts';
@@ -36,15 +36,7 @@ const sourcesObjectSchema = z.strictObject(
     pharmacy: z.object({ enabled: z.boolean().optional(), realtime: z.boolean().optional() }).optional(),
     lab: z.object({ enabled: z.boolean().optional() }).optional(),
   },
-  {
-    error: (issue) =>
-      issue.code === 'unrecognized_keys'
-        ? `unknown source: ${issue.keys
-            .slice(0, 5)
-            .map((key) => key.slice(0, 60))
-            .join(', ')}; supported sources are ${SOURCE_TYPES.join(', ')}`
-        : undefined,
-  },
+  { error: unknownOf('source', SOURCE_TYPES) },
 );
 
 const oneEnabled = {

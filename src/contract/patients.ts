@@ -6,9 +6,9 @@ import {
   notTenDigits,
   PATIENT_LISTS_MAX,
   preprocessRequired,
-  quoted,
   required,
   TEXT_LENGTH_MAX,
+  unknownOf,
 } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
 import { byId, eTagBody, ifMatch, pageMetaSchema } from './endpoint-parts.ts';
@@ -177,15 +177,7 @@ export const additionalIdentifiersSchema = z
       ExternalSystem,
       typeof idsAtSystem
     >,
-    {
-      error: (issue) =>
-        issue.code === 'unrecognized_keys'
-          ? `unknown system: ${issue.keys
-              .slice(0, 5)
-              .map((key) => quoted(key))
-              .join(', ')}; supported systems are ${EXTERNAL_SYSTEMS.join(', ')}`
-          : undefined,
-    },
+    { error: unknownOf('system', EXTERNAL_SYSTEMS) },
   )
   .meta({ id: 'AdditionalIdentifiers' });
 

@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import settings from './settings.json' with { type: 'json' };
 
 export const TEMPORAL_SERVICES = ['frontend', 'history', 'matching', 'worker'] as const;
 export type TemporalService = (typeof TEMPORAL_SERVICES)[number];
@@ -25,6 +26,8 @@ const DYNAMIC_CONFIG = fileURLToPath(
 /** Cannot be changed once there is data. */
 const HISTORY_SHARDS = 16;
 
+const { clusterMetadata: CLUSTER, activeCluster: ACTIVE, ...SETTINGS } = settings;
+
 /** The server's configuration, the same for all services. JSON is YAML too. */
 export function serverConfig(
   ports: TemporalPorts,
@@ -47,7 +50,7 @@ export function serverConfig(
     rpc: { grpcPort, membershipPort, bindOnLocalHost: true },
   });
   return {
-    log: { stdout: true, level: 'warn', format: 'json' },
+    ...SETTINGS,
     persistence: {
       defaultStore: 'default',
       visibilityStore: 'visibility',
@@ -57,7 +60,6 @@ export function serverConfig(
         visibility: store(TEMPORAL_DATABASES.visibility, 4),
       },
     },
-    global: { membership: { maxJoinDuration: '30s', broadcastAddress: '127.0.0.1' } },
     services: {
       frontend: service(ports.temporal, ports.frontendMember),
       history: service(ports.history, ports.historyMember),
@@ -65,20 +67,9 @@ export function serverConfig(
       worker: service(ports.system, ports.systemMember),
     },
     clusterMetadata: {
-      enableGlobalNamespace: false,
-      failoverVersionIncrement: 10,
-      masterClusterName: 'active',
-      currentClusterName: 'active',
-      clusterInformation: {
-        active: {
-          enabled: true,
-          initialFailoverVersion: 1,
-          rpcName: 'frontend',
-          rpcAddress: `127.0.0.1:${ports.temporal}`,
-        },
-      },
+      ...CLUSTER,
+      clusterInformation: { active: { ...ACTIVE, rpcAddress: `127.0.0.1:${ports.temporal}` } },
     },
-    dcRedirectionPolicy: { policy: 'noop' },
     publicClient: { hostPort: `127.0.0.1:${ports.temporal}` },
     dynamicConfigClient: { filepath: DYNAMIC_CONFIG, pollInterval: '60s' },
   };

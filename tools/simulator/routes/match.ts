@@ -17,6 +17,12 @@ const GRADES = [
   { code: 'possible', from: 0.6 },
 ];
 
+const SEARCH: Omit<Route, 'method' | 'path'> = {
+  operation: 'match',
+  sample: (call) => likelySample(call, queryOfSearch(call.params)),
+  answer: search,
+};
+
 export const matchRoutes: Route[] = [
   {
     method: 'POST',
@@ -25,20 +31,8 @@ export const matchRoutes: Route[] = [
     sample: (call) => likelySample(call, matchQuery(call)),
     answer: match,
   },
-  {
-    method: 'POST',
-    path: '/Patient/_search',
-    operation: 'match',
-    sample: (call) => likelySample(call, queryOfSearch(call.params)),
-    answer: search,
-  },
-  {
-    method: 'GET',
-    path: '/Patient',
-    operation: 'match',
-    sample: (call) => likelySample(call, queryOfSearch(call.params)),
-    answer: search,
-  },
+  { ...SEARCH, method: 'POST', path: '/Patient/_search' },
+  { ...SEARCH, method: 'GET', path: '/Patient' },
 ];
 
 function match(call: Call): Answer {

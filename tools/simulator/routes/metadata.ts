@@ -2,6 +2,7 @@ import type { CapabilityStatement, CapabilityStatementRestResource } from 'fhir/
 import { ok, refusal } from '../answer.ts';
 import { DOCUMENT_TYPES, PATIENT_TYPES, SHARED_TYPES } from '../data/knowledge.ts';
 import type { Call, Source } from '../source.ts';
+import statements from './metadata.json' with { type: 'json' };
 import type { Route } from './route.ts';
 
 type Interaction = NonNullable<CapabilityStatementRestResource['interaction']>[number]['code'];
@@ -26,17 +27,8 @@ export const metadataRoutes: Route[] = [
     answer: (call) => {
       const url = tokenUrl(call);
       if (!url) return refusal(404, 'not-supported', 'This server uses fixed bearer tokens.');
-      return {
-        status: 200,
-        contentType: 'application/json',
-        body: {
-          token_endpoint: url,
-          grant_types_supported: ['client_credentials'],
-          token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
-          scopes_supported: ['system/*.read'],
-          capabilities: ['client-confidential-symmetric', 'permission-v1'],
-        },
-      };
+      const body = { token_endpoint: url, ...statements.smart };
+      return { status: 200, contentType: 'application/json', body };
     },
   },
 ];
@@ -133,14 +125,7 @@ function resource(
   };
 }
 
-const SEARCH_PARAM_TYPES: Record<string, 'string' | 'date' | 'reference'> = {
-  family: 'string',
-  given: 'string',
-  'address-postalcode': 'string',
-  birthdate: 'date',
-  patient: 'reference',
-  subject: 'reference',
-};
+const SEARCH_PARAM_TYPES = statements.searchParamTypes as Record<string, 'string' | 'date' | 'reference'>;
 
 function security(call: Call) {
   const url = tokenUrl(call);

@@ -1,4 +1,5 @@
 import { counted } from '../../../lib/counted.ts';
+import nouns from './nouns.json' with { type: 'json' };
 import {
   BACKLOG_LATE_SECONDS,
   LATE_AFTER_SECONDS,
@@ -103,18 +104,7 @@ function ofQueue({ queue, type, backlog, backlogSeconds, pollers }: QueueReport)
   ];
 }
 
-const NOUNS: Readonly<Record<WorkKind, string>> = {
-  'network-query': 'network queries',
-  'bulk-create': 'bulk creates',
-  'post-import-queries': 'post-import sweeps',
-  'consolidated-query': 'consolidated queries',
-  'bulk-export': 'bulk exports',
-  redrive: 'redrives',
-  'outbound-message': 'outbound messages',
-  'record-notification': 'notifications to be recorded',
-  erasure: 'blobs and workflows to be erased',
-  'audit-sealing': 'audit entries to be sealed',
-};
+const NOUNS: Readonly<Record<WorkKind, string>> = nouns;
 
 function ofWork({ kind, open, notStarted, oldestSeconds }: OpenWork): Finding[] {
   const stuck: Finding = {

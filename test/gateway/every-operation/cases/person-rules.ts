@@ -63,7 +63,7 @@ export const PERSON_RULES: readonly Refused[] = [
   badBody(
     { additionalIdentifiers: { epic: ['1'] } },
     'additionalIdentifiers',
-    'unknown system: "epic"; supported systems are athenahealth, elation, canvas',
+    'unknown system: epic; supported systems are athenahealth, elation, canvas',
   ),
   badBody({ additionalIdentifiers: { quest: 'q-1' } }, 'additionalIdentifiers.quest', 'expected array'),
   badBody({ additionalIdentifiers: { quest: [' '] } }, 'additionalIdentifiers.quest[0]', 'must not be empty'),
