@@ -86,16 +86,6 @@ export interface QuerySweepProgress {
   open: number;
 }
 
-/** Workflow details of a sweep, shown in the Temporal UI. */
-export const QUERY_SWEEP_DETAILS = [
-  'Starts the network queries of all patients of a bulk create, in the order of its file.',
-  '',
-  'Each page waits until the sweep’s own window has room and less than 72 % of each source’s limit per minute is used; other',
-  'queries count towards that limit too. Patients who have opted out of every requested source are skipped.',
-  '',
-  'The updates `pause`, `resume` and `cancel` control it; queries already started continue.',
-].join('\n');
-
 /** Identifies a bulk create in the input of its activities. */
 export interface BulkStepInput {
   accountId: string;

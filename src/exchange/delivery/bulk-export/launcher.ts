@@ -39,7 +39,6 @@ export function createExportLauncher(deps: {
     input: (accountId, exportId): BulkExportInput => ({ accountId, exportId }),
     priority: PRIORITY.bulk,
     summary: 'Bulk export',
-    details: WORKFLOW_DETAILS,
     end: (tx, exportId) =>
       endExport(tx, exportId, { status: 'failed', reason: BULK_EXPORT_END_REASONS.workflowGone }),
   });
@@ -78,14 +77,3 @@ export function createExportLauncher(deps: {
     drain,
   };
 }
-
-/** Shown on the workflow's page in the Temporal UI. */
-const WORKFLOW_DETAILS = [
-  'Writes the records of a cohort, or of all patients, as NDJSON files (FHIR Bulk Data Access).',
-  '',
-  '1. **listExportPatients** lists the patients.',
-  '2. **exportSlices** writes slices of about 8 MB, each with a checkpoint in PostgreSQL, for half a minute at a time.',
-  '3. If that fails permanently, **failExport** ends the export as failed.',
-  '',
-  'Signals: `pause` and `resume`. A caller cancels it by DELETE on its status URL.',
-].join('\n');

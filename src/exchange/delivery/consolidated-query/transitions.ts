@@ -139,7 +139,6 @@ export function createConsolidatedLauncher(deps: {
     input: (accountId, requestId): ConsolidatedQueryInput => ({ accountId, requestId }),
     priority: PRIORITY.interactive,
     summary: 'Consolidated query',
-    details: WORKFLOW_DETAILS,
     end: (tx, requestId) => failConsolidated(tx, requestId, CONSOLIDATED_END_REASONS.workflowGone),
   });
 
@@ -163,11 +162,3 @@ export function createConsolidatedLauncher(deps: {
     drain,
   };
 }
-
-/** Shown on the workflow's page in the Temporal UI. */
-const WORKFLOW_DETAILS = [
-  'Builds the result of one consolidated data query from a patient’s merged record and announces it by webhook.',
-  '',
-  '1. **buildConsolidated** brings the record up to date, streams it into the blob store (as FHIR, html or pdf), and commits the result and its webhook event in one transaction. It queries no source.',
-  '2. If that fails permanently, **failConsolidated** ends the query as failed and announces that by webhook.',
-].join('\n');

@@ -39,7 +39,6 @@ export function createMessageLauncher(deps: {
     }),
     priority: PRIORITY.interactive,
     summary: 'Message to another provider',
-    details: WORKFLOW_DETAILS,
     end: (tx, messageId) =>
       endTransmission(tx, messageId, { status: 'failed', reason: MESSAGE_END_REASONS.workflowGone }),
   });
@@ -53,15 +52,6 @@ export function createMessageLauncher(deps: {
       ),
   };
 }
-
-/** Shown on the workflow's page in the Temporal UI. */
-const WORKFLOW_DETAILS = [
-  'Sends a message to another provider, by XDR or Direct, and announces the outcome by webhook.',
-  '',
-  '1. **transmitMessage** hands the message to the transport partner, with retries for a day.',
-  '2. When the partner has accepted the message, **checkTransmission** asks for its delivery after each receipt (signal `receipt`) and on a timer, for at most three days.',
-  '3. The outcome and the webhook `message.status` are one transaction. After the last retry **failTransmission** writes it.',
-].join('\n');
 
 /** Ends a message and writes its webhook event, in one transaction. Undefined when the message had already ended. */
 export async function endTransmission(

@@ -51,7 +51,6 @@ export function createBulkLauncher(deps: { store: Store; temporal: Client; logge
       priority: PRIORITY.bulk,
       searchAttributes: [{ key: searchAttribute.queryStatus, value: request.status }],
       summary: request.dryRun ? 'Bulk create (dry run)' : 'Bulk create',
-      details: WORKFLOW_DETAILS,
       isOpen: () => store.asAccount(accountId, (tx) => requestRows.isOpen(tx, { requestId })),
       replacesRunning,
     });
@@ -92,15 +91,3 @@ export function createBulkLauncher(deps: { store: Store; temporal: Client; logge
     drain: () => background.drain(),
   };
 }
-
-/** Shown on the workflow's page in the Temporal UI. */
-const WORKFLOW_DETAILS = [
-  'Creates or updates a patient for each row of a CSV.',
-  '',
-  '1. Waits ten minutes for the upload (signal `uploaded`); without one the request is **expired**.',
-  '2. **checkUpload** checks the format of the whole file; a wrong format ends the request as **failed**.',
-  '3. **handleRows** creates or updates patients for some seconds at a time, and resumes after the last committed chunk.',
-  '4. **finishBulkCreate** joins the result CSV; then `querySweep` starts the post-import queries.',
-  '',
-  'Control it with the updates `pause`, `resume` and `cancel`.',
-].join('\n');

@@ -28,7 +28,7 @@ export interface WorkLauncher {
 
 /** What is particular to one kind of work; `Id` is the name of its id. */
 export interface LaunchedWork<Id extends string>
-  extends Pick<WorkflowStart, 'type' | 'priority' | 'summary' | 'details' | 'againAfterItsEnd'> {
+  extends Pick<WorkflowStart, 'type' | 'priority' | 'summary' | 'againAfterItsEnd'> {
   /** Name of the recovery. */
   name: string;
   id: Id;
@@ -46,7 +46,7 @@ export function createWorkLauncher<Id extends string>(
   { store, temporal, logger }: { store: Store; temporal: Client; logger: Logger },
   work: LaunchedWork<Id>,
 ): WorkLauncher {
-  const { rows, workflowId, type, priority, summary, details, againAfterItsEnd } = work;
+  const { rows, workflowId, type, priority, summary, againAfterItsEnd } = work;
   const background = createBackground(logger);
   const ids = (id: string) => ({ [work.id]: id }) as Record<Id, string>;
 
@@ -54,7 +54,7 @@ export function createWorkLauncher<Id extends string>(
     const input = await work.input(accountId, id);
     if (input === undefined) return 'closed';
     const state = await startOnce(temporal, {
-      ...{ type, priority, summary, details, againAfterItsEnd },
+      ...{ type, priority, summary, againAfterItsEnd },
       id: workflowId(id),
       input,
       accountId,

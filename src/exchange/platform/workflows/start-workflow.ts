@@ -7,7 +7,7 @@ import {
   WorkflowNotFoundError,
 } from '@temporalio/client';
 import { TypedSearchAttributes } from '@temporalio/common';
-import { laneOf, type Priority, type WORKFLOW_TYPES } from '../../../contract/temporal.ts';
+import { laneOf, type Priority, type WORKFLOW_TYPES, workflowDetails } from '../../../contract/temporal.ts';
 import type { Logger } from '../../../lib/logger.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 
@@ -30,8 +30,8 @@ export interface WorkflowStart {
   searchAttributes?: SearchAttributes;
   /** Summary in the Temporal UI; encrypted like a payload. May name a patient by the caller's reference (decision 85). */
   summary: string;
-  /** Markdown for the Temporal UI: the steps of the workflow, and its updates. As `summary`. */
-  details: string;
+  /** Markdown for the Temporal UI, before what the workflow does. As `summary`. */
+  about?: string;
   /**
    * Whether the work is still open, read anew. If it is, but its workflow has completed, then PostgreSQL was restored from a
    * backup, and the workflow is started again.
@@ -83,7 +83,7 @@ async function startedOrOpen(
           ...(start.searchAttributes ?? []),
         ]),
         staticSummary: start.summary,
-        staticDetails: start.details,
+        staticDetails: [start.about, workflowDetails(start.type)].filter(Boolean).join('\n\n'),
       }),
     );
     return true;

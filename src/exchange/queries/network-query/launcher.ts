@@ -61,7 +61,7 @@ export function createLauncher(deps: { store: Store; temporal: Client; logger: L
         { key: searchAttribute.queryStatus, value: 'running' },
       ],
       summary: `${run === 0 ? 'Network query' : 'Network query, retry'} for ${referenceOf(subject)}: ${names.join(', ')}`,
-      details: `${describe(subject, requestId)}\n\n${WORKFLOW_DETAILS}`,
+      about: describe(subject, requestId),
       isOpen: () => deps.store.asAccount(accountId, (tx) => runRows.isOpen(tx, { requestId, run })),
       replacesRunning,
     });
@@ -108,17 +108,6 @@ const describe = (subject: QuerySubject, requestId: string): string =>
   ]
     .map((line) => `- ${line}`)
     .join('\n');
-
-/** Shown on the workflow's page in the Temporal UI, after whom it is about. */
-const WORKFLOW_DETAILS = [
-  'Collects one patient’s records from several sources in parallel.',
-  '',
-  '1. **askSource** finds the patient at the source and requests the data. Data that is available at once is collected in the same step.',
-  '2. A source that needs time calls back (signal `sourceCallback`). Without a callback, a timer polls it (**collectSource**).',
-  '3. Each source’s end is committed together with its webhook event. A failed attempt is retried after a back-off.',
-  '',
-  'Control it with the updates `retrySource`, `giveUpSource` and `cancelQuery`.',
-].join('\n');
 
 /** The newest run of a query; `run` is -1 when no source could start. */
 export async function latestRun(

@@ -203,17 +203,6 @@ export const createRedriveLauncher = (deps: {
     }),
     priority: PRIORITY.bulk,
     summary: 'Redrive of failed queries',
-    details: WORKFLOW_DETAILS,
     againAfterItsEnd: true,
     end: (tx, redriveId) => endRedrive(tx, redriveId, 'cancelled'),
   });
-
-/** Shown on the workflow's page in the Temporal UI. */
-const WORKFLOW_DETAILS = [
-  'Retries one source of all queries that failed in a given time.',
-  '',
-  'Each page waits until fewer than 50 of its retries are being asked, and less than 72 % of the source’s limit per minute is',
-  'used. A query that was retried or has completed meanwhile is skipped.',
-  '',
-  'A caller cancels it through the interface, an operator also here; queries already retried continue.',
-].join('\n');

@@ -2,7 +2,6 @@ import type { Client } from '@temporalio/client';
 import {
   DEFAULT_SWEEP_PACE,
   QUERY_SWEEP_MESSAGES as MESSAGES,
-  QUERY_SWEEP_DETAILS,
   type QuerySweepInput,
   type QuerySweepProgress,
 } from '../../../contract/bulk-create-workflow.ts';
@@ -108,7 +107,6 @@ async function launchSweep(
     requestId,
     priority: PRIORITY.bulk,
     summary: 'Queries for the patients of a bulk create',
-    details: QUERY_SWEEP_DETAILS,
     againAfterItsEnd: true,
     replacesRunning,
     isOpen: async () => true,

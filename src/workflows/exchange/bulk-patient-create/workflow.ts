@@ -16,10 +16,9 @@ import {
   type BulkPatientCreateInput,
   DEFAULT_SWEEP_PACE,
   BULK_CREATE_MESSAGES as MESSAGES,
-  QUERY_SWEEP_DETAILS,
   type QuerySweepInput,
 } from '../../../contract/bulk-create-workflow.ts';
-import { querySweepWorkflowId, WORKFLOW_TYPES } from '../../../contract/temporal.ts';
+import { querySweepWorkflowId, WORKFLOW_TYPES, workflowDetails } from '../../../contract/temporal.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { rejected } from '../../shared/failures.ts';
 import { BulkProgress, BulkRun } from './run.ts';
@@ -82,7 +81,7 @@ async function startSweep({ accountId, requestId }: BulkPatientCreateInput): Pro
         { key: searchAttribute.requestId, value: requestId },
       ],
       staticSummary: 'Queries for the patients of a bulk create',
-      staticDetails: QUERY_SWEEP_DETAILS,
+      staticDetails: workflowDetails(WORKFLOW_TYPES.querySweep),
     }),
   ).catch((error: unknown) => {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;

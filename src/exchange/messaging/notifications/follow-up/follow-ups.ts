@@ -34,7 +34,6 @@ export function createFollowUps(deps: { store: Store; temporal: Client; logger: 
     },
     priority: PRIORITY.monitoring,
     summary: 'Follow-up of a discharge',
-    details: WORKFLOW_DETAILS,
     end: (tx, notificationId) =>
       endFollowUps(
         tx,
@@ -53,16 +52,6 @@ export function createFollowUps(deps: { store: Store; temporal: Client; logger: 
       ),
   };
 }
-
-/** Shown on the workflow's page in the Temporal UI. */
-const WORKFLOW_DETAILS = [
-  'Queries the hie source again after a discharge: after 5 and 30 minutes, 4 hours, 1, 2 and 4 days, until a query brings new data.',
-  '',
-  '1. **askAfterDischarge** starts a background query of the hie source, unless the last one still runs.',
-  '2. **lookAfterDischarge** checks whether it brought new data.',
-  '',
-  'It ends early when the sender withdraws the discharge, the patient opts out or is deleted, a later discharge is followed up, or with the update `cancel`.',
-].join('\n');
 
 /** After the commit: starts the workflows of follow-ups that a subject opened, and wakes those of the ones it ended. */
 export function continueFollowUps(
