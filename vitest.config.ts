@@ -16,7 +16,7 @@ const common = {
   // Far above what a busy machine needs: only a test that hangs meets them.
   testTimeout: 300_000,
   hookTimeout: 300_000,
-  expect: { poll: { timeout: 60_000, interval: 50 } },
+  expect: { poll: { timeout: 240_000, interval: 50 } },
 } as const;
 /** For every project: a temporary folder of the run, which is cleared away whatever ends the run. */
 const RUN_FOLDER = 'test/support/run-folder.ts';

@@ -5,8 +5,9 @@ import {
   makeGrpcRetryInterceptor,
 } from '@temporalio/client';
 
-/** From the last retry of a call to its response, where the server refuses. */
-const LAST_ANSWER_MS = 100;
+type Interceptor = NonNullable<ConnectionOptions['interceptors']>[number];
+type Call = NonNullable<ReturnType<Parameters<Interceptor>[1]>>;
+type CallStatus = Parameters<ReturnType<typeof defaultGrpcRetryOptions>['retryableDecider']>[1];
 
 /**
  * A connection that may be closed while a call waits for its retry; the call then fails with its last error. (The SDK alone would
@@ -19,25 +20,37 @@ export async function openConnection(
 ): Promise<Connection> {
   const usual = defaultGrpcRetryOptions();
   let isClosed = false;
-  let lastRetryAt = 0;
-  const retries = makeGrpcRetryInterceptor({
-    retryableDecider: (attempt, status) => !isClosed && usual.retryableDecider(attempt, status),
-    delayFunction(attempt, status) {
-      const delayMs = usual.delayFunction(attempt, status);
-      lastRetryAt = Math.max(lastRetryAt, Date.now() + delayMs);
-      return delayMs;
-    },
-  });
+  const retries: Interceptor = (call, nextCall) => {
+    let failure: CallStatus | undefined;
+    const retry = makeGrpcRetryInterceptor({
+      ...usual,
+      retryableDecider(attempt, status) {
+        failure = status;
+        return !isClosed && usual.retryableDecider(attempt, status);
+      },
+    });
+    return retry(call, (again) =>
+      isClosed && failure !== undefined ? failedCall(failure) : nextCall(again),
+    );
+  };
   const withRetries = { ...options, interceptors: [retries] };
   const connection = lazy ? Connection.lazy(withRetries) : await Connection.connect(withRetries);
   const close = connection.close.bind(connection);
-  connection.close = async () => {
+  connection.close = () => {
     isClosed = true;
-    const untilRetryMs = lastRetryAt - Date.now();
-    if (untilRetryMs < 0) return close();
-    setTimeout(() => void close(), untilRetryMs + LAST_ANSWER_MS).unref();
+    return close();
   };
   return connection;
+}
+
+/** Stands for a call on a connection that is closed: it ends at once, as the call before it did. */
+function failedCall(status: CallStatus): Call {
+  const nothing = () => undefined;
+  return {
+    start: (_metadata, listener) => listener?.onReceiveStatus?.(status),
+    ...{ sendMessage: nothing, sendMessageWithContext: nothing, halfClose: nothing, startRead: nothing },
+    ...{ cancelWithStatus: nothing, getPeer: () => '', getAuthContext: () => null },
+  };
 }
 
 /** Does this work on a connection of its own; the connecting and the work may each take so long. */

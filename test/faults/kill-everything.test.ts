@@ -65,7 +65,7 @@ describe.runIf(process.platform === 'linux')('npm start', () => {
     const untilCollecting = ({ rows }: StackAccess) =>
       vi.waitFor(
         async () => expect((await rows(IS_COLLECTING, [account.accountId])).length).toBeGreaterThan(0),
-        { timeout: 60_000, interval: 20 },
+        { timeout: 240_000, interval: 20 },
       );
     await untilCollecting(access);
     await killAndWait(main);

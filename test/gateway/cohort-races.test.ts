@@ -5,7 +5,7 @@ import { closedGate } from '../support/gate.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
 /** Far above what a busy machine needs. */
-const WAIT = { timeout: 60_000, interval: 20 };
+const WAIT = { timeout: 240_000, interval: 20 };
 
 let gateway: TestGateway;
 let account: TestAccount;

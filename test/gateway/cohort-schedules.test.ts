@@ -52,7 +52,7 @@ afterAll(async () => {
   await connection.close();
 });
 
-const WAIT = { timeout: 60_000 };
+const WAIT = { timeout: 240_000 };
 const MONITORED = { monitoring: { hie: { enabled: true, frequency: 'weekly' } } };
 let cohorts = 0;
 

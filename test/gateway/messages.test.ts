@@ -218,7 +218,7 @@ describe('transmission', () => {
     await simulator.admin.changePartners({ messages: { delivers: 'later' } });
     const { id } = await sent();
     expect(await runActivity(activities.transmitMessage, stepOf(id))).toEqual({ state: 'waiting' });
-    await expect.poll(() => receipts, { timeout: 60_000 }).toContain(id);
+    await expect.poll(() => receipts, { timeout: 240_000 }).toContain(id);
     expect(await runActivity(activities.checkTransmission, stepOf(id))).toEqual({ state: 'completed' });
   });
 
@@ -264,7 +264,7 @@ describe('transmission', () => {
     await vi.waitFor(
       async () =>
         expect(await runActivity(activities.transmitMessage, stepOf(sixth))).toEqual({ state: 'completed' }),
-      { timeout: 60_000, interval: 200 },
+      { timeout: 240_000, interval: 200 },
     );
     expect(await gateway.store.asSystem(reportSources)).toContainEqual(
       expect.objectContaining({ source: 'transport-partner', state: 'ok' }),

@@ -20,7 +20,7 @@ async function putOnPath(program: string, script: string): Promise<string> {
   return join(folder, program);
 }
 
-const findCli = () => runCommand(process.execPath, ['run.mjs', FINDER], { timeoutMs: 60_000 });
+const findCli = () => runCommand(process.execPath, ['run.mjs', FINDER], { timeoutMs: 240_000 });
 
 describe('getting the Temporal server', () => {
   test('takes the one on PATH', async () => {

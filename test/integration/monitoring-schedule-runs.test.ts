@@ -21,7 +21,7 @@ import { testKeyRing } from '../support/test-keys.ts';
 // A server of its own, which is stopped and started again on the same file. The workflow that is started is a stand-in.
 
 /** A server that goes may have had a task of the schedule in hand, which is then given out again after a time-out. */
-const WAIT = { timeout: 60_000 };
+const WAIT = { timeout: 240_000 };
 const ACCOUNT = '01900000-0000-7000-8000-0000000000aa';
 
 let dataDir: string;

@@ -31,7 +31,7 @@ function clientOf(account: TestAccount, how: 'internal token' | 'api key'): Exch
   const credentials = createCredentials({ apiKey: account.apiKey, internalTokenKey: TEST_INTERNAL_KEY });
   const access = how === 'api key' ? API_KEY_ACCESS : accountAccess(account.accountId);
   const credential = () => credentials(access);
-  return createExchangeClient({ baseUrl, credential, idempotency: true, timeoutMs: 60_000, dispatcher });
+  return createExchangeClient({ baseUrl, credential, idempotency: true, timeoutMs: 240_000, dispatcher });
 }
 
 const failureOf = async (call: Promise<unknown>): Promise<ExchangeCallError> => {

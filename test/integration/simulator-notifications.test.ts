@@ -128,7 +128,7 @@ describe('the simulated hospital, pharmacy and laboratory', () => {
           baseUrl: gateway.app.listeningOrigin,
           credential: async () => ({ name: 'x-api-key', value: apiKey }),
           idempotency: true,
-          timeoutMs: 60_000,
+          timeoutMs: 240_000,
         }),
         sample(),
         ['admit', 'discharge', 'fill'],

@@ -48,7 +48,7 @@ describe('each source, as it comes', () => {
     expect(attachments.every(({ bytes }) => bytes.length > 0)).toBe(true);
     await vi.waitFor(
       async () => expect(await simulator.admin.requests({ operation: 'callback' })).not.toEqual([]),
-      { timeout: 60_000 },
+      { timeout: 240_000 },
     );
   });
 
@@ -351,7 +351,7 @@ async function finish(connector: SourceConnector, begin: Begin): Promise<SourceP
       job = poll.job;
       throw new Error('pending');
     },
-    { timeout: 60_000, interval: 20 },
+    { timeout: 240_000, interval: 20 },
   );
   if (ready instanceof Error) throw ready;
   return allOf(ready);

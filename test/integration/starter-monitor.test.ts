@@ -134,7 +134,7 @@ describe('monitoring at our own exchange', () => {
       .poll(
         async () =>
           (await temporal.schedule.getHandle(`cohort-monitoring/${cohortId}/pharmacy`).describe()).info,
-        { timeout: 60_000 },
+        { timeout: 240_000 },
       )
       .toMatchObject({ numActionsTaken: 14, numActionsSkippedOverlap: 0 });
     expect(
@@ -175,7 +175,7 @@ describe('monitoring at a foreign exchange', () => {
     expect(searchAttributes).toEqual({});
     await expect
       .poll(async () => monitorings(await foreign('list')).map(({ scheduleId }) => scheduleId), {
-        timeout: 60_000,
+        timeout: 240_000,
       })
       .toEqual([handle.scheduleId]);
     // It is none of our own exchange's, and so not in its list.

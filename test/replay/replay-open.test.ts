@@ -19,7 +19,7 @@ import { workflowBundle } from '../support/workflow-bundle.ts';
 
 installTemporalRuntime(createLogger('replay', 'silent'));
 const BROKEN = fileURLToPath(new URL('./broken-workflows.ts', import.meta.url));
-const WAIT = { timeout: 60_000 };
+const WAIT = { timeout: 240_000 };
 const dataConverter = createDataConverter(testKeyRing());
 const address = inject('temporalAddress');
 let namespace: string;

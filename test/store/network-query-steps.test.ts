@@ -317,7 +317,7 @@ describe('the end of an attempt', () => {
       expect(await ended).toMatchObject({ name: 'CancelledFailure' });
       expect(source.cancelled).toEqual([]);
       named.open();
-      await vi.waitFor(() => expect(source.cancelled).toEqual([job('job-8')]), { timeout: 60_000 });
+      await vi.waitFor(() => expect(source.cancelled).toEqual([job('job-8')]), { timeout: 240_000 });
     });
   });
 });
@@ -370,7 +370,7 @@ describe('two steps on one attempt (one timed out and is still at it)', () => {
     await slower.asked;
     const first = runActivity(environment.activities(slow.connector).askSource, step);
     await vi.waitFor(async () => expect(await outcome(step.requestId)).toMatchObject({ documents: [{}] }), {
-      timeout: 60_000,
+      timeout: 240_000,
     });
     slower.release();
     expect(await failureOf(other)).toMatchObject({ type: SOURCE_FAILURE_TYPES.superseded });
@@ -445,7 +445,7 @@ describe('two steps on one attempt (one timed out and is still at it)', () => {
       const ending = runActivity(recordFailedAttempt, { ...step, reason: 'Given up', abandoned: true });
       const blocked = sql`select from pg_locks where not granted and pg_backend_pid() = any(pg_blocking_pids(pid))`;
       await vi.waitFor(async () => expect((await blocked.execute(tx.db)).rows).toHaveLength(1), {
-        timeout: 60_000,
+        timeout: 240_000,
       });
       await runActivity(askSource, step);
       return { ending };

@@ -113,7 +113,7 @@ describe('a source that refuses everybody', () => {
       if (answer.state === 'waiting') held.push(answer);
       return answer;
     });
-    await vi.waitFor(() => expect(held).toHaveLength(2), { timeout: 60_000 });
+    await vi.waitFor(() => expect(held).toHaveLength(2), { timeout: 240_000 });
     gate.open();
     const answers = await Promise.all(asks);
     expect(workers.map(({ counted }) => counted.calls).sort()).toEqual([0, 0, 1]);

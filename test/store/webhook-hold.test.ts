@@ -139,7 +139,7 @@ describe('a destination', () => {
     const slow = [await event(), await event()];
     state.slow = new Set(slow);
     const attempts = slow.map((id) => delivery.attempt(accountId, id));
-    await expect.poll(() => receiver.received.length, { timeout: 60_000 }).toBe(2);
+    await expect.poll(() => receiver.received.length, { timeout: 240_000 }).toBe(2);
     await hold();
     const heldFirst = (await destination()).held_until?.getTime() ?? 0;
     await environment.store.asAccount(accountId, (tx) => sql`select pg_sleep(0.5)`.execute(tx.db));

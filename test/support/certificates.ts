@@ -7,7 +7,7 @@ export interface TestCertificate {
   keyFile: string;
 }
 
-const openssl = (args: readonly string[]) => runCommand('openssl', [...args], { timeoutMs: 60_000 });
+const openssl = (args: readonly string[]) => runCommand('openssl', [...args], { timeoutMs: 240_000 });
 const KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
 
 /** A certificate authority of its own, in the folder. */

@@ -47,7 +47,7 @@ async function listedByProc(folder: string): Promise<number[]> {
 }
 
 async function listedByPs(folder: string): Promise<number[]> {
-  const listed = await runCommand('ps', ['-axEww', '-o', 'pid=,command='], { timeoutMs: 60_000 });
+  const listed = await runCommand('ps', ['-axEww', '-o', 'pid=,command='], { timeoutMs: 240_000 });
   return listed
     .split('\n')
     .filter((line) => line.includes(folder))

@@ -19,7 +19,7 @@ export async function findPromtool(): Promise<{ path: string } | { missing: stri
 
 /** Unpacks the package without installing it: that would start a server. */
 async function fromDebian(folder: string): Promise<string> {
-  await run('apt-get', ['download', '-qq', 'prometheus'], { cwd: folder, timeout: 60_000 });
+  await run('apt-get', ['download', '-qq', 'prometheus'], { cwd: folder, timeout: 240_000 });
   const file = (await readdir(folder)).find((name) => name.endsWith('.deb'));
   if (file === undefined) throw new Error('apt-get has downloaded nothing');
   await run('dpkg', ['-x', file, '.'], { cwd: folder });

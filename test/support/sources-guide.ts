@@ -23,6 +23,6 @@ export async function runGuideLine(
   return runCommand(
     process.execPath,
     ['run.mjs', 'src/admin.ts', ...words.slice(4), ...more, '--data-dir', dataDir],
-    { timeoutMs: 120_000 },
+    { timeoutMs: 240_000 },
   );
 }

@@ -179,7 +179,7 @@ export async function callGateway(
       ...(options.idempotencyKey === undefined ? {} : { 'idempotency-key': options.idempotencyKey }),
     },
     body: options.body === undefined ? null : JSON.stringify(options.body),
-    signal: AbortSignal.timeout(options.timeoutMs ?? 60_000),
+    signal: AbortSignal.timeout(options.timeoutMs ?? 240_000),
   });
   const text = await answer.body.text();
   return {

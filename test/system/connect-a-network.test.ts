@@ -150,7 +150,7 @@ test('the guide leads from a contract to records of two networks, and leaves no 
     const { stdout } = await starter(['status', requestId, ...of]);
     expect(stdout).toContain('completed');
     return stdout;
-  }, 60_000);
+  }, 240_000);
   expect(text).toContain('First network: 2 resources and 0 documents collected');
   expect(text).toContain('Second network: 2 resources and 0 documents collected');
   const stored = await stack.rows<{ text: string }>(

@@ -74,7 +74,7 @@ test('a stack is backed up while it works; the copy starts, has everything up to
       copy.temporal.workflow
         .getHandle(RECONCILE_WORKFLOW_ID)
         .query<ReconcileLoopStatus>(RECONCILE_LOOP_MESSAGES.status);
-    await expect.poll(async () => (await status()).last?.rounds, { timeout: 60_000 }).toBeGreaterThan(1);
+    await expect.poll(async () => (await status()).last?.rounds, { timeout: 240_000 }).toBeGreaterThan(1);
   } finally {
     await copy.stop();
   }

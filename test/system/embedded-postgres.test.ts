@@ -110,7 +110,7 @@ describe('embedded PostgreSQL', () => {
     onTestFinished(() => void parent.kill());
     const [line] = await once(parent.stdout, 'data');
     await vi.waitFor(async () => expect(await commandLineOf(Number(line))).toBeUndefined(), {
-      timeout: 60_000,
+      timeout: 240_000,
     });
     await writeFile(
       join(dataDir, 'cluster', 'postmaster.pid'),

@@ -73,13 +73,13 @@ describe('a group of processes', () => {
       },
     });
     process.kill(first.pid, 'SIGKILL');
-    await vi.waitFor(() => expect(lines.at(-1)).toBe('worker is running again'), 60_000);
+    await vi.waitFor(() => expect(lines.at(-1)).toBe('worker is running again'), 240_000);
     expect(lines[0]).toBe('worker was ended by SIGKILL; restarting it');
     expect(lines.filter((line) => line === 'worker did not start: not yet')).toHaveLength(4);
     const { worker: pid } = group.pids();
     expect(pid).not.toBe(first.pid);
     process.kill(Number(pid), 'SIGKILL');
-    await vi.waitFor(() => expect(group.pids().worker).not.toBe(pid), 60_000);
+    await vi.waitFor(() => expect(group.pids().worker).not.toBe(pid), 240_000);
   });
 
   test('restarts a part at once when asked to, also one that waits for its next start', async () => {
@@ -97,14 +97,14 @@ describe('a group of processes', () => {
       },
     });
     await group.restart('worker');
-    await vi.waitFor(() => expect(lines).toEqual(['worker is running again']), 60_000);
+    await vi.waitFor(() => expect(lines).toEqual(['worker is running again']), 240_000);
     expect(group.pids().worker).not.toBe(first.pid);
     broken = true;
     await group.restart('worker');
-    await vi.waitFor(() => expect(lines.at(-1)).toBe('worker did not start: a syntax error'), 60_000);
+    await vi.waitFor(() => expect(lines.at(-1)).toBe('worker did not start: a syntax error'), 240_000);
     broken = false;
     await group.restart('worker');
-    await vi.waitFor(() => expect(lines.at(-1)).toBe('worker is running again'), 60_000);
+    await vi.waitFor(() => expect(lines.at(-1)).toBe('worker is running again'), 240_000);
   });
 
   test('removes a part for good, also one that waits for its next start, and the others run on', async () => {
@@ -144,7 +144,7 @@ describe('a group of processes', () => {
       },
     });
     process.kill(part.pid, 'SIGKILL');
-    await vi.waitFor(() => expect(lines).toHaveLength(1), 60_000);
+    await vi.waitFor(() => expect(lines).toHaveLength(1), 240_000);
     await group.stop();
     expect(starts).toBe(1);
   });
@@ -203,7 +203,7 @@ describe('one of our processes', () => {
     const { holder, message } = await runHolder<{ pid: number }>('./stack-child-holder.ts', [dataDir]);
     expect(await commandLineOf(message.pid)).toContain(dataDir);
     await killAndWait(holder);
-    await vi.waitFor(async () => expect(await commandLineOf(message.pid)).toBeUndefined(), 60_000);
+    await vi.waitFor(async () => expect(await commandLineOf(message.pid)).toBeUndefined(), 240_000);
   });
 
   test('that a killed supervisor left behind is ended by the next run on the folder, and no other', async () => {

@@ -179,7 +179,7 @@ describe('the gateway as a process with an MLLP port', () => {
     });
     await isHeld.passed;
     const first = await sending(adt('m-1', 'V1'));
-    await expect.poll(waitsForLock, { timeout: 60_000 }).toBe(true);
+    await expect.poll(waitsForLock, { timeout: 240_000 }).toBe(true);
     await kill(before);
     first.destroy();
     release.open();
@@ -190,7 +190,7 @@ describe('the gateway as a process with an MLLP port', () => {
     const after = await listening();
     expect(await acknowledged(adt('m-1', 'V1'))).toContain('MSA|AA|m-1');
     const second = await sending(adt('m-2', 'V2'));
-    await expect.poll(stored, { timeout: 60_000 }).toEqual({ messages: 2, events: 2 });
+    await expect.poll(stored, { timeout: 240_000 }).toEqual({ messages: 2, events: 2 });
     await kill(after);
     second.destroy();
 

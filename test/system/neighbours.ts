@@ -141,7 +141,7 @@ export const describeNeighbours = (startedIn: () => TestStack) =>
         const page = await browser.newPage();
         await page.goto(first);
         await page.goto(`${new URL(first).origin}/namespaces/default/workflows/canary`);
-        await page.getByText(text).first().waitFor({ timeout: 60_000 });
+        await page.getByText(text).first().waitFor({ timeout: 240_000 });
         return page.locator('body').innerText();
       }
 

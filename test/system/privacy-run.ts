@@ -126,7 +126,7 @@ export async function importPanel(stack: TestStack, account: StackAccount): Prom
     await writeFile(csvFile, text);
     const { requestId, uploadUrl } = await startBulkCreate(stack, account);
     await putCsv(account, uploadUrl, csvFile);
-    return untilStatus(stack, account, requestId, hasEnded, { timeoutMs: 180_000 });
+    return untilStatus(stack, account, requestId, hasEnded, { timeoutMs: 240_000 });
   };
   const refused = await send(rows);
   const taken = await send(header + rows);

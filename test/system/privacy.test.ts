@@ -32,7 +32,7 @@ const BEARER = /\bbearer [\w.-]{16,}/i;
 
 const SOURCES = { hie: { enabled: true }, pharmacy: { enabled: true }, lab: { enabled: true } };
 
-describe('what a whole run leaves behind', { timeout: 180_000 }, () => {
+describe('what a whole run leaves behind', { timeout: 240_000 }, () => {
   let stack: TestStack;
   let collector: OtlpReceiver;
   let account: StackAccount;
@@ -121,7 +121,7 @@ describe('what a whole run leaves behind', { timeout: 180_000 }, () => {
         const last = sources.findLast((source: { type: string }) => source.type === type);
         expect(last.status).toBe('failed');
       },
-      { timeout: 180_000, interval: 200 },
+      { timeout: 240_000, interval: 200 },
     );
 
   const untilEnded = (requestId: string, as = account) =>
@@ -130,7 +130,7 @@ describe('what a whole run leaves behind', { timeout: 180_000 }, () => {
         const { status } = await call('GET', `network/query/${requestId}`, undefined, as);
         expect(['completed', 'partial', 'failed']).toContain(status);
       },
-      { timeout: 180_000, interval: 200 },
+      { timeout: 240_000, interval: 200 },
     );
 
   const untilNothingIsOpen = () =>

@@ -82,7 +82,7 @@ describe('a running process shows its secrets neither in its arguments, its log 
   test.each(['gateway', 'worker'])('%s', async (entry) => {
     const { child, output } = start(entry, environment());
     await expect
-      .poll(() => /is ready|listens|started|listening/.test(output()), { timeout: 100_000 })
+      .poll(() => /is ready|listens|started|listening/.test(output()), { timeout: 240_000 })
       .toBe(true);
     const report = await reportOf(child);
     expect(report).toContain('"javascriptStack"');

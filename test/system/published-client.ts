@@ -121,7 +121,7 @@ export function describePublishedClient(runningStack: () => TestStack): void {
       const query = await client.startNetworkQuery({ patientId, sources: SOURCES, metadata: { job: '1' } });
       expect(query.status).toBe('processing');
       const ended = async () => (await client.getNetworkQueryStatus({ requestId: query.requestId })).status;
-      await expect.poll(ended, { timeout: 60_000 }).toBe('completed');
+      await expect.poll(ended, { timeout: 240_000 }).toBe('completed');
       await client.startNetworkQuery({ patientId, sources: ['lab'] });
 
       const bundle = await client.getPatientConsolidated(
@@ -159,7 +159,7 @@ export function describePublishedClient(runningStack: () => TestStack): void {
         .concat(['network-query.lab', 'medical.consolidated-data', 'medical.document-bulk-download-urls'])
         .concat(['message.status', 'ping']);
       for (const type of expected)
-        await expect.poll(() => received(type), { message: type, timeout: 60_000 }).not.toHaveLength(0);
+        await expect.poll(() => received(type), { message: type, timeout: 240_000 }).not.toHaveLength(0);
       for (const { signed, body } of webhooks) {
         expect(signed).toBe(true);
         expect(MetriportMedicalApi.parseWebhookResponse(body)).toMatchObject({ meta: expect.anything() });

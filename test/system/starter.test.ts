@@ -75,7 +75,7 @@ describe('patients, cohorts and trouble', () => {
     expect(onboarded).toBeDefined();
     const names = [sample?.createBody.lastName].flat().join(' ');
     await expect
-      .poll(async () => (await run('patients', 'find', names)).json().patients, { timeout: 60_000 })
+      .poll(async () => (await run('patients', 'find', names)).json().patients, { timeout: 240_000 })
       .toHaveLength(1);
     const [patient] = (await run('patients', 'find', names)).json().patients as { id: string }[];
     const created = await run('cohorts', 'create', 'Typed', '--adt', '--hie', 'weekly');

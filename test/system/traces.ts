@@ -7,7 +7,7 @@ import { sendIntake } from './privacy-run.ts';
 
 const SOURCES = { hie: { enabled: true }, pharmacy: { enabled: true }, lab: { enabled: true } };
 const OF_THE_CALLER = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7' };
-const WAIT = { timeout: 120_000, interval: 250 };
+const WAIT = { timeout: 240_000, interval: 250 };
 
 /** On a running stack that sends its traces to this collector. */
 export function describeTraces(running: () => { stack: TestStack; collector: OtlpReceiver }): void {

@@ -75,7 +75,7 @@ describe('the worker as a process', () => {
         .getHandle(RECONCILE_WORKFLOW_ID)
         .query<ReconcileLoopStatus>(RECONCILE_LOOP_MESSAGES.status);
     await expect
-      .poll(status, { timeout: 60_000 })
+      .poll(status, { timeout: 240_000 })
       .toMatchObject({ intervalMs: 1_000, last: { kinds: {}, isBehind: false } });
     expect(await (await request(`${probes}/metrics`)).body.text()).toMatch(
       /^reconcile_oldest_seconds\{kind="network queries",process="worker"\} 0$/m,

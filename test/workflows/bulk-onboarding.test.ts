@@ -52,7 +52,7 @@ function served<R>(exchange: ReturnType<typeof slowExchange>, use: () => Promise
 }
 
 const processing = (run: BulkRun) =>
-  expect.poll(async () => (await bulkStatus(run)).phase, { timeout: 60_000 }).toBe('processing');
+  expect.poll(async () => (await bulkStatus(run)).phase, { timeout: 240_000 }).toBe('processing');
 
 async function failureOf(run: BulkRun): Promise<unknown> {
   const error = await run.result().catch((thrown: unknown) => thrown);

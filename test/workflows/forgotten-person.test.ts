@@ -71,7 +71,7 @@ async function endSources(handle: Handle): Promise<void> {
 const isQuerying = (handle: Handle) =>
   expect
     .poll(() => handle.query<{ phase: string; requestIds: string[] }>(PATIENT_ONBOARDING_MESSAGES.status), {
-      timeout: 60_000,
+      timeout: 240_000,
     })
     .toMatchObject({ phase: 'querying', requestIds: [expect.any(String)] });
 
@@ -105,7 +105,7 @@ test('no history holds a word of the person once they are created or refused, al
     const handle = await start();
     await isQuerying(handle);
     await old.signal(EVENT, ended('lab', 'completed', 5));
-    await expect.poll(async () => (await old.describe()).runId, { timeout: 60_000 }).not.toBe(runId);
+    await expect.poll(async () => (await old.describe()).runId, { timeout: 240_000 }).not.toBe(runId);
     // Temporal deletes a run half a minute after it has ended.
     await expect.poll(personalWords, { timeout: 240_000, interval: 1_000 }).toEqual([]);
     expect(await dumpTemporal(client, codec)).toContain('Wait for webhooks');

@@ -75,7 +75,11 @@ export async function createTestExchange(options: { build?: string; kept?: KeptP
 
   const { webhookDispatcher, delivery } = createDeliveries(store, temporal);
   store.onEventsCommitted(webhookDispatcher.send);
-  const service = createNetworkQueryService({ store, temporal, logger, callbackKey: CALLBACK_KEY });
+  const service = createNetworkQueryService({
+    ...{ store, temporal, logger, callbackKey: CALLBACK_KEY },
+    // A starved machine takes longer than a caller would wait.
+    commandTimeoutMs: 120_000,
+  });
   const callbacks = createSourceCallbacks({
     store,
     temporal,

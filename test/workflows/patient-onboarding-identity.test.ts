@@ -70,7 +70,7 @@ test('a person who is verified days later, and shows two factors, gets their que
   await environment.withWorker(proving(asked), async () => {
     const run = await environment.start(input);
     await expect
-      .poll(() => statusOf(run), { timeout: 60_000 })
+      .poll(() => statusOf(run), { timeout: 240_000 })
       .toMatchObject({
         phase: 'proving-identity',
         identity: { state: 'to-verify', url: 'https://id.example.org/1' },
@@ -79,7 +79,7 @@ test('a person who is verified days later, and shows two factors, gets their que
     await run.signal(MESSAGES.identityVerified, { proofedIdentityId: 'identity-1' });
     await run.signal(MESSAGES.identityVerified, { proofedIdentityId: 'identity-2' });
     await expect
-      .poll(() => statusOf(run), { timeout: 60_000 })
+      .poll(() => statusOf(run), { timeout: 240_000 })
       .toMatchObject({
         identity: { state: 'to-confirm', url: 'https://id.example.org/2' },
       });
@@ -156,7 +156,7 @@ test('a person who comes back is looked after at once', async () => {
     const run = await environment.start({ ...input, timing: { pollFirstMs: 30 * DAY_MS } });
     await run.signal(MESSAGES.personReturned);
     await expect
-      .poll(() => statusOf(run), { timeout: 60_000 })
+      .poll(() => statusOf(run), { timeout: 240_000 })
       .toMatchObject({ identity: { state: 'to-confirm' } });
     expect(looks).toBe(1);
     await run.signal(MESSAGES.personReturned, { aal2SessionId: 'aal2_of_somebody' });

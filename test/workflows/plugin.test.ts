@@ -91,7 +91,7 @@ beforeAll(async () => {
     stream?.on('data', (data) => {
       output += data;
     });
-  await vi.waitFor(() => expect(output).toContain('the worker polls'), { timeout: 60_000 });
+  await vi.waitFor(() => expect(output).toContain('the worker polls'), { timeout: 240_000 });
 });
 afterAll(async () => {
   worker.kill('SIGTERM');
@@ -158,7 +158,7 @@ test('neither Temporal nor the log of the worker shows a name, although the user
     args: [NAME],
   });
   expect(await handle.result()).toBe(`done for ${NAME}`);
-  await expect.poll(() => output, { timeout: 60_000 }).toContain('Activity failed');
+  await expect.poll(() => output, { timeout: 240_000 }).toContain('Activity failed');
   expect(output).toContain('NoResult');
   expect(output).not.toContain(NAME);
   const dump = await dumpTemporal(client);

@@ -104,14 +104,14 @@ const attemptsOf = async (requestId: string) =>
     status,
   }));
 const untilAttempt = (requestId: string, source: SourceType, attempt: number, status: string) =>
-  expect.poll(() => attemptsOf(requestId), { timeout: 60_000 }).toContainEqual({ source, attempt, status });
+  expect.poll(() => attemptsOf(requestId), { timeout: 240_000 }).toContainEqual({ source, attempt, status });
 const untilAccepted = (requestId: string, times = 1) =>
   expect
     .poll(
       async () =>
         (await exchange.timeline(exchange.accountId, requestId)).filter(({ kind }) => kind === 'accepted')
           .length,
-      { timeout: 60_000 },
+      { timeout: 240_000 },
     )
     .toBe(times);
 const callBack = (requestId: string, source: SourceType, attempt: number) =>

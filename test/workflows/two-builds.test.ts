@@ -28,7 +28,7 @@ afterAll(async () => {
 beforeEach(() => exchange.let('hie', busy));
 
 /** Longer than a task stays with a worker that has gone (10 s). */
-const eventually = (check: () => Promise<boolean>) => expect.poll(check, { timeout: 60_000 }).toBe(true);
+const eventually = (check: () => Promise<boolean>) => expect.poll(check, { timeout: 240_000 }).toBe(true);
 /** Temporal accepts a build only once it knows workers of it on each task queue. */
 const becomesCurrent = (build: string | undefined) =>
   eventually(() =>
@@ -63,7 +63,7 @@ async function start(bundle: { code: string }, build: string): Promise<() => Pro
   await eventually(async () => (await pollingBuilds(exchange.temporal)).ids.has(build));
   return stop;
 }
-const settle = (versioning: Versioning, build: string, timeoutMs = 60_000) =>
+const settle = (versioning: Versioning, build: string, timeoutMs = 240_000) =>
   settleRouting(
     { versioning, build },
     { temporal: exchange.temporal, logger, signal: AbortSignal.timeout(timeoutMs) },

@@ -197,7 +197,7 @@ const run = fc.tuple(number, fc.boolean()).map(([index, isKilled]) =>
           workflowId = (await actions()).at(-1)?.action.workflow.workflowId ?? '';
           return workflowId !== '' && workflowId !== before;
         },
-        { timeoutMs: 60_000, everyMs: 100 },
+        { timeoutMs: 240_000, everyMs: 100 },
       );
       if (workflowId === '' || workflowId === before) throw new Error('The schedule started no run');
       if (isKilled) await world.kill('worker');
@@ -222,7 +222,7 @@ async function startedBefore(
       last = (await actions()).at(-1)?.action.workflow.workflowId;
       return true;
     },
-    { timeoutMs: 60_000, everyMs: 100 },
+    { timeoutMs: 240_000, everyMs: 100 },
   );
   if (!isThere) throw new Error('A monitored cohort has no schedule');
   return last;

@@ -118,7 +118,7 @@ async function createCohort(stack: TestStack, account: StackAccount, name: strin
 async function trigger(stack: TestStack, cohortId: string): Promise<string> {
   const schedule = stack.temporal.schedule.getHandle(cohortMonitoringWorkflowId(cohortId, 'hie'));
   const isThere = async () => (await schedule.describe()).info.nextActionTimes.length > 0;
-  if (!(await until(isThere, { timeoutMs: 60_000, everyMs: 100 }))) throw new Error('there is no schedule');
+  if (!(await until(isThere, { timeoutMs: 240_000, everyMs: 100 }))) throw new Error('there is no schedule');
   await schedule.trigger(ScheduleOverlapPolicy.SKIP);
   let workflowId: string | undefined;
   await until(
@@ -126,7 +126,7 @@ async function trigger(stack: TestStack, cohortId: string): Promise<string> {
       workflowId = (await schedule.describe()).info.recentActions[0]?.action.workflow.workflowId;
       return workflowId !== undefined;
     },
-    { timeoutMs: 60_000, everyMs: 100 },
+    { timeoutMs: 240_000, everyMs: 100 },
   );
   if (workflowId === undefined) throw new Error('the schedule has started nothing');
   return workflowId;

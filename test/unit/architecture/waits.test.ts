@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 
 const TEST = fileURLToPath(new URL('../../', import.meta.url));
-/** What takes a second alone takes a minute beside a load of twenty. A wait ends when its condition holds, so a long bound costs nothing. */
-const BOUND_MS = 60_000;
+/** What takes a second alone took more than a minute at the lowest priority beside other work. A wait ends when its condition holds, so a long bound costs nothing. */
+const BOUND_MS = 240_000;
 /** A limit of one of our own calls below this is what the test is about. */
 const MEANT_MS = 1_000;
 /** `vi.waitFor` gives up after a second unless it is told otherwise; `expect.poll` has its bound from vitest.config.ts. */
@@ -44,7 +44,7 @@ function shortWaits(text: string): string[] {
   return [...bounds.map(([bound]) => bound), ...bare.map((args) => args.trim().slice(0, 80))];
 }
 
-test('no wait of a test gives up in less than a minute', () => {
+test('no wait of a test gives up in less than four minutes', () => {
   const found = files.flatMap((file) =>
     shortWaits(readFileSync(join(TEST, file), 'utf8')).map((wait) => `test/${file}: ${wait}`),
   );
@@ -61,7 +61,7 @@ test.each([
   ['AbortSignal.timeout(options.timeoutMs ?? 20_000)', 1],
   ['expect(await failureOf(start({ timeoutMs: 300 }))).toBe(1);', 0],
   ['await expect.poll(a).toBe(1);', 0],
-  ['await vi.waitFor(() => expect(a(b)).toBe(1), 60_000);', 0],
+  ['await vi.waitFor(() => expect(a(b)).toBe(1), 240_000);', 0],
   ['await vi.waitFor(() => a(), WAIT);', 0],
   ['await vi.waitFor(() => a(), {\n timeout: 240_000,\n interval: 20,\n});', 0],
 ])('%j has %i of them', (text, count) => {

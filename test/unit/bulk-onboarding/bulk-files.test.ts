@@ -54,7 +54,7 @@ const activities = () =>
         baseUrl: stub.url,
         credential,
         idempotency: true,
-        timeoutMs: 60_000,
+        timeoutMs: 240_000,
         dispatcher,
       }),
     transferFor: () => createFileTransfer({ credential, dispatcher, stallMs: 5_000 }),

@@ -9,7 +9,7 @@ if (sample === undefined) throw new Error('no samples');
 const CCDA = loadCcda(sample);
 const read = async () => CCDA;
 const QUEUE = { atOnce: 2, ofOneAtOnce: 1, waiting: 8, ofOneWaiting: 4 };
-const LIMITS = { heapMb: 384, timeoutMs: 60_000, idleMs: 60_000, queue: QUEUE };
+const LIMITS = { heapMb: 384, timeoutMs: 240_000, idleMs: 60_000, queue: QUEUE };
 
 test('a document that needs too much memory ends with that reason and ends nothing else', async () => {
   const renderer = createDocumentRenderer({ ...LIMITS, heapMb: 16 });

@@ -6,7 +6,7 @@ import { readerNamed } from './readers.ts';
 
 const THREAD = new URL('./reader-thread.ts', import.meta.url);
 /** Inputs have at most 1 MB. Far above what any of them needs, also on a busy machine: only a stall meets the time. */
-const LIMITS = { heapMb: 512, timeoutMs: 60_000, idleMs: 60_000 };
+const LIMITS = { heapMb: 512, timeoutMs: 240_000, idleMs: 60_000 };
 
 export const openReaderThread = () => createJobThread<ReaderJob, ReaderAnswer>(THREAD, LIMITS);
 

@@ -35,7 +35,7 @@ afterAll(async () => {
   await stub.close();
 });
 
-const client = ({ idempotency = true, timeoutMs = 60_000, baseUrl = '' } = {}) =>
+const client = ({ idempotency = true, timeoutMs = 240_000, baseUrl = '' } = {}) =>
   createExchangeClient({
     baseUrl: baseUrl || stub.url,
     credential: async () => ({ name: 'x-api-key', value: 'secret' }),

@@ -234,7 +234,7 @@ describe('a document, in a thread of its own', () => {
   const bytes = sample === undefined ? Buffer.alloc(0) : loadCcda(sample);
 
   test('however small, comes out as in this one, also after one that ended the thread', async () => {
-    const converter = createCcdaConverter({ heapMb: 64, timeoutMs: 60_000, idleMs: 1_000 });
+    const converter = createCcdaConverter({ heapMb: 64, timeoutMs: 240_000, idleMs: 1_000 });
     const huge = document(...Array.from({ length: 3_000 }, () => `${PROCEDURES}${procedure('').repeat(10)}`));
     const outcomes = await Promise.all(
       [bytes, huge, bytes].map((each) => converter.convert('a', each, NAMES)),
@@ -262,7 +262,7 @@ describe('a document, in a thread of its own', () => {
   });
 
   test('does not wait behind all those that another account has sent before', async () => {
-    const converter = createCcdaConverter({ heapMb: 192, timeoutMs: 60_000, idleMs: 1_000 });
+    const converter = createCcdaConverter({ heapMb: 192, timeoutMs: 240_000, idleMs: 1_000 });
     const ended: string[] = [];
     // Long enough that another thread starts in the meantime.
     const long = document(...Array.from({ length: 150 }, () => `${PROCEDURES}${procedure('').repeat(10)}`));
@@ -277,7 +277,7 @@ describe('a document, in a thread of its own', () => {
 
   test('ends with a reason when it needs too much memory or time, or cannot be parsed', async () => {
     const outcome = (limits: { heapMb?: number; timeoutMs?: number }, content = bytes) =>
-      createCcdaConverter({ heapMb: 192, timeoutMs: 60_000, idleMs: 1_000, ...limits }).convert(
+      createCcdaConverter({ heapMb: 192, timeoutMs: 240_000, idleMs: 1_000, ...limits }).convert(
         'a',
         content,
         NAMES,

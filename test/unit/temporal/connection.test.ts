@@ -15,3 +15,14 @@ test.each([50, 150, 400, 900])(
     await failed;
   },
 );
+
+test('a call fails also if the process was too busy to make its retry before the connection was closed', async () => {
+  const connection = await openConnection({ address: NOWHERE }, { lazy: true });
+  const call = new Client({ connection }).workflow.getHandle('any').describe();
+  const failed = expect(call).rejects.toThrow();
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  const busyUntil = performance.now() + 1_500;
+  while (performance.now() < busyUntil);
+  await connection.close();
+  await failed;
+});

@@ -61,7 +61,7 @@ const asStranger = ({ workflowId }: WorkflowHandle) => stranger.workflow.getHand
 const waitsOutside = (handle: WorkflowHandle) =>
   expect
     .poll(async () => (await handle.describe()).raw.pendingActivities?.[0]?.activityType?.name, {
-      timeout: 60_000,
+      timeout: 240_000,
     })
     .toBe('waitOutside');
 

@@ -51,7 +51,7 @@ export async function startFakeExchange(): Promise<FakeExchange> {
         baseUrl: stub.url,
         credential: async () => ({ name: 'x-api-key', value: 'key' }),
         idempotency,
-        timeoutMs: 60_000,
+        timeoutMs: 240_000,
       }),
     startedFor: (patientId) => exchange.queries.filter((query) => query.patientId === patientId).length,
     close: () => stub.close(),
