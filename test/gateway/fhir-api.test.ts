@@ -1,4 +1,11 @@
-import type { Bundle, Condition, Observation, OperationOutcome } from 'fhir/r4.js';
+import type {
+  Bundle,
+  CapabilityStatement,
+  Condition,
+  DocumentReference,
+  Observation,
+  OperationOutcome,
+} from 'fhir/r4.js';
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -21,6 +28,25 @@ import { TEST_ID_HMAC_KEY } from '../support/test-keys.ts';
 const [sample] = samples.filter(({ key }) => key === 'keith-kiehn');
 if (sample === undefined) throw new Error('the sample is gone');
 const person = personOf(sample);
+
+/** Parameters of the searches that a server SHALL support for the profiles of a type (US Core's CapabilityStatement). */
+const DEMANDED_BY_US_CORE: Readonly<Record<string, string[]>> = {
+  CarePlan: ['patient', 'category'],
+  CareTeam: ['patient', 'status'],
+  Condition: ['patient', 'category'],
+  DiagnosticReport: ['patient', 'category', 'code', 'date'],
+  DocumentReference: ['_id', 'patient', 'category', 'type', 'date'],
+  Encounter: ['_id', 'patient', 'date'],
+  Location: ['name', 'address'],
+  MedicationRequest: ['patient', 'intent', 'status'],
+  Observation: ['patient', 'category', 'code', 'date'],
+  Organization: ['name', 'address'],
+  Patient: ['_id', 'identifier', 'name', 'birthdate', 'gender'],
+  Practitioner: ['name', 'identifier'],
+  PractitionerRole: ['specialty', 'practitioner'],
+  Procedure: ['patient', 'date'],
+  ServiceRequest: ['_id', 'patient', 'category', 'code', 'authored'],
+};
 
 let door: FhirDoor;
 let patientId: string;
@@ -481,6 +507,65 @@ describe('Patients', () => {
   });
 });
 
+describe('$docref', () => {
+  const docref = (query = '') => door.pages(`DocumentReference/$docref?patient=${patientId}${query}`);
+  const documents = () => ofType<DocumentReference>('DocumentReference');
+  const current = () => documents().filter(({ status }) => status === 'current');
+  const post = (contentType: string, body: string | object) =>
+    door.call('POST', 'DocumentReference/$docref', { 'content-type': contentType }, body);
+  const careOf = ({ context, date }: DocumentReference) =>
+    (context?.period?.start ?? date ?? '').slice(0, 10);
+
+  test('returns the current documents of the patient, page by page, by GET, as a form and as Parameters', async () => {
+    const wanted = idsOf(current());
+    expect(wanted.length).toBeGreaterThan(1);
+    const pages = await docref('&_count=1');
+    expect(pages.length).toBeGreaterThan(1);
+    for (const page of pages) expect(fhirIssues(page)).toEqual([]);
+    const parameter = [{ name: 'patient', valueId: patientId }];
+    const posted = await post('application/fhir+json', { resourceType: 'Parameters', parameter });
+    const form = await post('application/x-www-form-urlencoded', `patient=${patientId}`);
+    for (const found of [await docref(), pages, [posted.json()], [form.json()]])
+      expect(idsIn(found).sort()).toEqual(wanted);
+  });
+
+  test('takes the days of care, and with them what a newer document superseded', async () => {
+    const days = documents().map(careOf).sort();
+    const middle = days[Math.floor(days.length / 2)] ?? '';
+    const [since, until] = [idsIn(await docref(`&start=${middle}`)), idsIn(await docref(`&end=${middle}`))];
+    expect(since.length).toBeGreaterThan(0);
+    expect(since.length).toBeLessThan(documents().length);
+    expect(new Set([...since, ...until]).size).toBe(documents().length);
+    for (const document of documents())
+      if (careOf(document) > middle) expect(until).not.toContain(document.id);
+    expect(idsIn(await docref('&start=2100-01-01'))).toEqual([]);
+  });
+
+  test('takes types, also as concepts, and has nothing that is made on demand', async () => {
+    const [coding] = current()[0]?.type?.coding ?? [];
+    const typed = current().filter((each) => each.type?.coding?.some(({ code }) => code === coding?.code));
+    const type = encodeURIComponent(`${coding?.system}|${coding?.code}`);
+    expect(idsIn(await docref(`&type=${type}`)).sort()).toEqual(idsOf(typed));
+    const parameter = [
+      { name: 'patient', valueReference: { reference: `Patient/${patientId}` } },
+      { name: 'type', valueCodeableConcept: { coding: [coding] } },
+    ];
+    const posted = await post('application/fhir+json', { resourceType: 'Parameters', parameter });
+    expect(idsIn([posted.json()]).sort()).toEqual(idsOf(typed));
+    expect(idsIn(await docref('&type=http://loinc.org|1-8'))).toEqual([]);
+    expect(idsIn(await docref('&on-demand=true'))).toEqual([]);
+  });
+
+  test('needs a patient of the account, and days that are days', async () => {
+    const status = async (path: string) => (await door.get(`DocumentReference/$docref${path}`)).statusCode;
+    expect(await status('')).toBe(400);
+    expect(await status(`?patient=${uuidv7()}`)).toBe(404);
+    expect(await status(`?patient=${patientId}&start=yesterday`)).toBe(400);
+    const put = await door.gateway.app.inject({ method: 'PUT', url: '/fhir/R4/DocumentReference/$docref' });
+    expect([put.statusCode, put.headers.allow]).toEqual([405, 'GET, POST']);
+  });
+});
+
 describe('access', () => {
   test('the statement of capabilities needs no key, is valid, and names what is served', async () => {
     const response = await door.gateway.app.inject({ url: '/fhir/R4/metadata' });
@@ -488,6 +573,29 @@ describe('access', () => {
     expect(response.json().rest[0].resource.map(({ type }: { type: string }) => type)).toContain(
       'Observation',
     );
+  });
+
+  test("every search that the statement declares is served, and profiles are named only where US Core's searches are", async () => {
+    const statement: CapabilityStatement = (await door.get('metadata')).json();
+    const types = statement.rest?.[0]?.resource;
+    const values = { token: 'x', string: 'x', date: '2020', reference: `Patient/${patientId}` };
+    let run = 0;
+    for (const { type, searchParam = [], supportedProfile, searchInclude = [] } of types ?? []) {
+      const ofPatient = type === 'Patient' ? '' : `patient=${patientId}&`;
+      const searches = [
+        ...searchParam.map(({ name, type: kind }) => `${name}=${values[kind as keyof typeof values]}`),
+        ...searchInclude.map((name) => `_include=${name}`),
+      ];
+      for (const each of searches) {
+        const response = await door.get(`${type}?${ofPatient}${each}`, { prefer: 'handling=strict' });
+        expect([response.statusCode, type, each]).toEqual([200, type, each]);
+        run += 1;
+      }
+      const demanded = DEMANDED_BY_US_CORE[type] ?? [];
+      const declared = searchParam.map(({ name }) => name);
+      if (supportedProfile !== undefined) expect(declared, type).toEqual(expect.arrayContaining(demanded));
+    }
+    expect(run).toBeGreaterThan(150);
   });
 
   test('a key is accepted as bearer token; without a key or with one of another kind the answer is an OperationOutcome', async () => {

@@ -13,6 +13,7 @@ import { requireUnchanged } from '../../records/reading/record-store.ts';
 import { SERVED_TYPES } from '../../records/rules/resource-types.ts';
 import { acceptFhirBodies } from '../fhir-api/bundles.ts';
 import { checkSearch, pairsOf, permittedTypes, prefers } from '../fhir-api/requests.ts';
+import { pairsOfParameters } from '../fhir-api/rules/search-request.ts';
 import {
   containsDeletedPatient,
   countRunningExports,
@@ -24,7 +25,7 @@ import {
   withdrawExport,
 } from './export-store.ts';
 import { type ExportLauncher, FILES_KEPT_HOURS } from './launcher.ts';
-import { pairsOfParameters, parseExport } from './rules/export-request.ts';
+import { parseExport } from './rules/export-request.ts';
 import { type ExportFile, filesOf, manifestOf } from './rules/files.ts';
 
 export interface ExportRouteDeps {
@@ -131,12 +132,10 @@ async function openExport(
       { path: 'Prefer', message: 'must be respond-async: an export takes its time' },
     ]);
   const { account, actor } = callerOf(request);
-  const inBody = pairsOfParameters(request.body);
   const { body } = request;
-  if (inBody === undefined && body !== undefined && body !== null && !(body instanceof URLSearchParams))
+  if ((body ?? undefined) !== undefined && !(body instanceof URLSearchParams) && !pairsOfParameters(body))
     throw new InvalidRequestError([{ path: 'resourceType', message: 'of the body must be Parameters' }]);
-  const pairs = [...pairsOf(request), ...(inBody ?? [])];
-  const { request: parsed, faults } = parseExport(pairs, (type) => SERVED_TYPES.includes(type));
+  const { request: parsed, faults } = parseExport(pairsOf(request), (type) => SERVED_TYPES.includes(type));
   // Unlike in a search, an ignored parameter could multiply the data.
   const isLenient = prefers(request, 'handling=lenient');
   const unknown = parsed.ignored.map((parameter) => ({ parameter, message: 'is not supported' }));

@@ -62,7 +62,7 @@ function addFhirRoutes(
 }
 
 /** Raise it when the statement changes, so that clients notice. */
-const STATEMENT_DATE = '2026-11-23';
+const STATEMENT_DATE = '2026-11-24';
 
 const parameter = (name: string, type: string): Json => ({ name, type });
 const ALWAYS = [parameter('_id', 'token'), parameter('_lastUpdated', 'date')];
@@ -75,9 +75,15 @@ const PATIENT_PARAMETERS = [
   parameter('gender', 'token'),
 ];
 
+/** US Core demands searches by name, address or specialty of these. Here they are found with a patient, or by id. */
+const WITHOUT_SEARCHES = ['Location', 'Organization', 'Practitioner', 'PractitionerRole'];
+
+/** Operations on the patient's records: `$docref` is that of US Core. */
+const DOCREF = [{ name: 'docref', definition: 'http://hl7.org/fhir/us/core/OperationDefinition/docref' }];
+
 function resourceOf(type: string): Json {
   const interaction = [{ code: 'read' }, { code: 'search-type' }];
-  const profiles = profilesOfType(type);
+  const profiles = WITHOUT_SEARCHES.includes(type) ? [] : profilesOfType(type);
   const supported = profiles.length === 0 ? {} : { supportedProfile: profiles };
   const common = {
     type,
@@ -108,6 +114,7 @@ function resourceOf(type: string): Json {
     searchInclude: ['*', ...includesOf(type).map((name) => `${type}:${name}`)],
     searchRevInclude: ['Provenance:target'],
     searchParam: [...ALWAYS, ...people.map((name) => parameter(name, 'reference')), ...own],
+    ...(type === 'DocumentReference' && { operation: DOCREF }),
   };
 }
 

@@ -7,7 +7,7 @@ import { callerOf } from '../../platform/http/caller.ts';
 import { createReadAudit } from '../../platform/http/write.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
 import type { PageCursors } from './bundles.ts';
-import type { SearchFault, SearchPair } from './rules/search-request.ts';
+import { pairsOfParameters, type SearchFault, type SearchPair } from './rules/search-request.ts';
 
 /** What the routes of the FHIR API use. */
 export interface FhirDeps {
@@ -22,14 +22,15 @@ export interface FhirDeps {
 }
 
 /**
- * The parameters of the URL and of a form in the body, in order. A reference to a resource of this server by its whole URL is
+ * The parameters of the URL, and of a form or of Parameters in the body, in order. A reference to a resource of this server by its whole URL is
  * the same as the relative one.
  *
  * @param base URL of the FHIR API, without a trailing slash
  */
 export function pairsOf(request: FastifyRequest, base?: string): SearchPair[] {
   const query = queryOf(request.url);
-  const form = request.body instanceof URLSearchParams ? [...request.body] : [];
+  const form =
+    request.body instanceof URLSearchParams ? [...request.body] : (pairsOfParameters(request.body) ?? []);
   return [...new URLSearchParams(query), ...form].map(([name, value]) => [
     name,
     base !== undefined && value.startsWith(`${base}/`) ? value.slice(base.length + 1) : value,

@@ -11,7 +11,9 @@ import {
 } from '../../records/reading/completeness.ts';
 import { countConsolidated } from '../../records/reading/read-consolidated.ts';
 import type { FoundPlace } from '../../records/reading/record-search-store.ts';
+import { isJson, type Json } from '../../records/rules/json.ts';
 import { SERVED_TYPES } from '../../records/rules/resource-types.ts';
+import { matchesAll, parseDateCondition, searchEntries } from '../../records/rules/search.ts';
 import {
   type BundleLink,
   FHIR_JSON,
@@ -23,7 +25,13 @@ import {
 import { countPatients, type PatientCriteria, parsePatientSearch, searchPatients } from './patient-search.ts';
 import { matchesSearch, readRecordedConsents, type SearchPlace, searchServed } from './recorded-consents.ts';
 import { checkSearch, type FhirDeps, mayRead, pairsOf, requireScope } from './requests.ts';
-import { COUNT_MAX, parseSearch, type SearchPair, type SearchRequest } from './rules/search-request.ts';
+import {
+  COUNT_MAX,
+  parseSearch,
+  type SearchFault,
+  type SearchPair,
+  type SearchRequest,
+} from './rules/search-request.ts';
 import { placesOfIds, readIncluded, readServed, type ServedResource, searchRecord } from './search-record.ts';
 
 /** `GET /fhir/R4/<Type>` and `POST /fhir/R4/<Type>/_search`. */
@@ -41,6 +49,53 @@ export function addSearchRoutes(app: FastifyInstance, deps: FhirDeps): void {
   const schema = { hide: true };
   app.get('/fhir/R4/:type', { schema, config, exposeHeadRoute: false }, search);
   app.post('/fhir/R4/:type/_search', { schema, config }, search);
+  const docref = async (request: FastifyRequest, reply: FastifyReply) => {
+    requireScope(request, 'DocumentReference');
+    const bundle = await searchOneType(deps, 'DocumentReference', request, docrefSearch);
+    return reply.type(FHIR_JSON).header('cache-control', 'no-store').send(fhirJson(bundle));
+  };
+  app.get(`/fhir/R4/${DOCREF}`, { schema, config, exposeHeadRoute: false }, docref);
+  app.post(`/fhir/R4/${DOCREF}`, { schema, config }, docref);
+}
+
+const DOCREF = 'DocumentReference/$docref';
+
+/** An operation that is a search with parameters of its own, and a condition on what is found. */
+interface OperationAsSearch {
+  path: string;
+  pairs: SearchPair[];
+  faults: SearchFault[];
+  keeps(json: Json): boolean;
+}
+
+/**
+ * `$docref` as US Core and International Patient Access define it: the documents about care between `start` and `end`, superseded
+ * ones too, or without these the current ones. A document that does not state when the care was is taken by its own date.
+ * None is made on demand.
+ */
+function docrefSearch(given: readonly SearchPair[]): OperationAsSearch {
+  const bounds = given.flatMap(([name, value]): SearchPair[] =>
+    name === 'start' || name === 'end' ? [[name, `${name === 'start' ? 'ge' : 'le'}${value}`]] : [],
+  );
+  const others = given.filter(([name]) => !['start', 'end', 'on-demand'].includes(name));
+  const clausesOn = (parameter: string) =>
+    parseSearch(
+      'DocumentReference',
+      bounds.map(([, value]): SearchPair => [parameter, value]),
+    ).request.clauses;
+  const [byCare, byDate] = [clausesOn('period'), clausesOn('date')];
+  const isOnDemand = given.some(([name, value]) => name === 'on-demand' && value === 'true');
+  return {
+    path: DOCREF,
+    pairs: [...others, ['status', bounds.length === 0 ? 'current' : 'current,superseded']],
+    faults: bounds
+      .filter(([, value]) => parseDateCondition(value) === undefined)
+      .map(([parameter]) => ({ parameter, message: 'is not a date such as 2026-05-01' })),
+    keeps(json) {
+      const statesCare = isJson(json.context) && json.context.period !== undefined;
+      return !isOnDemand && matchesAll(searchEntries(json), statesCare ? byCare : byDate);
+    },
+  };
 }
 
 /** @throws ExchangeError 404 */
@@ -73,10 +128,19 @@ async function linksOf<Place>(
   return [self, { relation: 'next', url: `${base}/${path}?_page=${cursor}` }];
 }
 
-async function searchOneType(deps: FhirDeps, type: string, request: FastifyRequest) {
-  const { pairs, place } = await openPage<SearchPlace>(deps, type, request);
-  const { request: search, faults } = parseSearch(type, pairs);
-  checkSearch(request, { faults, ignored: search.ignored });
+async function searchOneType(
+  deps: FhirDeps,
+  type: string,
+  request: FastifyRequest,
+  asSearch: (pairs: readonly SearchPair[]) => OperationAsSearch = (pairs) => ({
+    ...{ path: type, pairs: [...pairs], faults: [], keeps: () => true },
+  }),
+) {
+  const { path } = asSearch([]);
+  const { pairs, place } = await openPage<SearchPlace>(deps, path, request);
+  const operation = asSearch(pairs);
+  const { request: search, faults } = parseSearch(type, operation.pairs);
+  checkSearch(request, { faults: [...operation.faults, ...faults], ignored: search.ignored });
   const { patientId } = search;
   if (patientId === undefined) return searchByIds(deps, type, search, request);
   const { id: accountId } = callerOf(request).account;
@@ -85,7 +149,8 @@ async function searchOneType(deps: FhirDeps, type: string, request: FastifyReque
   if (place === undefined) await deps.records.merge(accountId, patientId);
   if (search.isCountOnly) return countOfType(deps, type, { ...search, patientId }, request);
   const { page, included, standing } = await deps.store.asAccount(accountId, async (tx) => {
-    const found = await searchServed(tx, { patientId, resourceType: type, request: search }, place);
+    const read = await searchServed(tx, { patientId, resourceType: type, request: search }, place);
+    const found = { ...read, matches: read.matches.filter(({ json }) => operation.keeps(json)) };
     return {
       page: found,
       included: await readIncluded(tx, patientId, found.matches, search.include, (type) =>
@@ -99,7 +164,7 @@ async function searchOneType(deps: FhirDeps, type: string, request: FastifyReque
   return searchset(
     {
       meta: completenessMeta(standing),
-      links: await linksOf(deps, type, search.used, page.next),
+      links: await linksOf(deps, path, path === type ? search.used : pairs, page.next),
       total: isAll ? page.matches.length : undefined,
     },
     searchEntriesOf(deps.base, patientId, {

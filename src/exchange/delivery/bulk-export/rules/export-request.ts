@@ -1,5 +1,5 @@
 import { rangeOf } from '../../../records/rules/dates.ts';
-import { isJson, type Json, objectsOf, textOf } from '../../../records/rules/json.ts';
+import type { Json } from '../../../records/rules/json.ts';
 import { matchesAll, matchesDate, searchEntries } from '../../../records/rules/search.ts';
 import {
   parseSearch,
@@ -100,15 +100,6 @@ function readTypeFilters(
 }
 
 const pairsOfQuery = (query: string): SearchPair[] => [...new URLSearchParams(query)];
-
-/** The parameters of a kick-off by POST. Undefined when the body is no Parameters resource. */
-export function pairsOfParameters(body: unknown): SearchPair[] | undefined {
-  if (!isJson(body) || body.resourceType !== 'Parameters') return undefined;
-  return objectsOf(body.parameter).map((parameter): SearchPair => {
-    const value = Object.entries(parameter).find(([name]) => name.startsWith('value'))?.[1];
-    return [textOf(parameter.name) ?? '', textOf(value) ?? ''];
-  });
-}
 
 /** Which resources an export contains. */
 export interface ResourceFilter {

@@ -1,5 +1,5 @@
 import { lookupTable } from '../../../../lib/lookup-table.ts';
-import { isJson, type Json, objectsOf } from '../../../records/rules/json.ts';
+import { isJson, type Json, objectsOf, textOf } from '../../../records/rules/json.ts';
 import {
   alternativeOf,
   type Clause,
@@ -76,6 +76,20 @@ const WITHOUT_EFFECT = new Set([
 /** Values separated by commas; `\,` is a comma, `\|` a bar and `\$` a dollar sign within a value. */
 export const valuesOf = (text: string): string[] =>
   text.split(/(?<!\\),/).map((value) => value.replaceAll(/\\([\\,|$])/g, '$1').trim());
+
+/** The parameters of an operation by POST, a concept as a token. Undefined when the body is no Parameters resource. */
+export function pairsOfParameters(body: unknown): SearchPair[] | undefined {
+  if (!isJson(body) || body.resourceType !== 'Parameters') return undefined;
+  return objectsOf(body.parameter).map((parameter): SearchPair => {
+    const value = Object.entries(parameter).find(([name]) => name.startsWith('value'))?.[1];
+    const codings = isJson(value) ? objectsOf(value.coding ?? value) : [];
+    const tokens = codings.map(({ system, code, reference }) =>
+      [textOf(system), textOf(reference) ?? textOf(code)].filter((part) => part !== undefined).join('|'),
+    );
+    const text = isJson(value) ? tokens.join(',') : String(value ?? '');
+    return [textOf(parameter.name) ?? '', text];
+  });
+}
 
 /** Parses the parameters of a search. Resolves nothing and reads nothing. */
 export function parseSearch(
