@@ -87,7 +87,6 @@ export function describeStack(connection: StackConnection, dataDir: string, star
     ['Facility', connection.facilityId],
     ['Webhook receiver', `${connection.receiverUrl}/webhooks`],
     ['Sources', `${connection.simulatorUrl} (simulated)`],
-    ...observers(connection),
     ['Data and logs', dataDir],
   ];
   const width = Math.max(...rows.map(([label]) => label.length)) + 2;
@@ -98,13 +97,6 @@ export function describeStack(connection: StackConnection, dataDir: string, star
     '',
     `Everything is running; Ctrl-C stops it. In another terminal, try: ${starter} onboard --sample keith-kiehn`,
   ].join('\n');
-}
-
-function observers({ prometheusUrl, grafanaUrl }: StackConnection): [string, string][] {
-  return [
-    ...(prometheusUrl === undefined ? [] : [['Prometheus', `${prometheusUrl}/alerts`] as [string, string]]),
-    ...(grafanaUrl === undefined ? [] : [['Grafana', `${grafanaUrl}/dashboards`] as [string, string]]),
-  ];
 }
 
 /** The link opens the UI in the first browser that uses it. */

@@ -8,9 +8,9 @@ import { startStack } from './stack.ts';
 /** Limits of a gateway, passed on if they are set. */
 const LIMITS = ['DATABASE_POOL_MAX', 'SHARED_CONNECTIONS_MAX'] as const;
 
-const words = givenWords('npm start', ['--observe', '--watch']);
+const words = givenWords('npm start', ['--watch']);
 
-/** `npm start`: runs the whole system on this machine in the foreground until Ctrl-C. `npm run dev` adds --watch; `-- --observe` starts Prometheus and Grafana too. */
+/** `npm start`: runs the whole system on this machine in the foreground until Ctrl-C. `npm run dev` adds --watch. */
 await runForeground({
   async start({ print, onStart, signal }) {
     const config = readConfig([
@@ -40,7 +40,6 @@ await runForeground({
         worker: givenVariables(['DATABASE_POOL_MAX', 'WORKER_VERSIONING', 'BUILD_ID', ...TRACE_VARIABLES]),
         receiver: givenVariables(TRACE_VARIABLES),
       },
-      observe: words.has('--observe'),
       signal,
     });
   },

@@ -30,8 +30,6 @@ export interface StackOptions {
     };
     sources?: Partial<Record<SourcePrefix, Environment>>;
   };
-  /** Whether to start Prometheus and Grafana too, if they are installed. */
-  observe?: boolean;
   /**
    * Environment variables of single programs; they override the stack's own. With WORKER_QUEUES for the worker, one process
    * serves these queues, and there is no second one for background work.

@@ -3,7 +3,6 @@ import { dirname } from 'node:path';
 import { holdsCluster, type StackConnection } from '../../src/starter/local-stack/connection-file.ts';
 import { ensureSecrets } from '../../src/starter/local-stack/stack-secrets.ts';
 import { getTemporalCli } from '../../src/temporal/server-binary.ts';
-import { startObservers } from './observers.ts';
 import { allOrThrow, openStack, type StackSite, type StartedParts } from './open-stack.ts';
 import {
   backgroundWorkerEnvironment,
@@ -56,7 +55,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
 
 async function startParts(options: StackOptions, site: StackSite): Promise<StartedParts> {
   const { outside = {}, logLevel = 'info' } = options;
-  const { dataDir, group, closers, step, log } = site;
+  const { dataDir, group, closers, step } = site;
   const secrets = await ensureSecrets(dataDir);
   const ports = await ensurePorts(dataDir, options.ports);
   await checkMachine(dataDir, { needsTemporal: outside.temporal === undefined });
@@ -85,10 +84,7 @@ async function startParts(options: StackOptions, site: StackSite): Promise<Start
     startNode('worker', workerEnvironment(facts)),
     ...(hasOwnQueues ? [] : [startNode('worker-background', backgroundWorkerEnvironment(facts))]),
   ]);
-  const observers = options.observe
-    ? await step('observers', startObservers({ group, dataDir, ports, log }))
-    : {};
-  return { connection: { ...observers, ...connectionOf(prepared, servers) }, ui: temporal.ui };
+  return { connection: connectionOf(prepared, servers), ui: temporal.ui };
 }
 
 const programOf = (name: ProcessName): ProgramName => (name === 'worker-background' ? 'worker' : name);

@@ -59,9 +59,6 @@ export const connectionSchema = z.object({
   /** For the Temporal CLI: the values of TEMPORAL_CODEC_ENDPOINT and TEMPORAL_CODEC_AUTH (`Bearer <codecToken>`). */
   codecUrl: z.url().optional(),
   codecToken: z.string().optional(),
-  /** With --observe. */
-  prometheusUrl: z.url().optional(),
-  grafanaUrl: z.url().optional(),
 });
 export type StackConnection = z.infer<typeof connectionSchema>;
 
