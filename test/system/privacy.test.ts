@@ -5,6 +5,8 @@ import { Client } from '@temporalio/client';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { callbackToken } from '../../src/exchange/queries/network-query/attempt-store.ts';
+import { parseKeyRing } from '../../src/lib/key-ring.ts';
+import { createEncryptionCodec } from '../../src/temporal/codec.ts';
 import { loadSamplePatients } from '../../tools/simulator/samples.ts';
 import { type OtlpReceiver, startOtlpReceiver, tracedTo } from '../support/otlp-receiver.ts';
 import { findWords, UNKNOWN_PERSON, wordsOf } from '../support/personal-words.ts';
@@ -224,6 +226,24 @@ describe('what a whole run leaves behind', { timeout: 240_000 }, () => {
       expect(text, where).not.toMatch(SIGNED_TOKEN);
       expect(text, where).not.toMatch(BEARER);
     }
+  });
+
+  test('who holds the keys finds nobody in Temporal either, once their patients are deleted', async () => {
+    const codec = createEncryptionCodec(parseKeyRing(stack.secrets.dataKeys));
+    const decrypted = () => dumpTemporal(stack.temporal, codec);
+    expect(await decrypted()).toContain('orchestrationId');
+    for (const key of ['keith-kiehn', 'tamica-murazik', 'dannie-bogisich']) {
+      const [patient] = await stack.rows<{ id: string }>(
+        `select id from patient where external_id = '${sample(key).createBody.externalId}' and account_id = '${account.accountId}'`,
+      );
+      const deleted = await callGateway(stack.connection, account, 'DELETE', `patient/${patient?.id}`);
+      expect(deleted.status).toBe(204);
+    }
+    // What a caller puts into metadata is for the caller to choose: it is in the query's, too.
+    const words = personalWords().filter((word) => word !== RECORD_NUMBER);
+    await expect
+      .poll(async () => findWords(await decrypted(), words), { timeout: 120_000, interval: 2_000 })
+      .toEqual([]);
   });
 
   test('the search finds words and tokens that are planted in each place', async () => {

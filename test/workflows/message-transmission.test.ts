@@ -82,6 +82,30 @@ describe('a message on its way', () => {
     });
   });
 
+  test('whose receipt lies ready while we are away at its deadline is delivered when we are back', async () => {
+    let backAt = Number.POSITIVE_INFINITY;
+    const checkTransmission: MessageActivities['checkTransmission'] = async () => {
+      const now = await skipping.now();
+      if (backAt === Number.POSITIVE_INFINITY) backAt = now + RECEIPT_WITHIN_MS + 6 * 3_600_000;
+      if (now < backAt) throw new Error('our database is away');
+      return { state: 'completed' };
+    };
+    await withTransmission({ checkTransmission }, async (run, calls) => {
+      expect(await run.result()).toMatchObject({ state: 'completed' });
+      expect(calls).not.toContain('fail');
+    });
+  });
+
+  test('is given up a day after its deadline while we are away all the time', async () => {
+    const checkTransmission: MessageActivities['checkTransmission'] = async () => {
+      throw new Error('our database is away');
+    };
+    await withTransmission({ checkTransmission }, async (run, calls) => {
+      expect(await run.result()).toMatchObject({ state: 'failed', reason: REASONS.noReceipt });
+      expect(calls.at(-1)).toBe('fail');
+    });
+  });
+
   test('that the partner does not take for a day has failed', async () => {
     const transmitMessage: MessageActivities['transmitMessage'] = async () => {
       throw new Error('away');

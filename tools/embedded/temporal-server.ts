@@ -70,6 +70,9 @@ export async function startTemporalServer(options: TemporalServerOptions): Promi
     // Tasks are read this often per second and shard, and this server has one shard: with the default of 20 each step of a busy
     // system waits 35 ms.
     ...['--dynamic-config-value', 'history.transferProcessorMaxPollRPS=200'],
+    // A run that is deleted waits for the next of these, twice.
+    ...['--dynamic-config-value', 'history.transferProcessorUpdateAckInterval="5s"'],
+    ...['--dynamic-config-value', 'history.visibilityProcessorUpdateAckInterval="5s"'],
     ...['--ui-disable-news-fetch'],
     ...Object.entries(searchAttributes).flatMap(([name, type]) => ['--search-attribute', `${name}=${type}`]),
   ];

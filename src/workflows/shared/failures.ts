@@ -1,4 +1,11 @@
-import { ActivityFailure, ApplicationFailure, TimeoutFailure } from '@temporalio/workflow';
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  CancellationScope,
+  isCancellation,
+  proxyActivities,
+  TimeoutFailure,
+} from '@temporalio/workflow';
 
 /** Why a call of the exchange failed: the kind that the client assigned, and a message without personal data. */
 export interface CallFailure {
@@ -38,3 +45,24 @@ export async function essential<R>(step: () => Promise<R>, type: string, problem
 /** The failure with which an update is rejected because the workflow's state does not allow it. */
 export const rejected = (message: string): ApplicationFailure =>
   ApplicationFailure.nonRetryable(message, 'Rejected');
+
+/** Activities that read and write a row: retried until they succeed. */
+export const rowActivities = <A extends object>(summary: string) =>
+  proxyActivities<A>({
+    startToCloseTimeout: '30 seconds',
+    retry: { initialInterval: '500ms', maximumInterval: '30 seconds' },
+    summary,
+  });
+
+/**
+ * Ends the row of a workflow whose steps threw. After an operator's cancellation, which goes on from here, `byOperator` is true. Any
+ * other error than a failed activity is a bug in our code, or the new history: it is thrown, so that a corrected worker continues.
+ */
+export async function endAfter<R>(error: unknown, fail: (byOperator: boolean) => Promise<R>): Promise<R> {
+  if (isCancellation(error)) {
+    await CancellationScope.nonCancellable(() => fail(true));
+    throw error;
+  }
+  if (!(error instanceof ActivityFailure)) throw error;
+  return fail(false);
+}

@@ -97,7 +97,7 @@ export async function lockSubject(
     .insertInto('inbound_subject')
     .values({ id: uuidv7(), sender: subject.sender, kind: subject.kind, source_key: subject.sourceKey })
     .onConflict((conflict) =>
-      conflict.columns(['sender', 'kind', 'source_key']).doUpdateSet({ updated_at: new Date() }),
+      conflict.columns(['sender', 'kind', 'source_key']).doUpdateSet({ updated_at: sql<Date>`now()` }),
     )
     .returning('id')
     .executeTakeFirstOrThrow();

@@ -122,7 +122,7 @@ export async function setHealth(
 ): Promise<void> {
   await tx.db
     .updateTable('webhook_destination')
-    .set({ health, health_at: new Date() })
+    .set({ health, health_at: sql<Date>`now()` })
     .where(({ and }) => and({ id: destination.id, url: destination.url }))
     .execute();
 }

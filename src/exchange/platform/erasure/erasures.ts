@@ -126,7 +126,7 @@ async function deleteErasures(tx: SystemTx, done: readonly Erasure[]): Promise<v
 async function postponeErasure(tx: SystemTx, { kind, ref }: Erasure): Promise<void> {
   await tx.db
     .updateTable('erasure')
-    .set({ noted_at: new Date() })
+    .set({ noted_at: sql<Date>`clock_timestamp()` })
     .where(({ and }) => and({ kind, ref }))
     .execute();
 }

@@ -81,7 +81,7 @@ export async function insertQuery(tx: AccountTx, query: NewQuery): Promise<Query
       metadata: metadata === null ? null : JSON.stringify(metadata),
       requested: JSON.stringify(requested),
       start_errors: JSON.stringify(startErrors),
-      ended_at: startable ? null : new Date(),
+      ended_at: startable ? null : sql<Date>`now()`,
     })
     .returning(['id', 'patient_id', 'status', 'started_at', 'metadata', 'start_errors'])
     .returning(externalIdOf('network_query.patient_id'))
@@ -270,7 +270,7 @@ export async function settleQuery(tx: AccountTx, queryId: string, known?: QueryS
   if (status !== 'running') {
     await tx.db
       .updateTable('network_query_run')
-      .set({ ended_at: new Date() })
+      .set({ ended_at: sql<Date>`now()` })
       .where('query_id', '=', queryId)
       .where('ended_at', 'is', null)
       .execute();

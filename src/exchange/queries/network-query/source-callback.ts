@@ -1,5 +1,6 @@
 import type { Client } from '@temporalio/client';
 import type { FastifyInstance } from 'fastify';
+import { sql } from 'kysely';
 import { NETWORK_QUERY_MESSAGES, type SourceCallback } from '../../../contract/network-query-workflow.ts';
 import { SOURCE_TYPES, type SourceType } from '../../../contract/primitives.ts';
 import { networkQueryWorkflowId } from '../../../contract/temporal.ts';
@@ -160,7 +161,7 @@ async function recordCallback(tx: AccountTx, { requestId, source, attempt }: Cal
   });
   await tx.db
     .updateTable('network_query_attempt')
-    .set({ callback_at: new Date() })
+    .set({ callback_at: sql<Date>`now()` })
     .where(({ and }) => and({ query_id: requestId, source, attempt }))
     .where('callback_at', 'is', null)
     .execute();

@@ -1,11 +1,8 @@
 import {
-  ActivityFailure,
-  CancellationScope,
   condition,
   continueAsNew,
   defineQuery,
   defineSignal,
-  isCancellation,
   proxyActivities,
   setCurrentDetails,
   setHandler,
@@ -22,6 +19,7 @@ import {
 } from '../../../contract/bulk-export-workflow.ts';
 import { TASK_QUEUES } from '../../../contract/temporal.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
+import { endAfter, rowActivities } from '../../shared/failures.ts';
 import { inOwnLane } from '../../shared/own-run.ts';
 
 /** Failures on our side are retried until the step's deadline. A killed step continues after its last slice within seconds. */
@@ -33,11 +31,7 @@ const builds = () =>
     heartbeatTimeout: '15 seconds',
     retry: { initialInterval: '1 second', maximumInterval: '5 minutes' },
   });
-const { failExport } = proxyActivities<Pick<BulkExportActivities, 'failExport'>>({
-  startToCloseTimeout: '30 seconds',
-  retry: { initialInterval: '500ms', maximumInterval: '30 seconds' },
-  summary: 'End the export as failed',
-});
+const { failExport } = rowActivities<Pick<BulkExportActivities, 'failExport'>>('End the export as failed');
 
 /**
  * Writes the records of a cohort, or of all patients of an account, as NDJSON files (FHIR Bulk Data Access).
@@ -68,21 +62,13 @@ export async function bulkExport(input: BulkExportInput): Promise<BulkExportProg
         await continueAsNew<typeof bulkExport>(input);
     }
   } catch (error) {
-    progress = await failed(input, error);
+    progress = await endAfter(error, (byOperator) =>
+      failExport({ ...input, reason: byOperator ? REASONS.byOperator : REASONS.ourFault }),
+    );
   }
   setCurrentDetails(detailsOf(progress));
   upsertSearchAttributes([{ key: searchAttribute.queryStatus, value: progress.state }]);
   return progress;
-}
-
-async function failed(input: BulkExportInput, error: unknown): Promise<BulkExportProgress> {
-  if (isCancellation(error)) {
-    await CancellationScope.nonCancellable(() => failExport({ ...input, reason: REASONS.byOperator }));
-    throw error;
-  }
-  // A bug in our code, or the new history: fail or end the workflow task.
-  if (!(error instanceof ActivityFailure)) throw error;
-  return failExport({ ...input, reason: REASONS.ourFault });
 }
 
 const detailsOf = ({ state, patients, done, resources }: BulkExportProgress): string =>

@@ -18,7 +18,7 @@ import {
   type BulkStepInput,
 } from '../../../contract/bulk-create-workflow.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
-import { rejected } from '../../shared/failures.ts';
+import { rejected, rowActivities } from '../../shared/failures.ts';
 
 /**
  * The activities that read the file and process its rows. Failures on our side (the database is down, a worker was killed)
@@ -33,13 +33,7 @@ const fileActivities = (summary: string) =>
     summary,
   });
 
-/** The activities that read and write the request's row; retried until they succeed. */
-const rowActivities = (summary: string) =>
-  proxyActivities<Pick<BulkActivities, 'lookForUpload' | 'setBulkPaused' | 'endBulkCreate'>>({
-    startToCloseTimeout: '30 seconds',
-    retry: { initialInterval: '500ms', maximumInterval: '30 seconds' },
-    summary,
-  });
+type RowActivities = Pick<BulkActivities, 'lookForUpload' | 'setBulkPaused' | 'endBulkCreate'>;
 
 /**
  * How long one activity processes rows. Short in the first minute, so that progress is visible soon; longer after that,
@@ -121,7 +115,9 @@ export class BulkRun {
     for (let waitMs = this.#uploadExpiresAtMs - Date.now(); ; ) {
       if (waitMs > 0) await condition(() => this.#isUploadSignaled, waitMs, { summary: 'Wait for the file' });
       this.#isUploadSignaled = false;
-      const look = await rowActivities('Check whether the file was uploaded').lookForUpload(this.#step);
+      const look = await rowActivities<RowActivities>('Check whether the file was uploaded').lookForUpload(
+        this.#step,
+      );
       switch (look.state) {
         case 'uploaded':
           return true;
@@ -185,13 +181,16 @@ export class BulkRun {
     this.#commands += 1;
     this.progress.setPaused(paused);
     await this.#write(() =>
-      rowActivities(paused ? 'Pause' : 'Resume').setBulkPaused({ ...this.#step, paused }),
+      rowActivities<RowActivities>(paused ? 'Pause' : 'Resume').setBulkPaused({ ...this.#step, paused }),
     );
   }
 
   async #end(reason: string): Promise<string> {
     return this.#write(async () => {
-      const end = await rowActivities('End the request').endBulkCreate({ ...this.#step, reason });
+      const end = await rowActivities<RowActivities>('End the request').endBulkCreate({
+        ...this.#step,
+        reason,
+      });
       if (end.status === 'failed')
         this.progress.enter('failed', { reason: end.reason, secondsLeft: undefined });
       return end.status;

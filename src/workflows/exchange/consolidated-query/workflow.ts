@@ -1,8 +1,5 @@
 import {
-  ActivityFailure,
-  CancellationScope,
   defineQuery,
-  isCancellation,
   proxyActivities,
   setCurrentDetails,
   setHandler,
@@ -10,7 +7,6 @@ import {
 } from '@temporalio/workflow';
 import type { ConsolidatedActivities } from '../../../activities/exchange/consolidated-query.ts';
 import {
-  type ConsolidatedEnd,
   type ConsolidatedProgress,
   type ConsolidatedQueryInput,
   CONSOLIDATED_MESSAGES as MESSAGES,
@@ -18,6 +14,7 @@ import {
 } from '../../../contract/consolidated-query-workflow.ts';
 import { TASK_QUEUES } from '../../../contract/temporal.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
+import { endAfter, rowActivities } from '../../shared/failures.ts';
 
 /** Failures on our side are retried until the deadline, however many there are. A killed activity starts over within seconds. */
 const { buildConsolidated } = proxyActivities<Pick<ConsolidatedActivities, 'buildConsolidated'>>({
@@ -29,11 +26,8 @@ const { buildConsolidated } = proxyActivities<Pick<ConsolidatedActivities, 'buil
   retry: { initialInterval: '1 second', maximumInterval: '5 minutes' },
   summary: 'Merge the record, write the result, announce it',
 });
-const { failConsolidated } = proxyActivities<Pick<ConsolidatedActivities, 'failConsolidated'>>({
-  startToCloseTimeout: '30 seconds',
-  retry: { initialInterval: '500ms', maximumInterval: '30 seconds' },
-  summary: 'End the query as failed',
-});
+const { failConsolidated } =
+  rowActivities<Pick<ConsolidatedActivities, 'failConsolidated'>>('End the query as failed');
 
 /**
  * Writes a patient's merged record to a file and announces it (`medical.consolidated-data`).
@@ -48,7 +42,11 @@ export async function consolidatedQuery(input: ConsolidatedQueryInput): Promise<
   setHandler(defineQuery<ConsolidatedProgress>(MESSAGES.status), () => progress);
   setCurrentDetails('Building the record');
 
-  const end = await build(input);
+  const end = await buildConsolidated(input).catch((error: unknown) =>
+    endAfter(error, (byOperator) =>
+      failConsolidated({ ...input, reason: byOperator ? REASONS.byOperator : REASONS.ourFault }),
+    ),
+  );
   const { state, sizeBytes, reason = 'The patient was deleted' } = end;
   progress = state === 'completed' ? { requestId, state, sizeBytes } : { requestId, state: 'failed', reason };
   setCurrentDetails(
@@ -56,20 +54,4 @@ export async function consolidatedQuery(input: ConsolidatedQueryInput): Promise<
   );
   upsertSearchAttributes([{ key: searchAttribute.queryStatus, value: progress.state }]);
   return progress;
-}
-
-async function build(input: ConsolidatedQueryInput): Promise<ConsolidatedEnd> {
-  try {
-    return await buildConsolidated(input);
-  } catch (error) {
-    if (isCancellation(error)) {
-      await CancellationScope.nonCancellable(() =>
-        failConsolidated({ ...input, reason: REASONS.byOperator }),
-      );
-      throw error;
-    }
-    // A bug in our code: fail the workflow task, so that a corrected worker can continue from here.
-    if (!(error instanceof ActivityFailure)) throw error;
-    return failConsolidated({ ...input, reason: REASONS.ourFault });
-  }
 }

@@ -6,7 +6,6 @@ import {
   defineSignal,
   defineUpdate,
   isCancellation,
-  proxyActivities,
   setCurrentDetails,
   setHandler,
 } from '@temporalio/workflow';
@@ -18,15 +17,10 @@ import {
   type FollowUpStep,
   DISCHARGE_FOLLOW_UP_MESSAGES as MESSAGES,
 } from '../../../contract/discharge-follow-up-workflow.ts';
-import { rejected } from '../../shared/failures.ts';
+import { rejected, rowActivities } from '../../shared/failures.ts';
 import { backOff } from '../../shared/work-in-pages.ts';
 
-const activities = (summary: string) =>
-  proxyActivities<FollowUpActivities>({
-    startToCloseTimeout: '30 seconds',
-    retry: { initialInterval: '1 second', maximumInterval: '5 minutes' },
-    summary,
-  });
+const activities = rowActivities<FollowUpActivities>;
 
 /**
  * Queries the hie source again after a discharge, because a hospital's documents arrive hours to days later: six rounds

@@ -1,10 +1,10 @@
 import {
   ActivityFailure,
-  CancellationScope,
   condition,
   defineQuery,
   defineSignal,
   isCancellation,
+  patched,
   proxyActivities,
   setCurrentDetails,
   setHandler,
@@ -20,6 +20,7 @@ import {
 } from '../../../contract/messages-workflow.ts';
 import { TASK_QUEUES } from '../../../contract/temporal.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
+import { endAfter, rowActivities } from '../../shared/failures.ts';
 import { backOff } from '../../shared/work-in-pages.ts';
 
 const { transmitMessage } = proxyActivities<Pick<MessageActivities, 'transmitMessage'>>({
@@ -39,14 +40,13 @@ const { checkTransmission } = proxyActivities<Pick<MessageActivities, 'checkTran
   retry: { initialInterval: '2 seconds', maximumInterval: '1 minute', maximumAttempts: 5 },
   summary: 'Ask the transport partner for the status',
 });
-const { failTransmission } = proxyActivities<Pick<MessageActivities, 'failTransmission'>>({
-  startToCloseTimeout: '30 seconds',
-  retry: { initialInterval: '500ms', maximumInterval: '30 seconds' },
-  summary: 'End the message as failed',
-});
+const { failTransmission } =
+  rowActivities<Pick<MessageActivities, 'failTransmission'>>('End the message as failed');
 
 const CHECK_FIRST_MS = 60_000;
 const CHECK_MAX_MS = 3_600_000;
+/** The receipt may lie ready when we or the partner are away at the deadline: the last check is repeated for so long. */
+const LAST_CHECK_MS = 24 * CHECK_MAX_MS;
 
 /**
  * Transmits a message to another provider and announces the outcome (`message.status`).
@@ -76,30 +76,30 @@ export async function messageTransmission(
     for (let checks = 0; step.state === 'waiting'; checks++) {
       show(step, 'Handed to the transport partner; waiting for the receipt');
       const waitMs = backOff(checks, CHECK_FIRST_MS, CHECK_MAX_MS);
-      const leftMs = Math.max(deadlineAt - Date.now(), 1);
-      await condition(() => hasReceipt, Math.min(waitMs, leftMs), {
+      const leftMs = deadlineAt - Date.now();
+      await condition(() => hasReceipt, leftMs > 0 ? Math.min(waitMs, leftMs) : waitMs, {
         summary: 'wait for the receipt, then check the status',
       });
       hasReceipt = false;
-      step = await checkTransmission(input).catch(stillWaiting);
-      if (step.state === 'waiting' && Date.now() >= deadlineAt)
+      let unanswered = false;
+      step = await checkTransmission(input).catch((error: unknown) => {
+        unanswered = true;
+        return stillWaiting(error);
+      });
+      const isOver = step.state === 'waiting' && Date.now() >= deadlineAt;
+      const isLast = Date.now() >= deadlineAt + LAST_CHECK_MS || !unanswered;
+      if (isOver && (isLast || !patched('a-last-check-is-answered')))
         return failTransmission({ ...input, reason: REASONS.noReceipt });
     }
     return step;
   }
 
   setCurrentDetails('Handing the message to the transport partner');
-  const end = await untilEnded().catch(async (error: unknown) => {
-    if (isCancellation(error)) {
-      await CancellationScope.nonCancellable(() =>
-        failTransmission({ ...input, reason: REASONS.byOperator }),
-      );
-      throw error;
-    }
-    // A bug in our code: fail the workflow task, so that a corrected worker can continue from here.
-    if (!(error instanceof ActivityFailure)) throw error;
-    return failTransmission({ ...input, reason: REASONS.notHandedOver });
-  });
+  const end = await untilEnded().catch((error: unknown) =>
+    endAfter(error, (byOperator) =>
+      failTransmission({ ...input, reason: byOperator ? REASONS.byOperator : REASONS.notHandedOver }),
+    ),
+  );
   show(end, end.state === 'failed' ? `**Failed**: ${end.reason}` : `**${DESCRIPTION[end.state]}**`);
   upsertSearchAttributes([
     { key: searchAttribute.queryStatus, value: end.state === 'completed' ? 'completed' : 'failed' },

@@ -20,6 +20,7 @@ import {
   type ReconcileLoopStatus,
 } from '../../../contract/reconcile-workflow.ts';
 import { TASK_QUEUES } from '../../../contract/temporal.ts';
+import { rowActivities } from '../../shared/failures.ts';
 
 const ROUND = {
   startToCloseTimeout: '4 minutes',
@@ -28,11 +29,9 @@ const ROUND = {
   retry: { maximumAttempts: 2 },
   summary: 'Complete work that a crash left unfinished',
 } as const;
-const { setReconcilePaused } = proxyActivities<Pick<ReconcileActivities, 'setReconcilePaused'>>({
-  startToCloseTimeout: '30 seconds',
-  retry: { initialInterval: '1 second', maximumInterval: '30 seconds' },
-  summary: 'Write the pause, or its end, into PostgreSQL',
-});
+const { setReconcilePaused } = rowActivities<Pick<ReconcileActivities, 'setReconcilePaused'>>(
+  'Write the pause, or its end, into PostgreSQL',
+);
 /** The longest wait for a background worker, if the interval is longer. */
 const WORKER_AWAITED_MS = 60_000;
 
@@ -127,7 +126,8 @@ export async function reconcileLoop(input: ReconcileLoopInput): Promise<void> {
     const isBehind = status.failure === undefined && status.last?.isBehind === true;
     await condition(() => isDue, isBehind ? BEHIND_MS : status.intervalMs);
   }
-  await storeOrder();
+  // Another order may come while one is being stored.
+  while (ordered !== undefined) await storeOrder();
   const { intervalMs, last } = status;
   // A stored pause is not carried: an operator may have ended it in PostgreSQL meanwhile.
   await continueAsNew<typeof reconcileLoop>({ intervalMs, last });

@@ -77,8 +77,7 @@ export async function bulkOnboarding(
       show();
       // An outage may take days of requests.
       if (bulk.state.phase === 'requesting' && bulk.state.outages !== undefined) {
-        const { continueAsNewSuggested } = workflowInfo();
-        if (continueAsNewSuggested) await continueAsNew<typeof bulkOnboarding>(input, bulk.state);
+        if (workflowInfo().continueAsNewSuggested) await continueOnceHandled(input, bulk.state);
       }
       await step(bulk, calls, input, show);
     }
@@ -139,10 +138,7 @@ async function waitForExchange(
       case 'done':
         return bulk.closeWaiting();
       case 'wait':
-        if (workflowInfo().continueAsNewSuggested) {
-          await condition(allHandlersFinished);
-          await continueAsNew<typeof bulkOnboarding>(input, bulk.state);
-        }
+        if (workflowInfo().continueAsNewSuggested) await continueOnceHandled(input, bulk.state);
         await condition(() => bulk.isSettled, next.ms, { summary: WAITS[next.for] });
         break;
       case 'poll':
@@ -153,6 +149,12 @@ async function waitForExchange(
         break;
     }
   }
+}
+
+/** A pause or resume that was begun is answered first. */
+async function continueOnceHandled(input: BulkOnboardingInput, state: BulkState): Promise<never> {
+  await condition(allHandlersFinished);
+  return continueAsNew<typeof bulkOnboarding>(input, state);
 }
 
 function assertProcessing({ state }: BulkOnboarding): void {

@@ -14,6 +14,8 @@ export interface StoredFollowUp {
   startedAt: Date;
 }
 
+const SUPERSEDED = 'A later discharge is followed up instead';
+
 /** Opens the follow-up of a discharge, and cancels an open one of the same patient. Returns the ids of those cancelled. */
 export async function openFollowUp(
   tx: AccountTx,
@@ -23,7 +25,7 @@ export async function openFollowUp(
   await tx.db.selectFrom('patient').select('id').where('id', '=', of.patientId).forNoKeyUpdate().execute();
   const ended = await tx.db
     .updateTable('discharge_follow_up')
-    .set({ state: 'cancelled', reason: 'A later discharge is followed up instead', ended_at: new Date() })
+    .set({ state: 'cancelled', reason: SUPERSEDED, ended_at: sql<Date>`now()` })
     .where(({ and }) => and({ patient_id: of.patientId, state: 'open' }))
     .returning('notification_id')
     .execute();
@@ -75,7 +77,7 @@ export async function endFollowUps(
   if (notificationIds.length === 0) return [];
   const rows = await tx.db
     .updateTable('discharge_follow_up')
-    .set({ state, reason, ended_at: new Date() })
+    .set({ state, reason, ended_at: sql<Date>`now()` })
     .where('notification_id', 'in', [...notificationIds])
     .where('state', '=', 'open')
     .returning('notification_id')

@@ -80,7 +80,7 @@ export async function subjectsToRecord(
     .select(['account_id as accountId', 'patient_id as patientId', 'subject_id as subjectId'])
     .select('changed_at as since')
     .where(sql<boolean>`(wanted > recorded or to_be_read)`)
-    .where('changed_at', '<', new Date(Date.now() - olderThanMs))
+    .where('changed_at', '<', sql<Date>`now() - ${olderThanMs} * interval '1 millisecond'`)
     .orderBy('changed_at')
     .limit(limit)
     .execute();
