@@ -105,9 +105,10 @@ describe('patients, cohorts and trouble', () => {
     const [{ requestIds = [], workflowId = '' } = {}] = onboardings(failed) as Partial<OnboardingDocument>[];
     expect(failed.exitCode).toBe(4);
     const externalId = second?.createBody.externalId ?? '';
+    const [patient] = (await run('patients', 'find', externalId)).json().patients as { id: string }[];
     const pages = [await pageOf(`network-query/${requestIds[0]}`), await pageOf(workflowId)];
-    for (const { summary, details } of pages) {
-      expect(summary).toContain(`\`${externalId}\`: lab`);
+    expect(pages[0]?.summary).toContain(`\`${patient?.id}\`: lab`);
+    for (const { details } of pages) {
       expect(details).toMatch(/nded as failed: 0 of 1 sources completed/);
       expect(details).toContain(`npm run starter -- retry ${requestIds[0]} lab`);
     }

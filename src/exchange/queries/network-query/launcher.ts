@@ -10,7 +10,6 @@ import { networkQueryWorkflowId, PRIORITY, WORKFLOW_TYPES } from '../../../contr
 import { asCode } from '../../../lib/escape.ts';
 import type { Logger } from '../../../lib/logger.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
-import { externalIdOf } from '../../people/patients/patient-store.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
 import { createBackground, startOnce } from '../../platform/workflows/start-workflow.ts';
 import { workflowRows } from '../../platform/workflows/workflow-rows.ts';
@@ -37,7 +36,7 @@ export function createLauncher(deps: { store: Store; temporal: Client; logger: L
     run: number,
     replacesRunning = false,
   ): Promise<'open' | 'closed'> {
-    const { origin, subject, sources } = await deps.store.asAccount(accountId, (tx) =>
+    const { origin, patientId, sources } = await deps.store.asAccount(accountId, (tx) =>
       readRun(tx, requestId, run),
     );
     const input: NetworkQueryInput = {
@@ -60,8 +59,8 @@ export function createLauncher(deps: { store: Store; temporal: Client; logger: L
         { key: searchAttribute.sources, value: names },
         { key: searchAttribute.queryStatus, value: 'running' },
       ],
-      summary: `${run === 0 ? 'Network query' : 'Network query, retry'} for ${referenceOf(subject)}: ${names.join(', ')}`,
-      about: describe(subject, requestId),
+      summary: `${run === 0 ? 'Network query' : 'Network query, retry'} for ${asCode(patientId)}: ${names.join(', ')}`,
+      about: describe(patientId, requestId),
       isOpen: () => deps.store.asAccount(accountId, (tx) => runRows.isOpen(tx, { requestId, run })),
       replacesRunning,
     });
@@ -97,17 +96,12 @@ function steeringOf(sources: readonly RunSource[]): Record<SourceType, SourceSte
   return { hie: of('hie'), pharmacy: of('pharmacy'), lab: of('lab') };
 }
 
-/** The caller's own id of the patient; ours if the caller gave none. */
-const referenceOf = ({ externalId, patientId }: QuerySubject): string => asCode(externalId ?? patientId);
-
-const describe = (subject: QuerySubject, requestId: string): string =>
+/** By ids alone: the history stays when the patient is deleted (decision 200). */
+const describe = (patientId: string, requestId: string): string =>
   [
-    `Patient ${referenceOf(subject)}: \`npm run starter -- patients show ${subject.patientId}\``,
-    ...(subject.cohorts.length === 0 ? [] : [`Cohorts: ${subject.cohorts.map(asCode).join(', ')}`]),
-    `This query: \`npm run starter -- status ${requestId}\``,
-  ]
-    .map((line) => `- ${line}`)
-    .join('\n');
+    `- Its patient: \`npm run starter -- patients show ${patientId}\``,
+    `- This query: \`npm run starter -- status ${requestId}\``,
+  ].join('\n');
 
 /** The newest run of a query; `run` is -1 when no source could start. */
 export async function latestRun(
@@ -131,25 +125,16 @@ interface RunSource {
   firstAttempt: number;
 }
 
-/** Whom a query is about, for its page in the Temporal UI. */
-interface QuerySubject {
-  patientId: string;
-  externalId: string | null;
-  /** Names of the patient's cohorts. */
-  cohorts: string[];
-}
-
 /** The input of a run's workflow, and whom it is about. A run that a redrive began has the origin `bulk`. */
 async function readRun(
   tx: AccountTx,
   queryId: string,
   run: number,
-): Promise<{ origin: NewQuery['origin']; subject: QuerySubject; sources: RunSource[] }> {
+): Promise<{ origin: NewQuery['origin']; patientId: string; sources: RunSource[] }> {
   const query = await tx.db
     .selectFrom('network_query as q')
     .innerJoin('network_query_run as r', 'r.query_id', 'q.id')
     .select(['q.origin', 'q.patient_id', 'r.redrive_id'])
-    .select(externalIdOf('q.patient_id'))
     .where(({ and }) => and({ 'q.id': queryId, 'r.run': run }))
     .executeTakeFirstOrThrow();
   const attempts = await tx.db
@@ -163,27 +148,8 @@ async function readRun(
     .groupBy('source')
     .orderBy(IN_SOURCE_ORDER)
     .execute();
-  const subject = {
-    patientId: query.patient_id,
-    externalId: query.external_id,
-    cohorts: await readCohortNames(tx, query.patient_id),
-  };
   const origin = query.redrive_id === null ? query.origin : 'bulk';
-  return { origin, subject, sources: attempts };
-}
-
-const COHORT_NAMES_MAX = 10;
-
-async function readCohortNames(tx: AccountTx, patientId: string): Promise<string[]> {
-  const rows = await tx.db
-    .selectFrom('cohort_member')
-    .innerJoin('cohort', 'cohort.id', 'cohort_member.cohort_id')
-    .select('cohort.name')
-    .where('cohort_member.patient_id', '=', patientId)
-    .orderBy('cohort.name')
-    .limit(COHORT_NAMES_MAX)
-    .execute();
-  return rows.map(({ name }) => name);
+  return { origin, patientId: query.patient_id, sources: attempts };
 }
 
 /** Runs, as rows with a workflow. */
