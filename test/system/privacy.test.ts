@@ -242,9 +242,9 @@ describe('what a whole run leaves behind', { timeout: 240_000 }, () => {
     // What a caller puts into metadata is for the caller to choose: it is in the query's, too.
     const words = personalWords().filter((word) => word !== RECORD_NUMBER);
     await expect
-      .poll(async () => findWords(await decrypted(), words), { timeout: 120_000, interval: 2_000 })
+      .poll(async () => findWords(await decrypted(), words), { timeout: 240_000, interval: 2_000 })
       .toEqual([]);
-  });
+  }, 400_000);
 
   test('the search finds words and tokens that are planted in each place', async () => {
     const planted = sample('keith-kiehn').createBody.lastName;
