@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir, utimes } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { request } from 'undici';
@@ -11,7 +11,6 @@ import {
   readConnection,
   type StackConnection,
 } from '../../src/starter/local-stack/connection-file.ts';
-import { restartOnChange } from '../../tools/embedded/restart-on-change.ts';
 import { type Stack, startStack } from '../../tools/embedded/stack.ts';
 import { killAndWait, querySql, testFolder } from '../support/postgres-tools.ts';
 import { startTestStack, type TestStack } from '../support/stack.ts';
@@ -19,7 +18,6 @@ import { makeTestFolder } from '../support/test-folder.ts';
 import { describeNeighbours, makeTooOpen } from './neighbours.ts';
 
 const MAIN = fileURLToPath(new URL('../../tools/embedded/main.ts', import.meta.url));
-const RECEIVER = fileURLToPath(new URL('../../src/receiver.ts', import.meta.url));
 const TIMEOUT_MS = 300_000;
 
 /** `npm start` on a folder, until it has written how to reach it. */
@@ -74,40 +72,6 @@ describe('the embedded stack', { timeout: TIMEOUT_MS }, () => {
     afterAll(() => running?.stop());
 
     describeNeighbours(() => running);
-
-    test('starts the process anew whose code has changed (npm run dev), on its old port, and no other', async () => {
-      const before = stack.pids();
-      const stopping = new AbortController();
-      const changes: string[] = [];
-      const watching = restartOnChange(stack.restart, {
-        signal: stopping.signal,
-        log: (line) => changes.push(line),
-      });
-
-      // Nothing says when the watcher has begun. The content stays as it is.
-      await vi.waitFor(
-        async () => {
-          const line = 'src/receiver.ts changed; restarting receiver';
-          if (!changes.includes(line)) await utimes(RECEIVER, new Date(), new Date());
-          expect(changes).toContain(line);
-        },
-        { timeout: 240_000, interval: 1_000 },
-      );
-      await vi.waitFor(() => expect(stack.pids().receiver).not.toBe(before.receiver), 240_000);
-      stopping.abort();
-      await watching;
-      await vi.waitFor(() => expect(Number(stack.pids().receiver)).toBeGreaterThan(0), 240_000);
-
-      const { receiver: _old, ...others } = before;
-      expect(stack.pids()).toMatchObject(others);
-      const status = async () => {
-        const answer = await request(`${stack.connection.receiverUrl}/webhooks`, { method: 'POST' });
-        await answer.body.dump();
-        return answer.statusCode;
-      };
-      // Its file may have been touched again while it restarted, which restarts it once more.
-      await expect.poll(() => status().catch(String)).toBe(401);
-    });
 
     test('serves, starts again what dies alone on its old port, and leaves nothing running', async () => {
       expect(await webhookUrl(stack.connection)).toBe(`${stack.connection.receiverUrl}/webhooks`);

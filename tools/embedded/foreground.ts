@@ -112,7 +112,7 @@ export function givenWords<W extends string>(command: string, known: readonly W[
   const unknown = given.filter((word) => !isKnown(word));
   if (unknown.length > 0) {
     process.stderr.write(
-      `${command}: unknown: ${unknown.join(' ')}; it takes ${known.join(' and ')}; the data folder is DATA_DIR\n`,
+      `${command}: unknown: ${unknown.join(' ')}; it takes ${known.join(' and ') || 'no words'}; the data folder is DATA_DIR\n`,
     );
     process.exit(EXIT_USAGE);
   }

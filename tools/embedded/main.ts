@@ -2,15 +2,14 @@ import { givenVariables, readConfig } from '../../src/config.ts';
 import { MLLP_VARIABLES } from '../../src/exchange/messaging/notifications/mllp/open-mllp.ts';
 import { TRACE_VARIABLES } from '../../src/lib/tracing/config.ts';
 import { describeStack, givenWords, outsideParts, runForeground, untilAborted } from './foreground.ts';
-import { restartOnChange } from './restart-on-change.ts';
 import { startStack } from './stack.ts';
 
 /** Limits of a gateway, passed on if they are set. */
 const LIMITS = ['DATABASE_POOL_MAX', 'SHARED_CONNECTIONS_MAX'] as const;
 
-const words = givenWords('npm start', ['--watch']);
+givenWords('npm start', []);
 
-/** `npm start`: runs the whole system on this machine in the foreground until Ctrl-C. `npm run dev` adds --watch. */
+/** `npm start`: runs the whole system on this machine in the foreground until Ctrl-C. `npm run dev` starts it again when the code changes. */
 await runForeground({
   async start({ print, onStart, signal }) {
     const config = readConfig([
@@ -48,7 +47,6 @@ await runForeground({
     // Another terminal does not have the variable.
     const folder = givenVariables(['DATA_DIR']).DATA_DIR === undefined ? '' : `DATA_DIR=${DATA_DIR} `;
     print(describeStack(stack.connection, DATA_DIR, `${folder}npm run starter --`));
-    if (words.has('--watch')) await restartOnChange(stack.restart, { signal, log: print });
-    else await untilAborted(signal);
+    await untilAborted(signal);
   },
 });

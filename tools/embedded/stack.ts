@@ -21,8 +21,6 @@ export interface Stack {
   readonly connection: StackConnection;
   /** Current pids by part name. */
   pids(): Record<string, number>;
-  /** Restarts one of our processes with the current code. */
-  restart(name: ProcessName): Promise<void>;
   /** Stops all parts in reverse order. Never rejects; may be called again. */
   stop(): Promise<void>;
 }
@@ -50,7 +48,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const { connection, group, stop } = await openStack({ ...options, hasPostgres }, (site) =>
     startParts(options, site),
   );
-  return { connection, pids: () => group.pids(), restart: (name) => group.restart(name), stop };
+  return { connection, pids: () => group.pids(), stop };
 }
 
 async function startParts(options: StackOptions, site: StackSite): Promise<StartedParts> {
