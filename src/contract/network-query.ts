@@ -4,6 +4,7 @@ import { endpoint } from './endpoint.ts';
 import { byRequestId, pageMetaSchema } from './endpoint-parts.ts';
 import { pageQuery } from './paging.ts';
 import { idSchema, instantSchema, SOURCE_TYPES, type SourceType, sourceTypeSchema } from './primitives.ts';
+import { strictMembers } from './strict-members.ts';
 
 export const METADATA_KEYS_MAX = 50;
 export const METADATA_KEY_LENGTH_MAX = 40;
@@ -32,9 +33,9 @@ export const responseMetadataSchema = z.record(z.string(), z.string()).meta({ id
 
 const sourcesObjectSchema = z.strictObject(
   {
-    hie: z.object({ enabled: z.boolean() }).optional(),
-    pharmacy: z.object({ enabled: z.boolean().optional(), realtime: z.boolean().optional() }).optional(),
-    lab: z.object({ enabled: z.boolean().optional() }).optional(),
+    hie: strictMembers({ enabled: z.boolean() }).optional(),
+    pharmacy: strictMembers({ enabled: z.boolean().optional(), realtime: z.boolean().optional() }).optional(),
+    lab: strictMembers({ enabled: z.boolean().optional() }).optional(),
   },
   { error: unknownOf('source', SOURCE_TYPES) },
 );

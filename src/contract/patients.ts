@@ -130,7 +130,9 @@ export const personalIdentifierSchema = z
         value: z
           .string()
           .max(40, { abort: true })
-          .refine((value) => /^\d{9}$/.test(value), { error: 'an SSN has exactly 9 digits' })
+          .refine((value) => /^\d{9}$/.test(value), {
+            error: 'an SSN has exactly 9 digits without separators',
+          })
           .meta({ pattern: '^[0-9]{9}$' }),
         state: z.never({ error: 'must not be set for an SSN' }).optional(),
         period: period.optional(),

@@ -173,7 +173,7 @@ describe('a row', () => {
       { 'email-1': '+16175551234@x.org' },
       'email-1: the part of an e-mail address before the @ must not be a phone number',
     ],
-    [{ ssn: '123' }, 'ssn: an SSN has exactly 9 digits'],
+    [{ ssn: '123-45-678' }, 'ssn: an SSN has exactly 9 digits without separators'],
     [{ driversLicenseNo: 'S1' }, 'driversLicenseState: is required, because driversLicenseNo is given'],
     [{ 'cohort-1': 'diabetes' }, 'cohort-1: "diabetes" is not an id in UUID form'],
     [{ facilityId: '7' }, 'facilityId: "7" is not an id in UUID form'],
