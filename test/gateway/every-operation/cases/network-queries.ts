@@ -159,7 +159,11 @@ export const networkQueryCases: Record<
         'sources.pharmacy',
         'unknown member realtme; did you mean realtime?',
       ),
-      badBody({ sources: { lab: { enabled: true, realtime: true } } }, 'sources.lab', 'unknown member realtime'),
+      badBody(
+        { sources: { lab: { enabled: true, realtime: true } } },
+        'sources.lab',
+        'unknown member realtime',
+      ),
       badBody({ sources: 'hie' }, 'sources', ''),
       badBody({ metadata: many(51) }, 'metadata', 'at most 50 entries'),
       badBody({ metadata: { ['k'.repeat(41)]: 'v' } }, `metadata.${'k'.repeat(41)}`, 'at most 40 characters'),
