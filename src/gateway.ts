@@ -3,7 +3,7 @@ import { assembleExchange, EXCHANGE_VARIABLES } from './exchange/assemble.ts';
 import { createGateway } from './exchange/create-gateway.ts';
 import { MLLP_VARIABLES, openMllp } from './exchange/messaging/notifications/mllp/open-mllp.ts';
 import { openIdentityPartner } from './exchange/people/identity/partner.ts';
-import { checkClock } from './exchange/platform/database/check-clock.ts';
+import { checkClock, showClock } from './exchange/platform/database/check-clock.ts';
 import { GATEWAY_CONNECTIONS } from './exchange/platform/database/connections.ts';
 import { createResponseSeal } from './exchange/platform/http/idempotency-store.ts';
 import { isUnderPressure, watchPressure } from './exchange/platform/limits/pressure.ts';
@@ -46,6 +46,7 @@ await runProcess('gateway', async (logger) => {
     sharedMax: config.SHARED_CONNECTIONS_MAX,
   });
   await checkClock(exchange.store);
+  const hideClock = showClock(exchange.store, 'gateway');
   const app = await createGateway({
     ...exchange,
     messages: config.MESSAGE_PARTNER_BASE_URL === undefined ? undefined : exchange.messages,
@@ -77,6 +78,7 @@ await runProcess('gateway', async (logger) => {
   return {
     ended: certificatesReplaced(),
     stop: async () => {
+      hideClock();
       await mllp?.close();
       await drain(app, config.GATEWAY_DRAIN_SECONDS);
       await exchange.close();

@@ -60,7 +60,7 @@ export interface SweepPace {
 export const DEFAULT_SWEEP_PACE: SweepPace = {
   pageSize: 50,
   windowSize: 50,
-  openMax: 5_000,
+  openMax: 50_000,
   pagesPerRun: 200,
 };
 

@@ -70,6 +70,8 @@ export interface SourceWait {
   polls: number;
   /** Callbacks that came before the data was ready. */
   earlyCallbacks: number;
+  /** Time by which pauses have moved the deadline. */
+  pausedMs?: number;
   /** What the last step returned. */
   answer?: Extract<SourceStep, { state: 'waiting' }>;
 }
@@ -103,6 +105,8 @@ export type SourceStep =
       retryAfterMs?: number;
       /** The source failed or refused the last calls; it is called again after `retryAfterMs`. */
       held?: { reason: string; nextTryAt: string };
+      /** For how long operators have kept the attempt from calling its source so far. */
+      pausedMs?: number;
     }
   | { state: 'completed'; resources: number; note?: string };
 

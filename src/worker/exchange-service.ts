@@ -10,7 +10,7 @@ import { isImporting } from '../exchange/people/bulk-create/request-store.ts';
 import { createAuditChain } from '../exchange/platform/audit/chain.ts';
 import { openAuditHeads } from '../exchange/platform/audit/open-heads.ts';
 import { auditSealing } from '../exchange/platform/audit/sealer.ts';
-import { checkClock } from '../exchange/platform/database/check-clock.ts';
+import { checkClock, showClock } from '../exchange/platform/database/check-clock.ts';
 import { measureConnections } from '../exchange/platform/database/connections.ts';
 import { createRoundCount } from '../exchange/platform/recovery/reconcile-state-store.ts';
 import { createReconcileMetrics, createReconciler } from '../exchange/platform/recovery/reconciler.ts';
@@ -56,6 +56,7 @@ export async function openExchangeService({
   const exchange = await assembleExchange(config, temporal, logger);
   const { store, keyRing } = exchange;
   await checkClock(store);
+  const hideClock = showClock(store, 'worker');
   measureConnections(metrics, store);
   const connectorDeps = {
     signer: createAssertionSigner(store, keyRing),
@@ -99,7 +100,10 @@ export async function openExchangeService({
       void store
         .asSystem((tx) => recordRefusal(tx, what))
         .catch((err: unknown) => logger.error({ err }, 'could not record what was refused')),
-    close: () => exchange.close(),
+    close: () => {
+      hideClock();
+      return exchange.close();
+    },
   };
 }
 

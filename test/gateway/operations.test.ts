@@ -157,6 +157,19 @@ test('it lists what was refused because it was not encrypted, for a week, with t
   await execute(sql`delete from refused_payload`);
 });
 
+test('it names a process whose clock has gone wrong', async () => {
+  await execute(sql`insert into process_clock (process, shown) values
+    ('worker on host-3', clock_timestamp() + interval '42 seconds'), ('gateway on host-1', clock_timestamp())`);
+  expect((await findings()).filter(({ what }) => /clock/.test(what))).toEqual([
+    expect.objectContaining({
+      kind: 'stuck',
+      what: "the clock of worker on host-3 is 42 s ahead of PostgreSQL's",
+      help: expect.stringContaining('A clock is wrong'),
+    }),
+  ]);
+  await execute(sql`delete from process_clock`);
+});
+
 test('its text fits the terminal and names no person', async () => {
   const { stdout, exitCode } = await run();
   expect(exitCode).toBe(0);

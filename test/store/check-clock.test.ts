@@ -1,5 +1,6 @@
+import { sql } from 'kysely';
 import { afterEach, beforeAll, expect, test, vi } from 'vitest';
-import { checkClock } from '../../src/exchange/platform/database/check-clock.ts';
+import { checkClock, readWrongClocks, showClock } from '../../src/exchange/platform/database/check-clock.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
 import { createTestStore } from '../support/postgres.ts';
 
@@ -31,4 +32,25 @@ test('a process starts while the database cannot be reached', async () => {
   const away = createStore({ databaseUrl: 'postgres://absent@127.0.0.1:1/none', connectionWaitMs: 2_000 });
   await expect(checkClock(away)).resolves.toBeUndefined();
   await away.close();
+});
+
+test('a clock that goes wrong after the start is reported while it is wrong', async () => {
+  const wrong = () => store.asSystem(readWrongClocks);
+  const stop = showClock(store, 'worker', 20);
+  try {
+    expect(await wrong()).toEqual([]);
+    withClock(-90_000);
+    const found = [expect.stringMatching(/^the clock of worker on .+ is (89|90|91) s behind PostgreSQL's$/)];
+    await expect.poll(wrong, { timeout: 240_000 }).toEqual(found);
+    vi.useRealTimers();
+    await expect.poll(wrong, { timeout: 240_000 }).toEqual([]);
+  } finally {
+    stop();
+  }
+  await store.asSystem((tx) =>
+    sql`update process_clock set shown = now() - interval '1 hour', seen_at = now() - interval '4 minutes'`.execute(
+      tx.db,
+    ),
+  );
+  expect(await wrong()).toEqual([]);
 });

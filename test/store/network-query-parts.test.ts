@@ -11,6 +11,11 @@ import {
   SourceFailure,
 } from '../../src/exchange/sources/connectors/connector.ts';
 import { namespaced } from '../../src/exchange/sources/connectors/namespaced-connector.ts';
+import {
+  createSourceHealth,
+  pauseConnection,
+  resumeConnection,
+} from '../../src/exchange/sources/health/source-health.ts';
 import { closedGate } from '../support/gate.ts';
 import {
   createQueryEnvironment,
@@ -67,7 +72,11 @@ const failing = (kind: SourceFailure['kind'], message: string): Server => ({
 async function query(servers: { Alpha: Server; Beta: Server }, of = patientId) {
   const requestId = await environment.addQuery(accountId, of, ['hie']);
   const current = { ...servers };
-  const activities = () => environment.activities({}, { connections: connectionsTo(current) });
+  const activities = () =>
+    environment.activities(
+      {},
+      { connections: connectionsTo(current), sourceHealth: createSourceHealth(environment.store) },
+    );
   const step = stepOf(accountId, requestId, 'hie');
   return {
     requestId,
@@ -195,6 +204,45 @@ describe('two connections of one source', () => {
     servers.Beta = { poll: async () => ({ kind: 'ready', pages: answer.pagesFrom(0) }) };
     expect(await poll()).toMatchObject({ state: 'completed', resources: 2 });
   });
+});
+
+test('a connection that an operator has paused across its deadline is asked when it is resumed', async () => {
+  const hie = await query({ Alpha: answering(result('a', 'from Alpha')), Beta: answering() });
+  const pause = (paused: boolean) =>
+    environment.store.asSystem(async (tx) => {
+      if (paused) await pauseConnection(tx, IDS.Alpha, { by: 'R. Ortiz', reason: 'maintenance' });
+      else await resumeConnection(tx, IDS.Alpha);
+    });
+  const attemptBegan = (hoursAgo: number) =>
+    environment.store.asAccount(accountId, (tx) =>
+      sql`update network_query_attempt set started_at = now() - ${hoursAgo} * interval '1 hour'
+          where query_id = ${hie.requestId}`.execute(tx.db),
+    );
+  await pause(true);
+  expect(await hie.ask()).toMatchObject({ state: 'waiting', pausedMs: expect.any(Number) });
+  // The deadline passes, and all of it was pause.
+  await attemptBegan(60);
+  await hie.elapse(sql`next_try_at = now(), paused_ms = 60 * 3600000`);
+  expect(await hie.poll()).toMatchObject({ state: 'waiting' });
+  await pause(false);
+  await hie.elapse();
+  expect(await hie.poll()).toMatchObject({ state: 'completed', resources: 1 });
+});
+
+test('a connection that stays paused is given up in the end', async () => {
+  const hie = await query({ Alpha: answering(result('b', 'from Alpha')), Beta: answering() });
+  await environment.store.asSystem((tx) =>
+    pauseConnection(tx, IDS.Alpha, { by: 'R. Ortiz', reason: 'forgotten' }),
+  );
+  await hie.ask();
+  await hie.elapse(sql`next_try_at = now(), paused_ms = 15 * 24 * 3600000`);
+  await environment.store.asAccount(accountId, (tx) =>
+    sql`update network_query_attempt set started_at = now() - interval '17 days' where query_id = ${hie.requestId}`.execute(
+      tx.db,
+    ),
+  );
+  expect(await hie.poll()).toMatchObject({ state: 'completed', note: expect.stringContaining('Alpha') });
+  await environment.store.asSystem((tx) => resumeConnection(tx, IDS.Alpha));
 });
 
 describe('a step on several connections that is killed', () => {

@@ -88,6 +88,7 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
   source_connection: { ...OF_SERVICE, exchange_app: 'S' },
   reconcile_pause: OF_SERVICE,
   refused_payload: OF_SERVICE,
+  process_clock: OF_SERVICE,
   reconcile_state: OF_SERVICE,
   wanted_cohort_schedule: { exchange_app: 'S', exchange_system: 'S', exchange_admin: 'S' },
   network_connection: {

@@ -242,9 +242,14 @@ describe('an operator', () => {
     await probeIsDue();
     const source = answering();
     const [requestId = ''] = await newQueries(1);
-    expect(await source.ask(requestId)).toMatchObject({
+    const waits = await source.ask(requestId);
+    expect(waits).toMatchObject({
       held: { reason: 'paused by an operator (maintenance)' },
+      pausedMs: expect.any(Number),
     });
+    // The next step adds its wait: the workflow's deadline moves by the sum.
+    const { pausedMs = 0 } = (await source.ask(requestId)) as { pausedMs?: number };
+    expect(pausedMs).toBeGreaterThan((waits as { pausedMs: number }).pausedMs);
     expect(source.counted.calls).toBe(0);
     const { document } = await admin('sources', 'list');
     expect(document).toMatchObject({

@@ -288,6 +288,46 @@ describe('a source that takes the request', () => {
     });
   });
 
+  describe('while an operator has paused it', () => {
+    const QUARTER_MS = 15 * 60_000;
+    const HOURS_MS = 3_600_000;
+    /** Paused for so long from its first step on, and then as `after`. */
+    const pausedFor = (hours: number, after: SourceStep) => {
+      let pausedMs = 0;
+      const look = async (): Promise<SourceStep> => {
+        if (pausedMs >= hours * HOURS_MS) return after.state === 'waiting' ? { ...after, pausedMs } : after;
+        pausedMs += QUARTER_MS;
+        const paused = {
+          reason: 'paused by an operator (maintenance)',
+          nextTryAt: '2026-11-22T10:15:00.000Z',
+        };
+        return { state: 'waiting', retryAfterMs: QUARTER_MS, held: paused, pausedMs };
+      };
+      return { ask: { 'pharmacy/1': [look] }, collect: { 'pharmacy/1': [look] } };
+    };
+
+    test('for 36 hours, its deadline of 6 hours does not pass: the query completes when it is resumed', async () => {
+      const { result, failures } = await runToEnd(['pharmacy'], pausedFor(36, completed(3)));
+      expect(result).toMatchObject({ status: 'completed', sources: [{ attempt: 1, resources: 3 }] });
+      expect(failures).toEqual([]);
+    });
+
+    test('and does not answer after it, the query ends after the 6 hours that count', async () => {
+      const begunAt = await skipping.now();
+      const { result } = await runToEnd(['pharmacy'], pausedFor(12, waiting()));
+      expect(result.sources).toMatchObject([{ state: 'failed', reason: 'No answer within 6 hours' }]);
+      expect((await skipping.now()) - begunAt).toBeGreaterThanOrEqual(18 * HOURS_MS);
+    });
+
+    test('and forgotten it, the query ends all the same', async () => {
+      const { result } = await runToEnd(['pharmacy'], pausedFor(24 * 365, completed(3)));
+      expect(result).toMatchObject({
+        status: 'failed',
+        sources: [{ reason: expect.stringContaining('paused by an operator (maintenance)') }],
+      });
+    });
+  });
+
   test('and then fails it is tried again as a new attempt, which has its own callback', async () => {
     const { activities, calls, failures } = scriptedSources({
       ask: { 'hie/1': [waiting()], 'hie/2': [waiting(86_400_000)] },

@@ -30,7 +30,7 @@ import { type HeartbeatOptions, withHeartbeat } from './heartbeat.ts';
 
 export type BulkActivities = ReturnType<typeof createBulkActivities>;
 
-const HEARTBEAT: HeartbeatOptions = { everyMs: 1_000, toFailure: describeFailure };
+const HEARTBEAT: HeartbeatOptions = { toFailure: describeFailure };
 
 /**
  * The steps of a bulk create. The request's row is the source of truth: each step reads it first, may run twice, and

@@ -5,8 +5,6 @@ import { withHeartbeat } from './heartbeat.ts';
 
 export type BulkExportActivities = ReturnType<typeof createBulkExportActivities>;
 
-const HEARTBEAT_EVERY_MS = 1_000;
-
 /** The steps of a bulk export. Each may run twice: the export's row shows what is done. */
 export function createBulkExportActivities({
   runner,
@@ -17,11 +15,11 @@ export function createBulkExportActivities({
 }) {
   return {
     listExportPatients: (of: BulkExportInput): Promise<BulkExportProgress> =>
-      withHeartbeat({ everyMs: HEARTBEAT_EVERY_MS }, () => runner.listPatients(of)),
+      withHeartbeat({}, () => runner.listPatients(of)),
 
     /** Writes slices for half a minute, or to the end. */
     exportSlices: (of: BulkExportInput): Promise<BulkExportProgress> =>
-      withHeartbeat({ everyMs: HEARTBEAT_EVERY_MS }, async (signal) => {
+      withHeartbeat({}, async (signal) => {
         const { accountId, exportId } = of;
         const progress = await runner.checkpoint(of);
         return startGuard.run({ accountId, name: `bulk-export/${exportId}`, progress }, signal, () =>

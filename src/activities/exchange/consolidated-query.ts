@@ -5,8 +5,6 @@ import { withHeartbeat } from './heartbeat.ts';
 
 export type ConsolidatedActivities = ReturnType<typeof createConsolidatedActivities>;
 
-const HEARTBEAT_EVERY_MS = 1_000;
-
 /** The steps of a consolidated query. Each may run twice: the query's row shows whether it has ended. */
 export function createConsolidatedActivities({
   builder,
@@ -19,9 +17,7 @@ export function createConsolidatedActivities({
     async buildConsolidated(of: ConsolidatedQueryInput): Promise<ConsolidatedEnd> {
       const { accountId, requestId } = of;
       const counted = { accountId, name: `consolidated/${requestId}`, progress: '' };
-      return withHeartbeat({ everyMs: HEARTBEAT_EVERY_MS }, (signal) =>
-        startGuard.run(counted, signal, () => builder.build(of, signal)),
-      );
+      return withHeartbeat({}, (signal) => startGuard.run(counted, signal, () => builder.build(of, signal)));
     },
 
     failConsolidated: ({

@@ -2,7 +2,8 @@ import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activ
 import { ProcessEndedTooOften } from '../../exchange/platform/recovery/start-guard.ts';
 
 export interface HeartbeatOptions {
-  everyMs: number;
+  /** Default: 1 s. */
+  everyMs?: number;
   /** Gives a failure of `work` the type that workflows expect. Not called after a cancellation. */
   toFailure?: (error: unknown) => unknown;
 }
@@ -12,7 +13,7 @@ export interface HeartbeatOptions {
  * arrives (`signal`). Throws CancelledFailure when the work failed after a cancellation.
  */
 export async function withHeartbeat<T>(
-  { everyMs, toFailure = (error) => error }: HeartbeatOptions,
+  { everyMs = 1_000, toFailure = (error) => error }: HeartbeatOptions,
   work: (signal: AbortSignal, heartbeat: () => void) => Promise<T>,
 ): Promise<T> {
   const context = Context.current();

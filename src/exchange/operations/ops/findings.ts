@@ -52,6 +52,7 @@ const ofReport = (report: OperationsReport): Finding[] => [
   ...report.sources.flatMap(ofSource),
   ...report.pauses.map(ofPause),
   ...report.refusals.map(ofRefusal),
+  ...report.wrongClocks.map((what) => down(what, 'A clock is wrong')),
   ...report.troubledDestinations.flatMap(ofDestination),
   ...report.undeliverable.map(ofUndeliverable),
   ...report.failed.map(ofFailed),

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { CANCEL_REASONS } from '../../../contract/network-query-workflow.ts';
+import { readWrongClocks } from '../../platform/database/check-clock.ts';
 import type { Store, SystemTx } from '../../platform/database/database.ts';
 import { sqlFile } from '../../platform/database/pg-arrays.ts';
 import { LAST_RESULT } from '../../platform/outbox/delivery-record-store.ts';
@@ -40,6 +41,7 @@ export const readOperationsReport = (store: Pick<Store, 'asSystem'>): Promise<Op
     failed: await readFailed(tx),
     pauses: await readPauses(tx),
     refusals: await readRefusals(tx),
+    wrongClocks: await readWrongClocks(tx),
     senders: await readSenders(tx),
     ...(await countOthers(tx)),
   }));

@@ -109,6 +109,8 @@ export interface OperationsReport {
   pauses: ReconcilePause[];
   /** Input of workflows that was refused in the last week because it was not encrypted. */
   refusals: Refusal[];
+  /** Processes whose clock differs from PostgreSQL's, in words. */
+  wrongClocks: string[];
   senders: SenderReport[];
   /** Work at which processes ended repeatedly. */
   suspectedWork: number;

@@ -1,6 +1,9 @@
-import { sql } from 'kysely';
 import type { AccountTx } from '../database/database.ts';
+import { sqlFile } from '../database/pg-arrays.ts';
 import { ExchangeError } from '../errors.ts';
+
+const COUNT_USE = sqlFile('count-use.sql', import.meta.url);
+const READ_USE = sqlFile('read-use.sql', import.meta.url);
 
 /** The period after which a counter starts again; days are those of UTC. */
 export type LimitWindow = 'minute' | 'day';
@@ -12,6 +15,12 @@ export interface LimitUse {
   /** Milliseconds until the window ends. */
   resetMs: number;
 }
+
+const toUse = ({ reset_ms, ...use }: { name: string; used: number; reset_ms: number }): LimitUse => ({
+  ...use,
+  resetMs: Math.max(0, reset_ms),
+});
+type UseRow = Parameters<typeof toUse>[0];
 
 /**
  * Counts one use (or `uses`) of each named limit in the current window, across all gateways. It is part of the caller's
@@ -26,27 +35,16 @@ export async function countUse(
 ): Promise<LimitUse[]> {
   if (names.length === 0) return [];
   const sorted = [...names].sort();
-  const { rows } = await sql<{ name: string; used: number; reset_ms: number }>`
-    insert into rate_window as w (account_id, name, window_start, used)
-    select ${tx.accountId}::uuid, name, date_trunc(${window}, now(), 'UTC'), ${uses}::int from unnest(${sorted}::text[]) as name
-    on conflict (account_id, name) do update set
-      used = case when w.window_start < excluded.window_start then excluded.used else w.used + excluded.used end,
-      window_start = greatest(w.window_start, excluded.window_start)
-    returning name, used,
-      extract(epoch from window_start + ${`1 ${window}`}::interval - clock_timestamp())::float * 1000 as reset_ms
-  `.execute(tx.db);
-  return rows.map((row) => ({ name: row.name, used: row.used, resetMs: Math.max(0, row.reset_ms) }));
+  const { rows } = await COUNT_USE<UseRow>({ accountId: tx.accountId, names: sorted, uses, window }).execute(
+    tx.db,
+  );
+  return rows.map(toUse);
 }
 
 /** Reads the uses of the named limits without counting, and without waiting for concurrent transactions that count. */
 export async function readUse(tx: AccountTx, names: readonly string[]): Promise<LimitUse[]> {
-  const { rows } = await sql<{ name: string; used: number; reset_ms: number }>`
-    select name, case when window_start >= minute then used else 0 end as used,
-      extract(epoch from greatest(window_start, minute) + interval '1 minute' - clock_timestamp())::float * 1000 as reset_ms
-    from unnest(${[...names]}::text[]) as limits (name)
-    left join rate_window using (name) cross join date_trunc('minute', now()) as minute
-  `.execute(tx.db);
-  return rows.map((row) => ({ name: row.name, used: row.used, resetMs: Math.max(0, row.reset_ms) }));
+  const { rows } = await READ_USE<UseRow>({ names: [...names] }).execute(tx.db);
+  return rows.map(toUse);
 }
 
 /** A rate limit per account for one kind of operation, in addition to the limit of requests. */

@@ -1,7 +1,10 @@
 import { sql } from 'kysely';
 import type { AccountTx, SystemTx } from '../database/database.ts';
+import { sqlFile } from '../database/pg-arrays.ts';
 import { IN_HAND_MS, IS_DUE, NO_EARLIER_OPEN, NOW, nowPlus } from './claim-store.ts';
 import { LOOK_MAX_MS, makeDue } from './delivery-record-store.ts';
+
+const OVERDUE = sqlFile('overdue-destinations.sql', import.meta.url);
 
 /** What a destination's workflow does after it has looked at the events. */
 export type Look =
@@ -89,20 +92,11 @@ export async function overdueDestinations(
   tx: SystemTx,
   options: { graceMs: number; limit: number },
 ): Promise<{ accountId: string; destinationId: string; since: Date }[]> {
-  const before = nowPlus(-options.graceMs);
-  const lookedAfter = nowPlus(-LOOK_MAX_MS);
-  const { rows } = await sql<{ account_id: string; id: string; since: Date }>`
-    select d.account_id, d.id, overdue.since from webhook_destination as d cross join lateral (
-      select coalesce(e.next_attempt_at, e.opened_at) as since from event as e
-      where e.destination_id = d.id and (
-        e.status = 'pending' and coalesce(e.next_attempt_at, e.last_attempt_at, e.opened_at) < ${before}
-        or e.status = 'delivering' and e.last_attempt_at < ${before})
-      and ${NO_EARLIER_OPEN}
-      order by e.seq limit 1) as overdue
-    where d.url is not null and d.key is not null and d.health <> 'disabled'
-      and (d.held_until is null or d.held_until < ${before})
-      and (d.looks_at is null or d.looks_at not between ${lookedAfter} and now())
-    order by overdue.since
-    limit ${options.limit}`.execute(tx.db);
+  const { rows } = await OVERDUE<{ account_id: string; id: string; since: Date }>({
+    before: nowPlus(-options.graceMs),
+    lookedAfter: nowPlus(-LOOK_MAX_MS),
+    noEarlierOpen: NO_EARLIER_OPEN,
+    limit: options.limit,
+  }).execute(tx.db);
   return rows.map(({ account_id: accountId, id, since }) => ({ accountId, destinationId: id, since }));
 }

@@ -2,7 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { AccountTx, Store, SystemTx } from '../database/database.ts';
+import { sqlFile } from '../database/pg-arrays.ts';
 import { type Recovery, removalRecovery } from './recovery.ts';
+
+const RECORD_START = sqlFile('record-start.sql', import.meta.url);
 
 /** After this many starts without an end, suspect work runs one piece at a time. */
 export const STARTS_IN_COMPANY = 2;
@@ -112,16 +115,8 @@ async function recordStart(
   { name, progress, by }: CountedWork & { by: string },
   startsMax: number,
 ): Promise<boolean> {
-  const { rows } = await sql`
-    insert into activity_start (account_id, work, progress, starts, processes)
-    values (${tx.accountId}, ${name}, ${progress}, 1, array[${by}])
-    on conflict (account_id, work) do update set
-      progress = excluded.progress,
-      processes = ${others(progress, by)} || excluded.processes,
-      starts = cardinality(${others(progress, by)}) + 1,
-      started_at = now()
-    where cardinality(${others(progress, by)}) < ${startsMax}::int
-    returning starts`.execute(tx.db);
+  const values = { accountId: tx.accountId, name, progress, by, others: others(progress, by), startsMax };
+  const { rows } = await RECORD_START(values).execute(tx.db);
   return rows.length > 0;
 }
 

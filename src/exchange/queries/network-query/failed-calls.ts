@@ -3,6 +3,7 @@ import type { SourceStepInput } from '../../../contract/network-query-workflow.t
 import type { AccountTx } from '../../platform/database/database.ts';
 import type { OwnConnection } from '../../sources/connections/connections.ts';
 import { ChangesNotHonoured, type SourceFailure } from '../../sources/connectors/connector.ts';
+import type { Hold } from '../../sources/health/source-health.ts';
 import { ANSWERED, connectionKey, type PartStep, updateAttempt, updateProgress } from './attempt-store.ts';
 import { CountsDiffer, CountsMissing } from './complete.ts';
 import { isWhole, ofConnection, updatePart } from './part-store.ts';
@@ -61,21 +62,28 @@ export async function recordFailedCall(
 
 /**
  * Records that an attempt waits without calling its source, because of what other queries found or an operator decided.
- * Returns when it tries again; undefined when the attempt has ended meanwhile.
+ * Returns when it tries again, and its time under pauses so far; undefined when the attempt has ended meanwhile.
  */
 export async function recordHold(
   tx: AccountTx,
   step: PartStep,
-  { reason, waitMs }: { reason: string; waitMs: number },
-): Promise<Date | undefined> {
+  { reason, waitMs, isPaused }: Hold,
+): Promise<{ nextTryAt: Date; pausedMs?: number } | undefined> {
   const held = await updateProgress(tx, step)
-    .set({ failing_since: sql<Date>`coalesce(failing_since, clock_timestamp())` })
+    .set({
+      failing_since: sql<Date>`coalesce(failing_since, clock_timestamp())`,
+      paused_ms: sql`paused_ms + ${isPaused ? waitMs : 0}`,
+    })
     .where('status', '=', 'running')
-    .returning('failing_since')
+    .returning(['failing_since', 'paused_ms'])
     .executeTakeFirst();
   if (held === undefined || held.failing_since === null) return undefined;
   const since = held.failing_since;
-  return showWait(tx, step, { reason, details: `for all queries; since ${shown(since)}`, since, waitMs });
+  const details = `for all queries; since ${shown(since)}`;
+  return {
+    nextTryAt: await showWait(tx, step, { reason, details, since, waitMs }),
+    pausedMs: held.paused_ms || undefined,
+  };
 }
 
 /** Shows the wait in the attempt and, as one entry that is replaced, in the timeline. Returns its end. */

@@ -23,6 +23,8 @@ export interface Progress {
   resources: number;
   failedCalls: number;
   failedTries: number;
+  /** For how long operators have kept the part from calling so far. */
+  pausedMs: number;
   /** Why the part waits until `nextTryAt`. */
   waitingFor: string | null;
   nextTryAt: Date | null;
@@ -100,6 +102,7 @@ export async function readParts(tx: AccountTx, step: SourceStepInput): Promise<P
       'resources',
     ])
     .select(['collected as isCollected', 'failed_calls as failedCalls', 'failed_tries as failedTries'])
+    .select('paused_ms as pausedMs')
     .select(['waiting_for as waitingFor', 'next_try_at as nextTryAt'])
     .where(({ and }) => and({ query_id: step.requestId, source: step.source, attempt: step.attempt }))
     .orderBy('name')

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import {
   SOURCE_FAILURE_TYPES,
   type SourceStep,
@@ -12,7 +13,7 @@ import {
   defaultConnection,
 } from '../../sources/connections/connections.ts';
 import { type SourceConnector, SourceFailure } from '../../sources/connectors/connector.ts';
-import { type SourceHealth, watchConnector } from '../../sources/health/source-health.ts';
+import { type Hold, type SourceHealth, watchConnector } from '../../sources/health/source-health.ts';
 import { CANCEL_TIMEOUT_MS } from './abandoned-jobs.ts';
 import type { Asking } from './ask.ts';
 import {
@@ -28,7 +29,13 @@ import { endOfParts } from './endings.ts';
 import { isTemporary, recordFailedCall, recordHold, restartPart } from './failed-calls.ts';
 import { endPart, insertParts, isWhole, type Part, type Progress, readParts } from './part-store.ts';
 import { type EndedPart, outcomeOfParts } from './rules/query-status.ts';
-import { AFTER_FAILURE, noAnswerWithin, partDeadlineMs, waitAfterFailedTries } from './rules/retries.ts';
+import {
+  AFTER_FAILURE,
+  noAnswerWithin,
+  PAUSED_MAX_MS,
+  partDeadlineMs,
+  waitAfterFailedTries,
+} from './rules/retries.ts';
 import { AttemptSuperseded, StepFailed } from './step-errors.ts';
 
 type AskedPart = AskedConnection & Progress;
@@ -38,7 +45,14 @@ type WholePart = DefaultConnection & Progress;
 const wholePart = (source: SourceStepInput['source'], attempt: AttemptWork): WholePart => {
   const { status, reason, job, cursor, isCollected, pages, resources, failedCalls } = attempt;
   const progress = { status, reason, job, cursor, isCollected, pages, resources, failedCalls };
-  return { ...defaultConnection(source), ...progress, failedTries: 0, waitingFor: null, nextTryAt: null };
+  return {
+    ...defaultConnection(source),
+    ...progress,
+    failedTries: 0,
+    pausedMs: 0,
+    waitingFor: null,
+    nextTryAt: null,
+  };
 };
 
 /** The step on the attempt as a whole. */
@@ -106,10 +120,11 @@ async function workOnWhole(
     case 'failed':
       return afterFailedCall(deps, step, called.failure);
     case 'held': {
-      const nextTryAt = await deps.store.asAccount(step.accountId, (tx) => recordHold(tx, step, called));
-      if (nextTryAt === undefined) throw new AttemptSuperseded('The attempt was ended while it waited');
+      const recorded = await deps.store.asAccount(step.accountId, (tx) => recordHold(tx, step, called));
+      if (recorded === undefined) throw new AttemptSuperseded('The attempt was ended while it waited');
+      const { nextTryAt, pausedMs } = recorded;
       const held = { reason: called.reason, nextTryAt: nextTryAt.toISOString() };
-      return { state: 'waiting', retryAfterMs: called.waitMs, held };
+      return { state: 'waiting', retryAfterMs: called.waitMs, held, pausedMs };
     }
   }
 }
@@ -186,7 +201,8 @@ async function workOnPart(
     throw error;
   });
   if (connector instanceof SourceFailure) return afterFailure(store, partStep, part, connector);
-  const isOver = Date.now() - attempt.startedAt.getTime() >= partDeadlineMs(source);
+  const elapsedMs = Date.now() - attempt.startedAt.getTime() - Math.min(part.pausedMs, PAUSED_MAX_MS);
+  const isOver = elapsedMs >= partDeadlineMs(source);
   const giveUp = async (lastFailure?: string) => {
     await cancelPart(deps, connector, part);
     const why = lastFailure === undefined ? '' : `; the last call failed: ${lastFailure}`;
@@ -201,7 +217,7 @@ async function workOnPart(
       if (called.result.state === 'completed') return undefined;
       return isOver ? giveUp() : { afterMs: called.result.retryAfterMs };
     case 'held':
-      if (isOver) return giveUp(called.reason);
+      if (isOver && !(called.isPaused && part.pausedMs < PAUSED_MAX_MS)) return giveUp(called.reason);
       await store.asAccount(accountId, (tx) => recordHold(tx, partStep, called));
       return undefined;
     case 'failed': {
@@ -282,14 +298,16 @@ async function waitFor(
   const heldMs = held.map(({ nextTryAt }) => Math.max(nextTryAt.getTime() - Date.now(), 1_000));
   const askedMs = open.flatMap(({ id }) => waits.get(id)?.afterMs ?? []);
   const retryAfterMs = Math.min(...heldMs, ...askedMs);
+  const pausedMs = Math.max(...open.map((part) => part.pausedMs)) || undefined;
   if (held.length < open.length) {
     await showWaiting(store, step, undefined);
-    return { state: 'waiting', retryAfterMs: Number.isFinite(retryAfterMs) ? retryAfterMs : undefined };
+    const shownMs = Number.isFinite(retryAfterMs) ? retryAfterMs : undefined;
+    return { state: 'waiting', retryAfterMs: shownMs, pausedMs };
   }
   const nextTryAt = new Date(Date.now() + retryAfterMs);
   const reason = held.map((each) => each.reason).join('; ');
   await showWaiting(store, step, { reason, nextTryAt });
-  return { state: 'waiting', retryAfterMs, held: { reason, nextTryAt: nextTryAt.toISOString() } };
+  return { state: 'waiting', retryAfterMs, held: { reason, nextTryAt: nextTryAt.toISOString() }, pausedMs };
 }
 
 /** Shows callers that every open part waits for its connection, or that this is no longer so. */
@@ -300,10 +318,11 @@ async function showWaiting(
 ): Promise<void> {
   await store.asAccount(step.accountId, (tx) =>
     updateAttempt(tx, step)
-      .set(({ fn, val }) => ({
+      .set(({ fn }) => ({
         waiting_for: waiting?.reason ?? null,
         next_try_at: waiting?.nextTryAt ?? null,
-        failing_since: waiting === undefined ? null : fn.coalesce('failing_since', val(new Date())),
+        failing_since:
+          waiting === undefined ? null : fn.coalesce('failing_since', sql<Date>`clock_timestamp()`),
       }))
       .where('status', '=', 'running')
       .execute(),
@@ -321,7 +340,7 @@ export interface CallingSources extends Asking {
 /** What became of the work: a result, a wait because no query may call the source now, or the source's failure. */
 type Called =
   | { kind: 'done'; result: SourceStep }
-  | { kind: 'held'; reason: string; waitMs: number }
+  | ({ kind: 'held' } & Hold)
   | { kind: 'failed'; failure: SourceFailure };
 
 /**
@@ -335,7 +354,7 @@ async function callSource(deps: CallingSources, on: SourceWork, run: WorkOnSourc
   // What is collected completely needs no call.
   if (!work.isCollected) {
     const admitted = await sourceHealth.admit(connection);
-    if (!admitted.mayCall) return { kind: 'held', reason: admitted.reason, waitMs: admitted.waitMs };
+    if (!admitted.mayCall) return { kind: 'held', ...admitted };
   }
   const connector = watchConnector(on.connector, () => sourceHealth.answered(connection));
   const { accountId, source } = step;

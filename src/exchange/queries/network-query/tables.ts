@@ -67,19 +67,15 @@ interface NetworkQueryRunTable {
   ended_at: Date | null;
 }
 
-interface NetworkQueryAttemptTable {
+/** What an attempt and its part of one connection have in common. */
+interface StepColumns {
   query_id: string;
   source: SourceType;
   attempt: number;
-  run: number;
   account_id: string;
-  status: AttemptState;
-  will_retry: Generated<boolean>;
   reason: string | null;
   started_at: Instant;
   completed_at: Date | null;
-  callback_hash: Buffer | null;
-  callback_at: Date | null;
   job: NullableJsonColumn<Record<string, unknown>>;
   cursor: NullableJsonColumn<Record<string, unknown>>;
   collected: Generated<boolean>;
@@ -90,38 +86,28 @@ interface NetworkQueryAttemptTable {
   /** Calls to the source that failed in a row. */
   failed_calls: Generated<number>;
   failing_since: Date | null;
-  /** Why the attempt waits before it calls the source again; null unless it does. */
+  /** Why it waits before it calls the source again; null unless it does. */
   waiting_for: string | null;
   next_try_at: Date | null;
+  /** For how long operators have kept it from calling its source. */
+  paused_ms: Generated<number>;
   collection: NullableJsonColumn<Collection>;
 }
 
-/** One connection's share of an attempt; the columns that it shares with the attempt mean the same. */
-interface NetworkQueryPartTable {
-  query_id: string;
-  source: SourceType;
-  attempt: number;
+interface NetworkQueryAttemptTable extends StepColumns {
+  run: number;
+  status: AttemptState;
+  will_retry: Generated<boolean>;
+  callback_hash: Buffer | null;
+  callback_at: Date | null;
+}
+
+interface NetworkQueryPartTable extends StepColumns {
   connection_id: string;
-  account_id: string;
   name: string;
   namespace: string;
   status: Generated<AttemptState>;
-  reason: string | null;
-  started_at: Instant;
-  completed_at: Date | null;
-  job: NullableJsonColumn<Record<string, unknown>>;
-  cursor: NullableJsonColumn<Record<string, unknown>>;
-  collected: Generated<boolean>;
-  pages: Generated<number>;
-  resources: Generated<number>;
-  strays: Generated<number>;
-  documents: Generated<number>;
-  failed_calls: Generated<number>;
-  failing_since: Date | null;
-  waiting_for: string | null;
-  next_try_at: Date | null;
   failed_tries: Generated<number>;
-  collection: NullableJsonColumn<Collection>;
 }
 
 /** How an attempt, or a part of it, asks its source. */

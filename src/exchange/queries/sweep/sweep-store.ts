@@ -6,6 +6,7 @@ import type { Database } from '../../platform/database/schema.ts';
 import type { SweepState } from './tables.ts';
 
 const COUNT_OPEN_QUERIES = sqlFile('count-open-queries.sql', import.meta.url);
+const UNSWEPT = sqlFile('recently-unswept.sql', import.meta.url);
 const UNSWEPT_IN_SLICE = sqlFile('unswept-in-slice.sql', import.meta.url);
 
 /** The process that completed a bulk create has this long to start its post-import queries before the recovery does. */
@@ -91,14 +92,7 @@ export interface SweepToEnsure {
 
 /** Completed bulk creates of the last day, of all accounts, that have patients and whose sweep has not begun. */
 export async function recentlyUnswept(tx: SystemTx, limit: number): Promise<SweepToEnsure[]> {
-  const { rows } = await sql<SweepToEnsure>`
-    select r.account_id as "accountId", r.id as "requestId", r.ended_at as since
-    from bulk_request r
-    where r.status = 'completed' and not r.dry_run and r.created + r.updated > 0
-      and r.ended_at between now() - interval '1 day' and now() - ${START_GRACE_MS} * interval '1 millisecond'
-      and not exists (select from bulk_sweep s where s.request_id = r.id)
-    order by r.ended_at limit ${limit}
-  `.execute(tx.db);
+  const { rows } = await UNSWEPT<SweepToEnsure>({ graceMs: START_GRACE_MS, limit }).execute(tx.db);
   return rows;
 }
 

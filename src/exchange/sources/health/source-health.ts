@@ -15,11 +15,19 @@ import {
 /** What workers know of the connections to sources, and what they report about them. */
 export interface SourceHealth {
   /** Whether a call may be made over the connection now; otherwise why not, and how long to wait. */
-  admit(connection: string): Promise<{ mayCall: true } | { mayCall: false; reason: string; waitMs: number }>;
+  admit(connection: string): Promise<{ mayCall: true } | ({ mayCall: false } & Hold)>;
   /** The source answered, whatever it said. */
   answered(connection: string): Promise<void>;
   /** A call of `attempt` failed for a reason that is not about its patient. `reason` contains no personal data. */
   failed(connection: string, failure: { attempt: string; reason: string }): Promise<void>;
+}
+
+/** A wait because no query may call the source now. */
+export interface Hold {
+  reason: string;
+  waitMs: number;
+  /** An operator has paused the connection: the time does not count for deadlines. */
+  isPaused: boolean;
 }
 
 /** For how long a process relies on what it read, so that a healthy source costs one read a second and not one a call. */
@@ -53,9 +61,9 @@ export function createSourceHealth(store: Pick<Store, 'asSystem'>): SourceHealth
         changed();
         if (await store.asSystem((tx) => takeProbe(tx, connection, PROBE_LEASE_MS))) return { mayCall: true };
       }
-      const reason =
-        admitted.kind === 'wait' ? admitted.reason : (state.reason ?? 'the source does not answer');
-      return { mayCall: false, reason, waitMs: waitWhileHeld(state, Date.now()) };
+      const { reason = state.reason ?? 'the source does not answer', isPaused = false } =
+        admitted.kind === 'wait' ? admitted : {};
+      return { mayCall: false, reason, isPaused, waitMs: waitWhileHeld(state, Date.now()) };
     },
     async answered(connection) {
       const state = await stateOf(connection);

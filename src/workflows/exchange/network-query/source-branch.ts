@@ -4,6 +4,7 @@ import {
   CancellationScope,
   condition,
   isCancellation,
+  patched,
   proxyActivities,
   sleep,
   TimeoutFailure,
@@ -24,9 +25,11 @@ import {
   callbackPaceMs,
   isAskedAgain,
   OUR_RETRIES,
+  PAUSED_MAX_MS,
   pollDelayMs,
   SOURCE_RETRIES,
 } from '../../../exchange/queries/network-query/rules/retries.ts';
+import { rowActivities } from '../../shared/failures.ts';
 import { inOwnLane } from '../../shared/own-run.ts';
 import type { Continuation, QueryProgress } from './progress.ts';
 
@@ -141,32 +144,36 @@ async function untilDeadline(
   continuation: Continuation,
 ): Promise<AttemptOutcome | Silence> {
   const { source, attempt } = step;
-  const { deadlineAt } = wait;
+  const deadlineAt = () => wait.deadlineAt + (wait.pausedMs ?? 0);
   const retries = SOURCE_RETRIES[source];
   const summary = `${source}, attempt ${attempt}`;
 
   let answer: SourceStep =
     wait.answer ?? (await sourceActivities(source, deadlineMs, summary).askSource(step));
   while (answer.state === 'waiting') {
-    const { held } = answer;
+    const { held, pausedMs = 0 } = answer;
     progress.change(source, { state: 'waiting', reason: held?.reason, nextTryAt: held?.nextTryAt });
     wait.answer = answer;
+    if (pausedMs > (wait.pausedMs ?? 0) && patched('pauses-do-not-count'))
+      wait.pausedMs = Math.min(pausedMs, PAUSED_MAX_MS);
     if (continuation.isDue) await continuation.park(source, wait);
     const waitMs =
       held === undefined
         ? pollDelayMs(retries, wait.polls++, answer.retryAfterMs)
         : (answer.retryAfterMs ?? retries.pollFirstMs);
-    const untilAt = Math.min(Date.now() + waitMs, deadlineAt);
+    const untilAt = Math.min(Date.now() + waitMs, deadlineAt());
     const paceMs = Math.min(callbackPaceMs(wait.earlyCallbacks), untilAt - Date.now());
     if (paceMs > 0) await sleep(paceMs, { summary: `${source}: its last callback came too early` });
     const called = await callbackWithin(step, progress, untilAt - Date.now(), continuation);
     if (continuation.isDue) await continuation.park(source, wait);
     if (called) wait.earlyCallbacks += 1;
-    if (!called && Date.now() >= deadlineAt) return { kind: 'silent', lastFailure: held?.reason };
+    if (!called && Date.now() >= deadlineAt()) return { kind: 'silent', lastFailure: held?.reason };
     progress.change(source, { state: 'collecting', reason: undefined, nextTryAt: undefined });
-    answer = await sourceActivities(source, Math.max(deadlineAt - Date.now(), 60_000), summary).collectSource(
-      step,
-    );
+    answer = await sourceActivities(
+      source,
+      Math.max(deadlineAt() - Date.now(), 60_000),
+      summary,
+    ).collectSource(step);
   }
   return completedBy(answer);
 }
@@ -292,10 +299,5 @@ function sourceActivities(source: SourceType, remainingMs: number, summary: stri
   });
 }
 
-/** The activities that record what happened; retried until they succeed. */
-export const recordActivities = (summary: string) =>
-  proxyActivities<RecordActivities>({
-    startToCloseTimeout: '30 seconds',
-    retry: { initialInterval: '500ms', maximumInterval: '30 seconds' },
-    summary,
-  });
+/** The activities that record what happened. */
+export const recordActivities = rowActivities<RecordActivities>;

@@ -8,6 +8,7 @@ import {
   defineQuery,
   defineSignal,
   isCancellation,
+  patched,
   proxyActivities,
   setCurrentDetails,
   setHandler,
@@ -27,7 +28,7 @@ import {
   type MonitoringPace,
 } from '../../../contract/cohort-monitoring.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
-import { callFailure } from '../../shared/failures.ts';
+import { type CallFailure, callFailure } from '../../shared/failures.ts';
 import { Gate, type PageDone, pageWithin, workInPages } from '../../shared/work-in-pages.ts';
 
 /** The query for the status, and signals. */
@@ -92,11 +93,20 @@ interface MonitoringState {
   canList: boolean;
   /** Requests per minute that the exchange allows, as far as its answers say. */
   requestLimit?: number;
+  /** The page has failed, and is tried again until then. */
+  retryUntilMs?: number;
 }
 
 const COHORT_GONE = 'The cohort was deleted during this run; its remaining patients were not queried';
 const CANNOT_LIST =
   'This exchange cannot list queries, so a patient in several cohorts is queried once for each of them';
+
+const DAY_MS = 24 * 3_600_000;
+const TRY_AGAIN_MS = DAY_MS / 4;
+/** A quarter of the period: the round of a cohort must not meet its next one. */
+const TRIED_FOR_DAYS = { weekly: 2, biweekly: 4, monthly: 7 } as const;
+/** Failures that a later try meets again: the exchange refuses the request itself. */
+const FOR_GOOD = ['rejected', 'not-found'];
 
 /**
  * Retried for one hour less than exchanges keep idempotency keys. A cancelled page returns what it has done so far, so
@@ -143,6 +153,12 @@ class Monitoring {
       pageSize: pageWithin(this.pace.pageSize, queriesPerMinute),
     });
     if (page === undefined) return { isLast: true, uses: [] };
+    if (page === 'later')
+      return {
+        isLast: false,
+        uses: [],
+        wait: { ms: TRY_AGAIN_MS, why: 'The last page failed: try it again' },
+      };
     this.#add(page);
     if (page.refused === true && this.status.started === 0) throw refused(kind);
     return {
@@ -158,19 +174,35 @@ class Monitoring {
     };
   }
 
-  /** Returns undefined when the cohort was deleted during the run; its owner wanted that, so it is not a failure. */
-  async #askPage(input: PageInput): Promise<MonitoredPage | undefined> {
+  /**
+   * Returns undefined when the cohort was deleted during the run; its owner wanted that, so it is not a failure. `later`: the page
+   * failed in a way that passes, and is to be tried again.
+   */
+  async #askPage(input: PageInput): Promise<MonitoredPage | 'later' | undefined> {
     try {
       return await monitorPage(input);
     } catch (error) {
       const failure = callFailure(error);
       if (failure === undefined) throw error;
       const wasThere = this.status.patients > 0;
-      if (failure.kind !== 'not-found' || !wasThere)
-        throw ApplicationFailure.nonRetryable(failure.message, failure.kind);
-      this.status.notes.push(COHORT_GONE);
-      return undefined;
+      if (failure.kind === 'not-found' && wasThere) {
+        this.status.notes.push(COHORT_GONE);
+        return undefined;
+      }
+      if (this.#isTriedAgain(failure)) return 'later';
+      throw ApplicationFailure.nonRetryable(failure.message, failure.kind);
     }
+  }
+
+  /** Without this, a cohort whose page fails waits for the next round: up to a month. */
+  #isTriedAgain({ kind, message }: CallFailure): boolean {
+    if (FOR_GOOD.includes(kind) || !patched('a-failed-page-is-tried-again')) return false;
+    const now = Date.now();
+    this.state.retryUntilMs ??= now + TRIED_FOR_DAYS[this.input.frequency] * DAY_MS;
+    if (now + TRY_AGAIN_MS > this.state.retryUntilMs) return false;
+    this.status.notes.push(`${message}; tried again at ${new Date(now + TRY_AGAIN_MS).toISOString()}`);
+    this.#show();
+    return true;
   }
 
   get #requestsPerMinute(): number {
@@ -190,6 +222,7 @@ class Monitoring {
     status.skipped.gone += page.skipped.gone;
     status.patients = page.patients ?? status.patients;
     if (!page.canList && !status.notes.includes(CANNOT_LIST)) status.notes.push(CANNOT_LIST);
+    this.state.retryUntilMs = undefined;
     this.state.canList = page.canList;
     this.state.requestLimit = page.requestLimit ?? this.state.requestLimit;
     this.state.place = page.next ?? this.state.place;

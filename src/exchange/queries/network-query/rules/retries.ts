@@ -119,6 +119,9 @@ export const partDeadlineMs = (source: SourceType): number =>
 export const noAnswerWithin = (source: SourceType): string =>
   `No answer within ${partDeadlineMs(source) / HOUR} hours`;
 
+/** Time under an operator's pause does not count for a deadline, up to this: a pause that is forgotten must not keep queries open. */
+export const PAUSED_MAX_MS = 14 * 24 * HOUR;
+
 /** The wait before a connection that accepted the request and then failed is asked again; undefined: it fails. */
 export const waitAfterFailedTries = (source: SourceType, failedTries: number): number | undefined =>
   SOURCE_RETRIES[source].nextAttemptAfterMs[failedTries];

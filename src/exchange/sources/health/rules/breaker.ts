@@ -50,11 +50,11 @@ export type Admission =
   | { kind: 'call' }
   /** A probe is due; the first that takes it may call. */
   | { kind: 'probe' }
-  | { kind: 'wait'; reason: string };
+  | { kind: 'wait'; reason: string; isPaused?: boolean };
 
 /** Whether a call may be made over the connection now. */
 export function admission(state: ConnectionState | undefined, now: number): Admission {
-  if (state?.paused !== undefined) return { kind: 'wait', reason: pauseReason(state.paused) };
+  if (state?.paused !== undefined) return { kind: 'wait', reason: pauseReason(state.paused), isPaused: true };
   if (state?.openedAt === undefined) return { kind: 'call' };
   if ((state.nextProbeAt ?? 0) <= now) return { kind: 'probe' };
   return { kind: 'wait', reason: state.reason ?? 'the source does not answer' };
