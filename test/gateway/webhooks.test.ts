@@ -180,9 +180,9 @@ describe('an event', () => {
     expect(await destinationsOf('network-query.hie')).toEqual([every, elsewhere].sort());
     expect(await destinationsOf('network-query.hie.first-data-ready')).toEqual([every]);
     expect((await account.call('GET', `webhook/${exact}`)).json().pending).toBe(1);
-    expect((await account.call('GET', 'settings/webhook')).json().pending).toBe(4);
+    expect((await account.call('GET', 'settings/webhook')).json().pending).toBe(12);
     expect((await account.call('DELETE', `webhook/${every}`)).statusCode).toBe(204);
-    expect((await account.call('GET', 'settings/webhook')).json().pending).toBe(4);
+    expect((await account.call('GET', 'settings/webhook')).json().pending).toBe(8);
   });
 
   test('can be named by a filter, whatever its type', () => {

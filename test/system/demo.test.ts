@@ -79,6 +79,9 @@ async function textOf(link: string, url: string, awaited: string): Promise<strin
     const page = await browser.newPage({ viewport: { width: 1400, height: 1400 } });
     page.setDefaultTimeout(120_000);
     await page.goto(link);
+    // The list tells a query that ended as partial from one that completed: both are COMPLETED for Temporal.
+    await page.getByText('QueryStatus').first().waitFor();
+    await page.getByText('partial').first().waitFor();
     await page.goto(url);
     await page.getByText(awaited).first().waitFor();
     await page.getByText('"resources"').first().waitFor();

@@ -248,6 +248,9 @@ describe('ending a query early', () => {
       status: 409,
       message: 'The query has ended (failed); nothing is left to cancel',
     });
+    await untilClosed(requestId);
+    const { searchAttributes } = await exchange.handle(requestId).describe();
+    expect(searchAttributes.QueryStatus).toEqual(['cancelled']);
     await eventually(() => exchange.eventsOf(requestId).length === 3);
   });
 

@@ -29,6 +29,16 @@ export interface TemporalUi {
 const HOST = '127.0.0.1';
 const newSecret = (): string => randomBytes(32).toString('base64url');
 
+/** A closed query, import or export is COMPLETED for Temporal; how it ended is in our attribute. Kept by the UI in the browser. */
+const COLUMNS = ['Status', 'QueryStatus', 'Workflow ID', 'Type', 'Start', 'End'].map((label) => ({ label }));
+/** Sets the columns of the UI's list unless the operator has chosen some, and goes there. */
+const OPENING_PAGE = `<!doctype html><title>Temporal UI</title><script>
+const key = 'namespace-workflow-table-columns';
+const chosen = JSON.parse(localStorage.getItem(key) ?? '{}');
+localStorage.setItem(key, JSON.stringify({ default: ${JSON.stringify(COLUMNS)}, ...chosen }));
+location.replace('/');
+</script><a href="/">Open the Temporal UI</a>`;
+
 /**
  * Starts a login in front of Temporal's own UI, which has none although every user of this machine can reach a port on
  * loopback. A browser signs in with a link that only the operator can read (terminal, connection.json). Payloads are
@@ -75,7 +85,8 @@ export async function startTemporalUi(options: TemporalUiOptions): Promise<Tempo
     return reply
       .header('set-cookie', `${cookie}=${session}; HttpOnly; SameSite=Strict; Path=/`)
       .header('cache-control', 'no-store')
-      .redirect('/', 303);
+      .type('text/html; charset=utf-8')
+      .send(OPENING_PAGE);
   });
 
   app.post('/codec/decode', async (request, reply) => {

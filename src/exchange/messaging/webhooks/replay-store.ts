@@ -82,10 +82,10 @@ export async function reopenMessages(
   return rows.sort((left, right) => Number(left.seq) - Number(right.seq)).map(({ id }) => id);
 }
 
-/** Number of pending and dead-lettered events of a destination. */
+/** Number of pending and dead-lettered events of a destination; without one, of all destinations of the account. */
 export async function countUndelivered(
   tx: AccountTx,
-  destinationId: string,
+  destinationId?: string,
 ): Promise<{ pending: number; deadLettered: number }> {
   return tx.db
     .selectFrom('event')
@@ -93,7 +93,7 @@ export async function countUndelivered(
       sql<number>`count(*) filter (where status in ('pending', 'delivering'))`.as('pending'),
       sql<number>`count(*) filter (where status = 'dead')`.as('deadLettered'),
     ])
-    .where('destination_id', '=', destinationId)
+    .where('destination_id', destinationId === undefined ? 'is not' : '=', destinationId ?? null)
     .executeTakeFirstOrThrow();
 }
 

@@ -120,16 +120,13 @@ export function addSettingsRoutes(
     'getWebhookStatus',
     async (tx) => {
       const destination = await findDestination(tx);
-      const counts = destination
-        ? await countUndelivered(tx, destination.id)
-        : { pending: 0, deadLettered: 0 };
       const url = destination?.url ?? null;
       return ok({
         webhookUrl: url,
         webhookEnabled: url !== null && destination?.health !== 'disabled',
         webhookStatus: destination?.health ?? 'unknown',
         lastStatusAt: destination?.healthAt?.toISOString() ?? null,
-        ...counts,
+        ...(await countUndelivered(tx)),
       });
     },
     `${AT_ROOT}/webhook`,

@@ -1,11 +1,12 @@
 import { condition, workflowInfo } from '@temporalio/workflow';
-import type {
-  CarriedQuery,
-  NetworkQueryInput,
-  NetworkQueryProgress,
-  SourceCallback,
-  SourceProgress,
-  SourceWait,
+import {
+  CANCEL_REASONS,
+  type CarriedQuery,
+  type NetworkQueryInput,
+  type NetworkQueryProgress,
+  type SourceCallback,
+  type SourceProgress,
+  type SourceWait,
 } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { overallStatus } from '../../../exchange/queries/network-query/rules/query-status.ts';
@@ -73,6 +74,12 @@ export class QueryProgress {
     return [...this.#sources.values()].every(hasEnded);
   }
 
+  /** Whether nothing failed but what was ended on purpose. */
+  get isCancelled(): boolean {
+    const failed = [...this.#sources.values()].filter(({ state }) => state === 'failed');
+    return failed.length > 0 && failed.every(({ reason = '' }) => CANCEL_REASONS.includes(reason));
+  }
+
   snapshot(): NetworkQueryProgress {
     const sources = [...this.#sources.values()];
     const status = overallStatus(
@@ -102,7 +109,7 @@ export class QueryProgress {
     const what = this.#run === 0 ? 'Query' : 'Retry';
     return status === 'running'
       ? `${what} running: ${completed}`
-      : `${what} ended as ${status}: ${completed}`;
+      : `${what} ended as ${this.isCancelled ? 'cancelled' : status}: ${completed}`;
   }
 
   #next(sources: readonly SourceProgress[]): string[] {

@@ -6,6 +6,7 @@ import {
   defineQuery,
   defineSignal,
   defineUpdate,
+  patched,
   setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
@@ -64,7 +65,9 @@ export async function networkQuery(
     await continueWithCurrentBuild<typeof networkQuery>(...continuation.next(progress));
 
   const result = progress.snapshot();
-  upsertSearchAttributes([{ key: searchAttribute.queryStatus, value: result.status }]);
+  const isCancelled = progress.isCancelled && patched('cancelled-is-a-status-of-its-own');
+  const shown = isCancelled ? 'cancelled' : result.status;
+  upsertSearchAttributes([{ key: searchAttribute.queryStatus, value: shown }]);
   if (CancellationScope.current().consideredCancelled) throw new CancelledFailure(CANCELLED.byOperator);
   return result;
 }
