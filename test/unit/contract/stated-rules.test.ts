@@ -36,6 +36,7 @@ function passes(schema: Json, value: unknown, root: Json): boolean {
   if (value !== null && typeof value === 'object')
     return (
       [undefined, 'object'].includes(schema.type as string) &&
+      Object.keys(value).length <= Number(schema.maxProperties ?? Number.POSITIVE_INFINITY) &&
       ((schema.required as string[] | undefined) ?? []).every(
         (name) => (value as Json)[name] !== undefined,
       ) &&

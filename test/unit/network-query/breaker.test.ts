@@ -55,7 +55,10 @@ describe('a breaker', () => {
 
   test('that is paused lets no probe through either', () => {
     const paused = { ...newConnection('lab'), paused: { at: 0, by: 'me', reason: 'maintenance' } };
-    expect(admission(paused, 1e12)).toEqual({ kind: 'wait', reason: 'paused by an operator (maintenance)' });
+    expect(admission(paused, 1e12)).toEqual({
+      ...{ kind: 'wait', reason: 'paused by an operator (maintenance)' },
+      isPaused: true,
+    });
     expect(backgroundHoldMs(paused, 1e12)).toBeGreaterThan(0);
   });
 
