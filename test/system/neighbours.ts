@@ -32,7 +32,7 @@ export const describeNeighbours = (startedIn: () => TestStack) =>
       const { temporalUiLink = '' } = await readConnection(stack.dataDir);
       const answer = await request(temporalUiLink);
       await answer.body.dump();
-      expect(answer.statusCode).toBe(303);
+      expect(answer.statusCode).toBe(200);
       return String(answer.headers['set-cookie']).split(';')[0] ?? '';
     }
 
