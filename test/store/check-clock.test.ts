@@ -36,12 +36,23 @@ test('a process starts while the database cannot be reached', async () => {
 
 test('a clock that goes wrong after the start is reported while it is wrong', async () => {
   const wrong = () => store.asSystem(readWrongClocks);
+  const gone = () =>
+    store.asSystem((tx) =>
+      sql`select from process_clock where process = 'worker on gone-host'`.execute(tx.db),
+    );
+  await store.asSystem((tx) =>
+    sql`insert into process_clock values ('worker on gone-host', now(), now() - interval '25 hours')`.execute(
+      tx.db,
+    ),
+  );
+  expect((await gone()).rows).toHaveLength(1);
   const stop = showClock(store, 'worker', 20);
   try {
     expect(await wrong()).toEqual([]);
     withClock(-90_000);
     const found = [expect.stringMatching(/^the clock of worker on .+ is (89|90|91) s behind PostgreSQL's$/)];
     await expect.poll(wrong, { timeout: 240_000 }).toEqual(found);
+    expect((await gone()).rows).toEqual([]);
     vi.useRealTimers();
     await expect.poll(wrong, { timeout: 240_000 }).toEqual([]);
   } finally {

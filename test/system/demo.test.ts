@@ -79,7 +79,7 @@ async function textOf(link: string, url: string, awaited: string): Promise<strin
     const page = await browser.newPage({ viewport: { width: 1400, height: 1400 } });
     page.setDefaultTimeout(120_000);
     await page.goto(link);
-    // The list tells a query that ended as partial from one that completed: both are COMPLETED for Temporal.
+    // The list shows which query ended as partial and which completed: both are COMPLETED for Temporal.
     await page.getByText('QueryStatus').first().waitFor();
     await page.getByText('partial').first().waitFor();
     await page.goto(url);

@@ -228,7 +228,7 @@ describe('what a whole run leaves behind', { timeout: 240_000 }, () => {
     }
   });
 
-  test('who holds the keys finds nobody in Temporal either, once their patients are deleted', async () => {
+  test('with the keys no person can be found in Temporal either, once their patients are deleted', async () => {
     const codec = createEncryptionCodec(parseKeyRing(stack.secrets.dataKeys));
     const decrypted = () => dumpTemporal(stack.temporal, codec);
     expect(await decrypted()).toContain('orchestrationId');

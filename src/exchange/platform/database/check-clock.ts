@@ -34,14 +34,18 @@ export async function checkClock(store: Pick<Store, 'call'>): Promise<void> {
 
 /** Shows PostgreSQL this process's clock each minute, because it may go wrong after the start. Returns what stops it. */
 export function showClock(store: Pick<Store, 'asSystem'>, program: string, everyMs = 60_000): () => void {
+  const process = `${program} on ${hostname()}`;
   const show = () =>
     store.asSystem((tx) =>
-      sql`insert into process_clock (process, shown) values (${`${program} on ${hostname()}`}, ${new Date()})
-          on conflict (process) do update set shown = excluded.shown, seen_at = clock_timestamp()`.execute(
+      // Those of an earlier rollout are removed after a day.
+      sql`with gone as (
+          delete from process_clock where seen_at < now() - interval '1 day' and process <> ${process})
+        insert into process_clock (process, shown) values (${process}, ${new Date()})
+        on conflict (process) do update set shown = excluded.shown, seen_at = clock_timestamp()`.execute(
         tx.db,
       ),
     );
-  // While the database is away, there is nobody to show it to.
+  // While the database is away, nothing is recorded.
   const timer = setInterval(() => void show().catch(() => undefined), everyMs).unref();
   return () => clearInterval(timer);
 }
