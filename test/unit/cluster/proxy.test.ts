@@ -1,5 +1,11 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  request as httpRequest,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Dispatcher, request } from 'undici';
@@ -76,10 +82,12 @@ async function noneIsReady(): Promise<void> {
 }
 
 const cut = (_incoming: IncomingMessage, reply: ServerResponse): void => void reply.socket?.destroy();
-const cutInTheMiddle = (_incoming: IncomingMessage, reply: ServerResponse): void => {
-  reply.writeHead(200, { 'content-length': '10' }).write('begin');
-  setTimeout(() => reply.socket?.destroy(), 20);
-};
+const cutInTheMiddle =
+  (length = 10) =>
+  (_incoming: IncomingMessage, reply: ServerResponse): void => {
+    reply.writeHead(200, { 'content-length': length }).write('begin');
+    setTimeout(() => reply.socket?.destroy(), 20);
+  };
 const allReceived = () => backends.flatMap(({ received }) => received);
 
 test('gateways take turns', async () => {
@@ -91,7 +99,7 @@ test.each([
   ['a GET', 'GET' as const, {}, undefined],
   ['a POST with an Idempotency-Key', 'POST' as const, { 'idempotency-key': 'k1' }, 'body'],
 ])('%s whose answer is lost is sent to the other gateway', async (_, method, headers, body) => {
-  for (const lose of [cut, cutInTheMiddle]) {
+  for (const lose of [cut, cutInTheMiddle()]) {
     const [first] = backends;
     if (first !== undefined) first.handle = lose;
     expect(await call(method, headers, body)).toEqual({ status: 200, text: 'b' });
@@ -194,9 +202,22 @@ test('a refusal of a gateway is noted with its reason, and a 503 without Retry-A
 });
 
 test('an answer that ends in the middle and cannot be repeated has failed', async () => {
-  for (const backend of backends) backend.handle = cutInTheMiddle;
+  for (const backend of backends) backend.handle = cutInTheMiddle();
+  expect(await call('POST', {}, 'body')).toMatchObject({ status: 502 });
+  for (const backend of backends) backend.handle = cutInTheMiddle(2 ** 21);
   await expect(call('POST', {}, 'body')).rejects.toThrow();
-  await expect.poll(() => refusals).toMatchObject([{ status: 'cut', isPostponed: false }]);
+  const failed = (status: unknown) => ({ status, isPostponed: false });
+  await expect.poll(() => refusals).toMatchObject([failed(502), failed('cut')]);
+});
+
+test('the body of a client that waits for 100 Continue is forwarded', async () => {
+  const headers = { expect: '100-continue', 'content-length': 4 };
+  const outgoing = httpRequest(`${proxy.url}/x`, { method: 'POST', headers });
+  outgoing.once('continue', () => outgoing.end('body'));
+  outgoing.flushHeaders();
+  const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
+  expect(answer.resume().statusCode).toBe(200);
+  expect(allReceived()).toEqual(['POST body']);
 });
 
 test('what is noted of a path contains no id, no token and no query', () => {

@@ -1,12 +1,12 @@
 import { once } from 'node:events';
-import { Agent, createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { request } from 'undici';
+import { Agent, type Dispatcher } from 'undici';
 import { withoutHops } from '../../../src/lib/hop-by-hop.ts';
 import { detailOf, isPostponed, pathPattern, type Refusal, type Refused } from './refusals.ts';
-import { type Answer, mayBeRepeated, type Outcome, send } from './send.ts';
 
 export interface ProxyCounts {
   requests: number;
@@ -20,17 +20,6 @@ export interface ProxyCounts {
   abandoned: number;
 }
 
-interface ProxyOptions {
-  port: number;
-  backends: readonly string[];
-  /** Learns of each request that is postponed or fails. */
-  onRefusal?: (refusal: Refusal) => void;
-  holdMs?: number;
-}
-
-/** The response of a gateway, or why there is none. */
-type Forwarded = { answer: Answer; backend: string } | { mayHaveTakenEffect: boolean };
-
 /** A reverse proxy in front of several gateways. */
 export interface GatewayProxy {
   readonly url: string;
@@ -40,27 +29,75 @@ export interface GatewayProxy {
   close(): Promise<void>;
 }
 
+/** The response that a client gets. The body of a short one has arrived whole. */
+interface Answer {
+  status: number;
+  headers: IncomingHttpHeaders;
+  body: Readable | Buffer;
+  /** The gateway that answered; undefined if the proxy does. */
+  backend?: string;
+}
+
 /**
  * How long a request waits for a server that is ready, such as while PostgreSQL starts again. Shorter than clients wait: they
  * should learn that they may come again, instead of leaving without a response.
  */
 const HOLD_MS = 15_000;
-const SOCKETS_MAX = 256;
 const HOST = '127.0.0.1';
+const PROBE_MS = 500;
+const PROBE_TIMEOUT_MS = 4_000;
+const POLL_MS = 50;
+/** A larger body is streamed, and so cannot be sent a second time. */
+const SHORT_BYTES = 1024 * 1024;
+/** Nothing of a request has been sent when its connection failed with one of these. */
+const UNSENT = ['ECONNREFUSED', 'UND_ERR_CONNECT_TIMEOUT'];
 
 /**
  * Forwards each request to one of the gateways that are ready. If the response is lost, a request that may be repeated (GET,
  * HEAD, or with an Idempotency-Key) is sent to another one; any other only if nothing of it had been sent. A 503 of a gateway
  * that says it is not ready counts as a lost response. One of a gateway that is ready is passed on: it sheds load.
  */
-export async function startProxy(options: ProxyOptions): Promise<GatewayProxy> {
-  const { holdMs = HOLD_MS } = options;
-  const backends = new Backends(options.backends);
-  const agent = new Agent({ keepAlive: true, maxSockets: SOCKETS_MAX });
+export async function startProxy(options: {
+  port: number;
+  backends: readonly string[];
+  /** Learns of each request that is postponed or fails. */
+  onRefusal?: (refusal: Refusal) => void;
+  holdMs?: number;
+}): Promise<GatewayProxy> {
+  const { backends, holdMs = HOLD_MS } = options;
+  const agent = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
   const closing = new AbortController();
   const counts: ProxyCounts = { requests: 0, repeated: 0, postponed: 0, failed: 0, abandoned: 0 };
+  const ready = new Set<string>();
+  let turn = 0;
 
-  async function answer(incoming: IncomingMessage, reply: ServerResponse): Promise<void> {
+  const server = createServer((incoming, reply) => void serve(incoming, reply));
+  server.requestTimeout = 0;
+  server.listen(options.port, HOST);
+  await once(server, 'listening');
+  const probing = backends.map(async (origin) => {
+    while (!closing.signal.aborted) {
+      await isReady(origin);
+      await sleep(PROBE_MS, undefined, { signal: closing.signal }).catch(() => undefined);
+    }
+  });
+  return {
+    url: `http://${HOST}:${options.port}`,
+    counts,
+    waitUntilReady: async (backend, deadlineAt) => {
+      while (Date.now() < deadlineAt) if (await isReady(backend)) return true;
+      return false;
+    },
+    async close() {
+      closing.abort();
+      server.close();
+      server.closeAllConnections();
+      await agent.destroy();
+      await Promise.all(probing);
+    },
+  };
+
+  async function serve(incoming: IncomingMessage, reply: ServerResponse): Promise<void> {
     const receivedAt = new Date().toISOString();
     counts.requests += 1;
     const client = new AbortController();
@@ -71,196 +108,127 @@ export async function startProxy(options: ProxyOptions): Promise<GatewayProxy> {
       const endedAt = new Date().toISOString();
       options.onRefusal?.({ receivedAt, endedAt, method, path: pathPattern(url), backend, ...refused });
     };
+    let isCut = false;
     try {
-      const forwarded = await forward(incoming, AbortSignal.any([client.signal, closing.signal]));
+      const signal = AbortSignal.any([client.signal, closing.signal]);
+      const { status, headers, body, backend } = await forward(incoming, signal);
       client.signal.throwIfAborted();
-      if ('mayHaveTakenEffect' in forwarded) note(answerInstead(reply, forwarded.mayHaveTakenEffect));
+      reply.writeHead(status, withoutHops(headers));
+      if (Buffer.isBuffer(body)) reply.end(body);
       else {
-        const refused = await passAnswer(forwarded.answer, reply, client.signal);
-        if (refused !== undefined) note(refused, forwarded.backend);
+        body.once('error', () => {
+          isCut = !client.signal.aborted;
+        });
+        await pipeline(body, reply);
       }
+      if (status >= 500)
+        note({ status, detail: detailOf(body), isPostponed: isPostponed(status, headers) }, backend);
     } catch {
-      if (client.signal.aborted) counts.abandoned += 1;
+      if (client.signal.aborted && !isCut) counts.abandoned += 1;
       else note({ status: 'cut', isPostponed: false });
       reply.destroy();
     }
   }
 
-  async function forward(incoming: IncomingMessage, signal: AbortSignal): Promise<Forwarded> {
-    const isRepeatable = mayBeRepeated(incoming);
-    const body = isRepeatable ? await buffer(incoming) : undefined;
+  async function forward(incoming: IncomingMessage, signal: AbortSignal): Promise<Answer> {
+    const { method = 'GET', headers } = incoming;
+    const isShort = bytesOf(headers) <= SHORT_BYTES;
+    const isRepeatable =
+      isShort && (['GET', 'HEAD'].includes(method) || headers['idempotency-key'] !== undefined);
+    const body = isShort ? await buffer(incoming) : incoming;
+    const forwarded = [headers['x-forwarded-for'], incoming.socket.remoteAddress].filter(Boolean).join(', ');
+    const request = {
+      path: incoming.url ?? '/',
+      method: method as Dispatcher.HttpMethod,
+      // Our server has answered an Expect itself.
+      headers: { ...withoutHops(headers), expect: undefined, 'x-forwarded-for': forwarded },
+      body,
+      signal,
+    };
     const deadlineAt = Date.now() + holdMs;
-    let failed: string | undefined;
-    for (; ; counts.repeated += 1) {
-      const origin = await backends.waitForNext(deadlineAt, signal, failed);
-      if (origin === undefined) return { mayHaveTakenEffect: false };
-      const outcome = await send({ agent, origin, incoming, body, signal });
-      const mayGoOn = !signal.aborted && Date.now() < deadlineAt;
-      if (!(mayGoOn && (await isLost(outcome, origin, isRepeatable))))
-        return 'response' in outcome
-          ? { answer: outcome, backend: origin }
-          : { mayHaveTakenEffect: outcome.wasSent && !isRepeatable };
-      if ('response' in outcome) outcome.response.resume();
+    for (let failed: string | undefined; ; counts.repeated += 1) {
+      const origin = await nextReady(deadlineAt, signal, failed);
+      if (origin === undefined) return UNAVAILABLE;
+      const sent = await send(origin, request);
+      const isAway = ('wasSent' in sent || sent.status === 503) && !(await isReady(origin));
+      const isOver = signal.aborted || Date.now() >= deadlineAt;
+      if ('wasSent' in sent) {
+        if (sent.wasSent && !isRepeatable) return LOST;
+        if (isOver || !isShort) return UNAVAILABLE;
+      } else if (!(isAway && isRepeatable) || isOver) return { ...sent, backend: origin };
       failed = origin;
     }
   }
 
-  async function isLost(outcome: Outcome, origin: string, isRepeatable: boolean): Promise<boolean> {
-    if ('response' in outcome && outcome.response.statusCode !== 503) return false;
-    const isReady = await backends.isReady(origin);
-    return 'response' in outcome ? isRepeatable && !isReady : isRepeatable || !outcome.wasSent;
+  async function send(
+    origin: string,
+    request: Omit<Dispatcher.RequestOptions, 'origin'>,
+  ): Promise<Answer | { wasSent: boolean }> {
+    try {
+      const { statusCode: status, headers, body } = await agent.request({ ...request, origin });
+      const isShort = request.method === 'HEAD' || bytesOf(headers, Number.POSITIVE_INFINITY) <= SHORT_BYTES;
+      return { status, headers, body: isShort ? Buffer.from(await body.arrayBuffer()) : body };
+    } catch (error) {
+      return { wasSent: !UNSENT.includes((error as NodeJS.ErrnoException).code ?? '') };
+    }
   }
 
-  const server = createServer((incoming, reply) => void answer(incoming, reply));
-  server.requestTimeout = 0;
-  server.listen(options.port, HOST);
-  await once(server, 'listening');
-  return {
-    url: `http://${HOST}:${options.port}`,
-    counts,
-    waitUntilReady: async (backend, deadlineAt) => {
-      while (Date.now() < deadlineAt) if (await backends.isReady(backend)) return true;
-      return false;
-    },
-    async close() {
-      closing.abort();
-      server.close();
-      server.closeAllConnections();
-      agent.destroy();
-      await backends.close();
-    },
-  };
-}
-
-const PROBE_MS = 500;
-const PROBE_TIMEOUT_MS = 4_000;
-const POLL_MS = 50;
-
-/** The servers behind a proxy, and which of them are ready. */
-class Backends {
-  readonly #urls: readonly string[];
-  readonly #ready = new Set<string>();
-  readonly #closing = new AbortController();
-  readonly #probing: Promise<unknown>;
-  #turn = 0;
-
-  constructor(urls: readonly string[]) {
-    this.#urls = urls;
-    this.#probing = Promise.all(urls.map((url) => this.#keepProbing(url)));
-  }
-
-  /** The ready servers take turns; one that has just failed this request comes last. Undefined: none is ready. */
-  next(failed?: string): string | undefined {
-    const ready = this.#urls.filter((url) => this.#ready.has(url));
-    const others = ready.filter((url) => url !== failed);
-    const from = others.length > 0 ? others : ready;
-    this.#turn += 1;
-    return from[this.#turn % from.length];
-  }
-
-  /** Waits for a ready server; undefined when there was none until the deadline or the end of the client. */
-  async waitForNext(deadlineAt: number, client: AbortSignal, failed?: string): Promise<string | undefined> {
+  /**
+   * The ready servers take turns; one that has just failed this request comes last. Undefined: none was ready until the
+   * deadline or the end of the client.
+   */
+  async function nextReady(
+    deadlineAt: number,
+    client: AbortSignal,
+    failed?: string,
+  ): Promise<string | undefined> {
     for (;;) {
-      const url = this.next(failed);
-      if (url !== undefined || Date.now() > deadlineAt || client.aborted) return url;
+      const all = backends.filter((origin) => ready.has(origin));
+      const others = all.filter((origin) => origin !== failed);
+      const from = others.length > 0 ? others : all;
+      turn += 1;
+      const origin = from[turn % from.length];
+      if (origin !== undefined || Date.now() > deadlineAt || client.aborted) return origin;
       await sleep(POLL_MS);
     }
   }
 
   /** Asks a server now instead of at its next turn. */
-  async isReady(url: string): Promise<boolean> {
-    const isReady = await probe(url, this.#closing.signal);
-    if (isReady) this.#ready.add(url);
-    else this.#ready.delete(url);
-    return isReady;
-  }
-
-  async close(): Promise<void> {
-    this.#closing.abort();
-    await this.#probing;
-  }
-
-  async #keepProbing(url: string): Promise<void> {
-    const { signal } = this.#closing;
-    while (!signal.aborted) {
-      await this.isReady(url);
-      await sleep(PROBE_MS, undefined, { signal }).catch(() => undefined);
-    }
+  async function isReady(origin: string): Promise<boolean> {
+    const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(PROBE_TIMEOUT_MS)]);
+    const status = await agent
+      .request({ origin, path: '/ready', method: 'GET', signal })
+      .then(({ statusCode, body }) => body.dump().then(() => statusCode))
+      .catch(() => undefined);
+    ready[status === 200 ? 'add' : 'delete'](origin);
+    return status === 200;
   }
 }
 
-async function probe(url: string, closing: AbortSignal): Promise<boolean> {
-  try {
-    const signal = AbortSignal.any([closing, AbortSignal.timeout(PROBE_TIMEOUT_MS)]);
-    const { statusCode, body } = await request(`${url}/ready`, { signal });
-    await body.dump();
-    return statusCode === 200;
-  } catch {
-    return false;
-  }
+/** The length of a body. That of a chunked one is not known. */
+function bytesOf(headers: IncomingHttpHeaders, withoutLength = 0): number {
+  if (headers['transfer-encoding'] !== undefined) return Number.POSITIVE_INFINITY;
+  return Number(headers['content-length'] ?? withoutLength);
 }
 
-/** What is longer than this is passed on without being read. */
-const REFUSAL_BYTES_MAX = 64 * 1024;
+/** Answers a request that no gateway has answered: it may be sent again. */
+const UNAVAILABLE = problem(
+  503,
+  'Service unavailable',
+  'No gateway is ready. Send the request again in a moment.',
+  {
+    'retry-after': '1',
+  },
+);
+/** The gateway ended while it worked on a request that may not be repeated. */
+const LOST = problem(
+  502,
+  'Bad gateway',
+  'The gateway ended before it had answered, and the request may have taken effect. Look before you send it again; with an Idempotency-Key it is sent again by itself.',
+);
 
-/** Passes a response on. Returns how it refuses the request, if it does. Rejects when the client leaves. */
-async function passAnswer(
-  answer: Answer,
-  reply: ServerResponse,
-  client: AbortSignal,
-): Promise<Refused | undefined> {
-  const { response, body } = await readRefusal(answer);
-  const { statusCode: status = 502, headers } = response;
-  reply.writeHead(status, withoutHops(headers));
-  if (body !== undefined) reply.end(body);
-  else {
-    let isCut = false;
-    response.once('error', () => {
-      isCut = !client.aborted;
-    });
-    try {
-      await pipeline(response, reply);
-    } catch (error) {
-      if (!isCut) throw error;
-      return { status: 'cut', isPostponed: false };
-    }
-  }
-  return status < 500
-    ? undefined
-    : { status, detail: detailOf(body), isPostponed: isPostponed(status, headers) };
-}
-
-/** Reads what a refusal says, if it is short. */
-async function readRefusal({ response, body }: Answer): Promise<Answer> {
-  const isShort = Number(response.headers['content-length']) <= REFUSAL_BYTES_MAX;
-  if ((response.statusCode ?? 0) < 500 || body !== undefined || !isShort) return { response, body };
-  return { response, body: await buffer(response) };
-}
-
-/**
- * Answers a request that no gateway has answered: 503 if it may be sent again, 502 if a gateway ended while it worked on it.
- * Returns what was answered.
- */
-function answerInstead(reply: ServerResponse, mayHaveTakenEffect: boolean): Refused {
-  const problem = mayHaveTakenEffect
-    ? {
-        status: 502,
-        name: 'BAD_GATEWAY',
-        title: 'Bad gateway',
-        detail:
-          'The gateway ended before it had answered, and the request may have taken effect. Look before you send it again; with an Idempotency-Key it is sent again by itself.',
-      }
-    : {
-        status: 503,
-        name: 'SERVICE_UNAVAILABLE',
-        title: 'Service unavailable',
-        detail: 'No gateway is ready. Send the request again in a moment.',
-      };
-  const headers = {
-    'content-type': 'application/problem+json',
-    connection: 'close',
-    ...(mayHaveTakenEffect ? {} : { 'retry-after': '1' }),
-  };
-  reply.writeHead(problem.status, headers).end(JSON.stringify({ type: 'about:blank', ...problem }));
-  return { status: problem.status, detail: problem.detail, isPostponed: !mayHaveTakenEffect };
+function problem(status: number, title: string, detail: string, more: IncomingHttpHeaders = {}): Answer {
+  const name = title.toUpperCase().replace(' ', '_');
+  const body = Buffer.from(JSON.stringify({ type: 'about:blank', status, name, title, detail }));
+  return { status, headers: { 'content-type': 'application/problem+json', ...more }, body };
 }

@@ -37,7 +37,7 @@ export const isPostponed = (status: number, headers: IncomingHttpHeaders): boole
   status === 503 && headers['retry-after'] !== undefined;
 
 /** The explanation in a problem (RFC 9457) or an OperationOutcome (FHIR). */
-export function detailOf(body: Buffer | undefined): string | undefined {
+export function detailOf(body: unknown): string | undefined {
   try {
     const { detail, issue } = JSON.parse(String(body)) as {
       detail?: unknown;
