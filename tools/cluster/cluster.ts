@@ -18,11 +18,11 @@ import { connectionOf, prepareStack } from '../embedded/stack-facts.ts';
 import type { StackOptions } from '../embedded/stack-options.ts';
 import { ensurePorts } from '../embedded/stack-ports.ts';
 import { reachable, startDatabase } from '../embedded/stack-servers.ts';
+import { waitUntil } from '../embedded/wait-until.ts';
 import { CLUSTER_PORT_NAMES, GATEWAYS } from './cluster-ports.ts';
 import { type GatewayProxy, type ProxyCounts, startProxy } from './proxy/proxy.ts';
 import type { Refusal } from './proxy/refusals.ts';
 import { getSeaweedFs, s3Storage, startSeaweedFs } from './seaweedfs/seaweedfs.ts';
-import { waitUntil } from './server-process.ts';
 import { startTemporalCluster } from './temporal/start-temporal.ts';
 
 export type ClusterOptions = Pick<

@@ -9,7 +9,13 @@ import { systemEnvironment } from '../../src/config.ts';
 import { commandLineOf } from '../../src/lib/command-line-of.ts';
 import type { ReadyMessage } from '../../src/lib/exit-with-parent.ts';
 import { fileSize, findLogLine } from './log-file.ts';
-import { describeExit, type ExitStatus, type RunningPart, type StopStep } from './running-part.ts';
+import {
+  describeExit,
+  type ExitStatus,
+  type RunningPart,
+  STOP_STEPS as SERVER_STOP_STEPS,
+  type StopStep,
+} from './running-part.ts';
 
 export interface ChildOptions {
   file: string;
@@ -130,9 +136,8 @@ const STOP_STEPS: readonly StopStep[] = [
 /** Starts one of our entry points. Resolves when it reports that it is ready; throws with the reason when it ends before. */
 export async function startNodeProcess(options: NodeProcessOptions): Promise<RunningNodeProcess> {
   const { name, entry, env, dataDir, nodeArgs = [], readyTimeoutMs = READY_TIMEOUT_MS, signal } = options;
-  const logFile = join(dataDir, 'logs', `${name}.log`);
-  const logStart = await fileSize(logFile);
-  const child = await startChild({
+  const { pid, exited, stop, info } = await startServing({
+    name: `The ${name}`,
     file: process.execPath,
     args: [
       ...nodeArgs,
@@ -141,49 +146,81 @@ export async function startNodeProcess(options: NodeProcessOptions): Promise<Run
     ],
     env: { ...FEW_ARENAS, ...systemEnvironment(), ...env },
     cwd: fileURLToPath(PROJECT),
-    logFile,
+    logFile: join(dataDir, 'logs', `${name}.log`),
     stopSteps: STOP_STEPS,
     ipc: true,
+    onStarted: (started) => writePidFile(dataDir, name, started),
+    serves: async (child, ending) => {
+      const tooLate = AbortSignal.timeout(readyTimeoutMs);
+      const ready = once(child.process, 'message', { signal: AbortSignal.any([ending, tooLate]) });
+      const [message] = await ready.catch(() => {
+        throw new Error(
+          tooLate.aborted ? `not ready after ${readyTimeoutMs / 1000} s` : 'stopped while starting',
+        );
+      });
+      return (message as ReadyMessage).info;
+    },
+    reason: /"level":(50|60)|^\w*Error\b|^ {2}[A-Z_]+: |configuration/,
+    signal,
   });
-  await writePidFile(dataDir, name, child.pid);
+  return { pid, exited, stop, info };
+}
+
+export interface ServingOptions<T> extends ChildOptions {
+  /** As errors call it, such as `The Temporal server`. */
+  name: string;
+  /** Keeps the pid for a later run. */
+  onStarted?: (pid: number) => Promise<void>;
+  /** Resolves when the process serves. The signal aborts when it has ended, or the start was aborted. */
+  serves: (child: RunningChild, ending: AbortSignal) => Promise<T>;
+  /** What in its log explains why it did not start. */
+  reason: RegExp;
+  /** Aborts the start. */
+  signal?: AbortSignal | undefined;
+}
+
+/** Starts a process. Resolves when it serves; throws with its own reason when it ends before, or does not serve. */
+export async function startServing<T>(options: ServingOptions<T>): Promise<RunningChild & { info: T }> {
+  const { name, onStarted, serves, reason, signal, ...childOptions } = options;
+  const { logFile } = childOptions;
+  const logStart = await fileSize(logFile);
+  const child = await startChild(childOptions);
+  await onStarted?.(child.pid);
+  const over = new AbortController();
+  const ended = child.exited.then((status): never => {
+    throw new Error(`it ${describeExit(status)}`);
+  });
   try {
-    const info = await Promise.race([
-      readyInfo(child.process, readyTimeoutMs, signal),
-      child.exited.then((status) => {
-        throw new Error(`it ${describeExit(status)}`);
-      }),
-    ]);
-    return { pid: child.pid, exited: child.exited, stop: child.stop, info };
+    const ending = signal === undefined ? over.signal : AbortSignal.any([over.signal, signal]);
+    return { ...child, info: await Promise.race([serves(child, ending), ended]) };
   } catch (error) {
+    over.abort();
     await child.stop();
-    const reason = (await loggedReason(logFile, logStart)) ?? (error instanceof Error ? error.message : '');
-    throw new Error(`The ${name} did not start: ${reason} (log: ${logFile})`);
+    const line = await findLogLine(logFile, logStart, reason);
+    const why =
+      line === undefined ? (error instanceof Error ? error.message : String(error)) : reasonIn(line);
+    throw new Error(`${name} did not start: ${why} (log: ${logFile})`);
+  } finally {
+    // Once it serves, its end is the supervisor's business.
+    ended.catch(() => undefined);
   }
 }
 
-function readyInfo(
-  child: ChildProcess,
-  timeoutMs: number,
-  signal: AbortSignal | undefined,
-): Promise<Record<string, unknown>> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`not ready after ${timeoutMs / 1000} s`)), timeoutMs);
-    const onAbort = () => reject(new Error('stopped while starting'));
-    signal?.addEventListener('abort', onAbort, { once: true });
-    child.on('message', (message: ReadyMessage) => {
-      if (message.type !== 'ready') return;
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', onAbort);
-      resolve(message.info);
-    });
-    child.once('exit', () => clearTimeout(timer));
+/** Starts a server of others, whose log and pid file have its name. The data folder must be part of its arguments. */
+export const startServer = <T>(
+  server: Omit<ServingOptions<T>, 'logFile' | 'cwd' | 'stopSteps' | 'onStarted'> & { dataDir: string },
+): Promise<RunningPart> =>
+  startServing({
+    ...server,
+    logFile: join(server.dataDir, 'logs', `${server.name}.log`),
+    cwd: server.dataDir,
+    stopSteps: SERVER_STOP_STEPS,
+    onStarted: (pid) => writePidFile(server.dataDir, server.name, pid),
   });
-}
 
-/** The last error that the process logged, or the configuration error that it printed. */
-async function loggedReason(logFile: string, start: number): Promise<string | undefined> {
-  const line = await findLogLine(logFile, start, /"level":(50|60)|^\w*Error\b|^ {2}[A-Z_]+: |configuration/);
-  if (line === undefined || !line.startsWith('{')) return line;
+/** What a line of a log says; those of our own processes are pino's. */
+function reasonIn(line: string): string {
+  if (!/^\{"level":\d/.test(line)) return line;
   const { msg, err } = JSON.parse(line) as { msg?: string; err?: { message?: string } };
   return [msg, err?.message].filter((part) => part !== undefined).join(': ');
 }

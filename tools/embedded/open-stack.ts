@@ -1,6 +1,7 @@
 import { appendFileSync, mkdirSync } from 'node:fs';
 import { chmod, lstat, mkdir, readdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
+import { runCommand } from '../../src/lib/run-command.ts';
 import {
   removeConnection,
   type StackConnection,
@@ -149,39 +150,28 @@ export async function allOrThrow<T extends readonly unknown[]>(
 const OTHERS = 0o077;
 /** Marks a folder that all users write to, such as /tmp; its permissions are not changed. */
 const STICKY = 0o1000;
-/** Deep enough for the single files that we write; deeper files were protected by a closed folder above them. */
-const SHALLOW = 2;
-
 /** The stack's own files; a data folder that the user chose may contain other files too. */
 const OURS =
   /^(postgres|temporal|blobs|simulator|logs|run|audit-heads|orchestrator-files|stack\.lock|.+\.json)$/;
 
 /**
- * Removes the permissions of other users from the data folder and from the stack's files in it. If the folder was open,
- * all levels below it are changed. `passage`: PostgreSQL runs as another user, who must be able to traverse the folder.
+ * Removes the permissions of other users from the data folder and, where it was open, from the stack's files in it. `passage`:
+ * PostgreSQL runs as another user, who must be able to traverse the folder.
  */
 async function closeToOthers(folder: string, passage: boolean): Promise<void> {
   const { mode } = await lstat(folder);
-  const allowed = passage ? 0o711 : 0o700;
-  if ((mode & OTHERS) !== 0 && (mode & STICKY) === 0) await chmod(folder, mode & allowed);
-  const levels = (mode & OTHERS) === 0 ? SHALLOW : Number.POSITIVE_INFINITY;
-  for (const name of await readdir(folder)) if (OURS.test(name)) await tighten(join(folder, name), levels);
+  if ((mode & OTHERS) === 0) return;
+  if ((mode & STICKY) === 0) await chmod(folder, mode & (passage ? 0o711 : 0o700));
+  const files = await readdir(folder, { withFileTypes: true });
+  // A symbolic link may lead out of the folder; below these, chmod follows none.
+  const ours = files.filter((file) => OURS.test(file.name) && !file.isSymbolicLink());
+  const paths = ours.map(({ name }) => join(folder, name));
+  // Files of PostgreSQL may belong to another user, who protects them.
+  const change = runCommand('chmod', ['-R', 'go-rwx', '--', ...paths], { timeoutMs: CHMOD_TIMEOUT_MS });
+  await change.catch(() => undefined);
 }
 
-async function tighten(path: string, levels: number): Promise<void> {
-  const found = await lstat(path).catch(() => undefined);
-  // A symbolic link may lead out of the folder. Files of PostgreSQL may belong to another user, who protects them.
-  if (found === undefined || found.isSymbolicLink()) return;
-  if ((found.mode & OTHERS) !== 0) await chmod(path, found.mode & 0o700).catch(unlessForeign(found.uid));
-  if (!found.isDirectory() || levels === 1) return;
-  const names = await readdir(path).catch(() => []);
-  for (const name of names) await tighten(join(path, name), levels - 1);
-}
-
-/** Rethrows errors only for our own files, and not for files that no longer exist. */
-const unlessForeign = (uid: number) => (error: NodeJS.ErrnoException) => {
-  if (uid === process.getuid?.() && error.code !== 'ENOENT') throw error;
-};
+const CHMOD_TIMEOUT_MS = 60_000;
 
 /** Returns a function that appends a line to `logs/stack.log` in the data folder and passes it to `next`. */
 function createStackLog(dataDir: string, next?: (line: string) => void): (line: string) => void {

@@ -18,10 +18,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { freePort } from '../../src/lib/free-port.ts';
 import { runCommand } from '../../src/lib/run-command.ts';
-import { startChild, stopOrphan } from './child-process.ts';
-import { fileSize, findLogLine } from './log-file.ts';
+import { startServing, stopOrphan } from './child-process.ts';
 import { chooseLauncher, findPostgresBinaries, type PostgresLauncher } from './postgres-launcher.ts';
-import { describeExit, type ExitStatus, type RunningPart, type StopStep } from './running-part.ts';
+import type { RunningPart, StopStep } from './running-part.ts';
+import { waitUntil } from './wait-until.ts';
 
 export interface PostgresOptions {
   /** Folder of the data files and the password; created if needed. */
@@ -74,36 +74,35 @@ export async function startPostgres(options: PostgresOptions): Promise<RunningPo
 
   const port = await freePort(options.port);
   const logFile = options.logFile ?? join(dataDir, 'postgres.log');
-  const settings = { ...POSTGRES_SETTINGS, ...options.settings };
   const [file = '', ...args] = [
     ...launcher.prefix,
     launcher.binaries.postgres,
-    '-D',
-    cluster,
-    '-p',
-    String(port),
-    ...settingArguments(settings),
+    ...['-D', cluster, '-p', String(port)],
+    ...Object.entries({ ...(await ownSettings()), ...options.settings }).flatMap((setting) => [
+      '-c',
+      setting.join('='),
+    ]),
   ];
-  const logStart = await fileSize(logFile);
-  const child = await startChild({
+  const urlOf = (database: string) => `postgres://postgres:${password}@127.0.0.1:${port}/${database}`;
+  const child = await startServing({
+    name: 'PostgreSQL',
     file,
     args,
     logFile,
     cwd: dataDir,
     stopSteps: STOP_STEPS,
     ...launcher.user,
+    serves: async (_, signal) => {
+      const refusal = await waitUntil('it answers', () => answerOf(urlOf('postgres')), {
+        timeoutMs: READY_TIMEOUT_MS,
+        signal,
+      });
+      if (refusal !== 'ready') throw refusal;
+      await ensureDatabase(urlOf('postgres'), DATABASE);
+    },
+    reason: REASON,
+    signal: options.signal,
   });
-  const urlOf = (database: string) => `postgres://postgres:${password}@127.0.0.1:${port}/${database}`;
-  try {
-    await waitUntilAnswering(urlOf('postgres'), child.exited, options.signal);
-    await ensureDatabase(urlOf('postgres'), DATABASE);
-  } catch (error) {
-    await child.stop();
-    const reason =
-      (await findLogLine(logFile, logStart, REASON)) ??
-      (error instanceof Error ? error.message : String(error));
-    throw new Error(`PostgreSQL did not start: ${reason} (log: ${logFile})`);
-  }
   return { databaseUrl: urlOf(DATABASE), port, pid: child.pid, exited: child.exited, stop: child.stop };
 }
 
@@ -141,33 +140,15 @@ async function isCollected(pid: number): Promise<boolean> {
 
 /** Long enough for the recovery after a kill, which replays up to max_wal_size of the write-ahead log. */
 const READY_TIMEOUT_MS = 120_000;
-const POLL_MS = 40;
 const DUPLICATE_DATABASE = '42P04';
 const WRONG_PASSWORD = '28P01';
 
-/** Resolves when the server accepts sessions. Throws when it ends, rejects our password, or takes too long. */
-async function waitUntilAnswering(
-  url: string,
-  exited: Promise<ExitStatus>,
-  signal?: AbortSignal,
-): Promise<void> {
-  let ended: ExitStatus | undefined;
-  void exited.then((status) => {
-    ended = status;
+/** `ready`, or the error when the server rejects our password. Rejects while it does not answer. */
+const answerOf = (url: string): Promise<'ready' | Error> =>
+  withClient(url, async () => 'ready' as const).catch((error: Error) => {
+    if (codeOf(error) === WRONG_PASSWORD) return error;
+    throw error;
   });
-  const deadline = Date.now() + READY_TIMEOUT_MS;
-  for (;;) {
-    try {
-      return await withClient(url, async () => undefined);
-    } catch (error) {
-      if (ended !== undefined) throw new Error(`it ${describeExit(ended)}`);
-      if (codeOf(error) === WRONG_PASSWORD) throw error;
-      signal?.throwIfAborted();
-      if (Date.now() > deadline) throw new Error(`it did not answer within ${READY_TIMEOUT_MS / 1000} s`);
-    }
-    await sleep(POLL_MS);
-  }
-}
 
 /** Creates the database unless it exists. */
 async function ensureDatabase(url: string, name: string): Promise<void> {
@@ -195,40 +176,11 @@ async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T
 const codeOf = (error: unknown): unknown =>
   typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
 
-/**
- * Settings of the embedded server, for a few cores and a few hundred megabytes of memory. Durability keeps PostgreSQL's
- * defaults (fsync and synchronous_commit on).
- */
-const POSTGRES_SETTINGS: Readonly<Record<string, string>> = {
-  listen_addresses: '127.0.0.1',
-  // A socket path may have at most 107 bytes, which a deeply nested data folder exceeds.
-  unix_socket_directories: '',
-  max_connections: '200',
-  shared_buffers: '256MB',
-  work_mem: '8MB',
-  maintenance_work_mem: '64MB',
-  max_wal_size: '1GB',
-  random_page_cost: '1.1',
-  // Compiling costs more than it gains on short statements.
-  jit: 'off',
-  timezone: 'UTC',
-  log_timezone: 'UTC',
-  logging_collector: 'off',
-  log_line_prefix: '%m [%p] ',
-  log_checkpoints: 'off',
-  // Statements, parameters and the DETAIL of an error may contain personal data, which must not be logged.
-  log_statement: 'none',
-  log_min_error_statement: 'panic',
-  log_parameter_max_length: '0',
-  log_parameter_max_length_on_error: '0',
-  log_error_verbosity: 'terse',
-  // An error message itself may quote a value (`invalid input syntax for type date: "…"`). The client receives the error
-  // and logs its code; the server logs only messages about itself (LOG, FATAL, PANIC).
-  log_min_messages: 'log',
-};
-
-const settingArguments = (settings: Readonly<Record<string, string>>): string[] =>
-  Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+/** Read here and passed on, because the server may run as a user who cannot read our files. */
+async function ownSettings(): Promise<Record<string, string>> {
+  const text = await readFile(new URL('postgresql.conf', import.meta.url), 'utf8');
+  return Object.fromEntries([...text.matchAll(/^(\w+) = '(.*)'$/gm)].map(([, name, value]) => [name, value]));
+}
 
 const INITDB_TIMEOUT_MS = 120_000;
 const UNFINISHED = 'init-';

@@ -6,8 +6,9 @@ import type { ProcessGroup } from './process-group.ts';
 import type { RunningPart } from './running-part.ts';
 import type { StackOptions } from './stack-options.ts';
 import type { StackPorts } from './stack-ports.ts';
-import { checkListening, startTemporalServer } from './temporal-server.ts';
+import { startTemporalServer } from './temporal-server.ts';
 import { startTemporalUi, type TemporalUi } from './temporal-ui.ts';
+import { checkListening } from './wait-until.ts';
 
 export type Closer = () => Promise<void>;
 

