@@ -4,10 +4,6 @@ export interface TemporalUi {
   namespace: string;
 }
 
-/** Address of a workflow's page in the Temporal UI. */
-export const workflowLink = (ui: TemporalUi, workflowId: string): string =>
-  `${ui.url.replace(/\/+$/, '')}/namespaces/${encodeURIComponent(ui.namespace)}/workflows/${encodeURIComponent(workflowId)}`;
-
-/** Address of a schedule's page in the Temporal UI. */
-export const scheduleLink = (ui: TemporalUi, scheduleId: string): string =>
-  `${ui.url.replace(/\/+$/, '')}/namespaces/${encodeURIComponent(ui.namespace)}/schedules/${encodeURIComponent(scheduleId)}`;
+/** Address of the page of a workflow, or of a schedule, in the Temporal UI. */
+export const workflowLink = ({ url, namespace }: TemporalUi, id: string, kind = 'workflows'): string =>
+  `${url.replace(/\/+$/, '')}/namespaces/${encodeURIComponent(namespace)}/${kind}/${encodeURIComponent(id)}`;

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import pixelmatch from 'pixelmatch';
 import type { Browser, Page, Route } from 'playwright-core';
 import { PNG } from 'pngjs';
+import { CHART_STYLE } from '../../src/exchange/records/summary/render-html.ts';
 import { THEME } from '../../src/lib/pages/notice-page.ts';
 
 const GOLDEN = new URL('../pages/golden/', import.meta.url);
@@ -104,7 +105,8 @@ function answer(
       path: moduleFile(`@fontsource/dejavu-sans/files/dejavu-sans-latin-${weight}-normal.woff2`),
     });
   const asset = /^\/embed\/assets\/([\w-]+\.\w+)$/.exec(pathname)?.[1];
-  if (asset === 'theme.css') return route.fulfill({ body: THEME, contentType: 'text/css' });
+  const shared = { 'theme.css': THEME, 'charts.css': CHART_STYLE }[asset ?? ''];
+  if (shared !== undefined) return route.fulfill({ body: shared, contentType: 'text/css' });
   if (asset !== undefined) return route.fulfill({ path: fileURLToPath(new URL(asset, PAGE)) });
   const part = /^\/pdfjs\/(.+)$/.exec(pathname)?.[1];
   if (part !== undefined) return route.fulfill({ path: fileURLToPath(new URL(part, PDF_JS)) });

@@ -17,6 +17,7 @@ const program = new Command('npm run demo --')
   )
   .option('--json', 'print one JSON summary as the last line of stdout; progress goes to stderr')
   .option('--keep', 'keep the stack running after the demo, until Ctrl-C')
+  .option('--timing', 'print at the end where the time went')
   .addOption(
     new Option(
       '--cluster',
@@ -31,7 +32,9 @@ const program = new Command('npm run demo --')
   )
   .parse();
 
-const options = program.opts<{ json?: true; keep?: true; cluster?: true; break?: 'fault' | 'webhooks' }>();
+const options = program.opts<
+  Partial<Record<'json' | 'keep' | 'cluster' | 'timing', true>> & { break?: 'fault' | 'webhooks' }
+>();
 const out = options.json === true ? process.stderr : process.stdout;
 const print = (text = ''): void => void out.write(`${text}\n`);
 
@@ -54,6 +57,9 @@ try {
     signal: interrupted.signal,
   });
   process.exitCode = summary.faults.length === 0 ? 0 : 1;
+  if (options.timing === true)
+    for (const [phase, seconds] of Object.entries(summary.timing))
+      print(`${`${seconds.toFixed(1)} s`.padStart(8)}  ${phase}`);
   if (options.json === true) process.stdout.write(`${JSON.stringify(summary)}\n`);
 } catch (error) {
   print(

@@ -34,6 +34,8 @@ export interface DemoSummary {
   /** What differs from the expectation; empty when the demo succeeded. */
   faults: string[];
   seconds: number;
+  /** Where the time went: each phase with its seconds. */
+  timing: Record<string, number>;
 }
 
 /** A lost webhook is replaced by a poll after a short time, so that a demo does not take long. */
@@ -54,6 +56,12 @@ export async function runDemo(options: {
 }): Promise<DemoSummary> {
   const { dataDir, print, signal } = options;
   const begunAt = Date.now();
+  const timing: Record<string, number> = { 'load and compile the programs': round(process.uptime()) };
+  let lapAt = begunAt;
+  const lap = (phase: string) => {
+    timing[phase] = seconds(lapAt);
+    lapAt = Date.now();
+  };
   print(color.bold('Starting PostgreSQL, Temporal, three source networks, gateway, receiver and worker …'));
   const progress = createStartProgress(options.stream);
   const how = { dataDir, signal, onStart: progress.onStart, logLevel: 'warn' };
@@ -68,6 +76,7 @@ export async function runDemo(options: {
             : {},
       });
   const stack = await starting.finally(progress.close);
+  lap('start the parts');
   try {
     const { connection } = stack;
     const ui = { url: connection.temporalUiUrl ?? '', namespace: connection.temporalNamespace };
@@ -84,7 +93,7 @@ export async function runDemo(options: {
     const [broken] = INCIDENTS;
     const incidents =
       options.breaks === 'fault' ? INCIDENTS.filter((incident) => incident !== broken) : INCIDENTS;
-    await simulator.setRules(incidents.map(({ rule }) => rule));
+    await simulator.setRules(incidents.map(({ rule, sample, source }) => ({ ...rule, sample, source })));
     print('These faults are injected:');
     for (const { sample, source, title } of incidents) print(`  ${sample}: ${source} ${title}`);
     print();
@@ -115,11 +124,9 @@ export async function runDemo(options: {
         return { key, fullName: sample.fullName, started };
       }),
     );
-    const follower = createFollower(connection, print, options.stream.isTTY === true);
-    const summaries = await follower.until(
-      onboardings.map(({ key, started }) => ({ key, started })),
-      signal,
-    );
+    const follow = createFollower(connection, print, options.stream.isTTY === true);
+    const summaries = new Map(await Promise.all(onboardings.map((each) => follow(each, signal))));
+    lap(`onboard ${PATIENTS.length} patients`);
     await sleep(SETTLE_MS, undefined, { signal });
 
     const received = await readReceiverLog(dataDir);
@@ -143,6 +150,7 @@ export async function runDemo(options: {
       });
     }
     const faults = findFaults(facts, await simulator.requests(), received);
+    lap('read the records and the logs');
 
     print(`\n${renderEnd(patients)}`);
     for (const fault of faults) print(color.red(`✗ ${fault}`));
@@ -159,9 +167,12 @@ export async function runDemo(options: {
       incidents: incidents.map(({ sample, source, title }) => ({ sample, source, title })),
       faults,
       seconds: seconds(begunAt),
+      timing,
     };
   } finally {
+    lapAt = Date.now();
     await stack.stop();
+    lap('stop the parts');
   }
 }
 
@@ -182,7 +193,8 @@ function verdict(faults: readonly string[], incidents: number, after: number): s
   );
 }
 
-const seconds = (since: number): number => Math.round((Date.now() - since) / 100) / 10;
+const round = (value: number): number => Math.round(value * 10) / 10;
+const seconds = (since: number): number => round((Date.now() - since) / 1_000);
 
 interface DemoRow {
   patient: string;
@@ -285,21 +297,8 @@ function createFollower(connection: StackConnection, print: (line: string) => vo
     return result;
   }
 
-  return {
-    /** Resolves with each onboarding's summary; throws when one of them fails. */
-    async until(
-      onboardings: readonly { key: string; started: StartedOnboarding }[],
-      signal: AbortSignal,
-    ): Promise<Map<string, PatientOnboardingSummary>> {
-      const ends = onboardings.map(
-        async ({ key, started }): Promise<[string, PatientOnboardingSummary]> => [
-          key,
-          await follow(key, started, signal),
-        ],
-      );
-      return new Map(await Promise.all(ends));
-    },
-  };
+  return async ({ key, started }: { key: string; started: StartedOnboarding }, signal: AbortSignal) =>
+    [key, await follow(key, started, signal)] as const;
 }
 
 function paintOutcome(kind: string, message: string): string {

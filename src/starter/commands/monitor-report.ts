@@ -5,7 +5,7 @@ import { renderTable } from '../../lib/table.ts';
 import { minuteOf } from '../../lib/time.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
-import { scheduleLink } from '../links.ts';
+import { workflowLink } from '../links.ts';
 import {
   type MonitoringRun,
   type MonitoringView,
@@ -29,7 +29,7 @@ export async function monitoringResult(
   const names = views.length === 0 ? new Map<string, string>() : await cohortNames(target.exchange);
 
   const links = views.map(({ scheduleId }) =>
-    target.ui === undefined ? undefined : scheduleLink(target.ui, scheduleId),
+    target.ui === undefined ? undefined : workflowLink(target.ui, scheduleId, 'schedules'),
   );
   const table = renderTable(
     ['Cohort', 'Name', 'Source', 'Frequency', 'State', 'Next run', 'Last run', 'Result'],

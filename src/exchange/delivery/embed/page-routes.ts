@@ -6,6 +6,7 @@ import { THEME } from '../../../lib/pages/notice-page.ts';
 import { findAccount } from '../../access/accounts/account-store.ts';
 import { NotFoundError } from '../../platform/errors.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
+import { CHART_STYLE } from '../../records/summary/render-html.ts';
 
 const FOLDER = new URL('./page/', import.meta.url);
 const TYPES: Readonly<Record<string, string>> = {
@@ -81,7 +82,11 @@ function readAssets(): Map<string, Asset> {
     readFileSync(new URL(name, FOLDER)),
   ]);
   return new Map(
-    [...files, ['theme.css', Buffer.from(THEME)] as const].flatMap(([name, content]): [string, Asset][] => {
+    [
+      ...files,
+      ['theme.css', Buffer.from(THEME)] as const,
+      ['charts.css', Buffer.from(CHART_STYLE)] as const,
+    ].flatMap(([name, content]): [string, Asset][] => {
       const type = TYPES[extname(name)];
       if (type === undefined) return [];
       const eTag = `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`;

@@ -179,5 +179,10 @@ function shapeSvg(shape: Shape): string {
   }
 }
 
+const styleOf = (file: string): string => readFileSync(new URL(file, import.meta.url), 'utf8');
+
+/** How charts look, on every page that draws them. */
+export const CHART_STYLE: string = styleOf('charts/charts.css');
+
 /** Contrast is at least 7:1 throughout; no information is given by colour alone. */
-export const HTML_STYLE: string = readFileSync(new URL('summary.css', import.meta.url), 'utf8');
+export const HTML_STYLE: string = `${CHART_STYLE}${styleOf('summary.css')}`;
