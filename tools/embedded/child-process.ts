@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { systemEnvironment } from '../../src/config.ts';
 import { commandLineOf } from '../../src/lib/command-line-of.ts';
 import type { ReadyMessage } from '../../src/lib/exit-with-parent.ts';
+import { anySignal, timeoutSignal } from '../../src/lib/timeout-signal.ts';
 import { fileSize, findLogLine } from './log-file.ts';
 import {
   describeExit,
@@ -151,8 +152,8 @@ export async function startNodeProcess(options: NodeProcessOptions): Promise<Run
     ipc: true,
     onStarted: (started) => writePidFile(dataDir, name, started),
     serves: async (child, ending) => {
-      const tooLate = AbortSignal.timeout(readyTimeoutMs);
-      const ready = once(child.process, 'message', { signal: AbortSignal.any([ending, tooLate]) });
+      const tooLate = timeoutSignal(readyTimeoutMs);
+      const ready = once(child.process, 'message', { signal: anySignal([ending, tooLate]) });
       const [message] = await ready.catch(() => {
         throw new Error(
           tooLate.aborted ? `not ready after ${readyTimeoutMs / 1000} s` : 'stopped while starting',
@@ -191,16 +192,16 @@ export async function startServing<T>(options: ServingOptions<T>): Promise<Runni
     throw new Error(`it ${describeExit(status)}`);
   });
   try {
-    const ending = signal === undefined ? over.signal : AbortSignal.any([over.signal, signal]);
+    const ending = signal === undefined ? over.signal : anySignal([over.signal, signal]);
     return { ...child, info: await Promise.race([serves(child, ending), ended]) };
   } catch (error) {
-    over.abort();
     await child.stop();
     const line = await findLogLine(logFile, logStart, reason);
     const why =
       line === undefined ? (error instanceof Error ? error.message : String(error)) : reasonIn(line);
     throw new Error(`${name} did not start: ${why} (log: ${logFile})`);
   } finally {
+    over.abort();
     // Once it serves, its end is the supervisor's business.
     ended.catch(() => undefined);
   }

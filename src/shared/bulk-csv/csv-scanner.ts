@@ -19,6 +19,8 @@ export class CsvFormatError extends Error {
   }
 }
 
+const NOT_UTF8 = 'is not UTF-8: save the file as CSV UTF-8';
+
 /** Only blanks so far in this line. */
 const LINE_START = 0;
 const CELL_START = 1;
@@ -42,7 +44,9 @@ export interface CsvScanner {
  * range `[start, end)` of each record, without its line ending. `firstByte` is the offset of the first byte pushed.
  */
 export function createCsvScanner(onRecord: (start: number, end: number) => void, firstByte = 0): CsvScanner {
-  const utf8 = createUtf8Checker();
+  const utf8 = new TextDecoder('utf-8', { fatal: true });
+  /** The bytes so far end in the middle of a character, or may do so. */
+  let isCharacterOpen = false;
   let state = LINE_START;
   let offset = firstByte;
   let recordStart = firstByte;
@@ -54,12 +58,17 @@ export function createCsvScanner(onRecord: (start: number, end: number) => void,
     push(bytes) {
       for (let index = 0; index < bytes.length; index += 1) {
         const byte = bytes[index] as number;
-        if (byte >= 0x80 || utf8.isOpen) {
-          if (!utf8.step(byte)) throw new CsvFormatError(records, 'is not UTF-8: save the file as CSV UTF-8');
-          isCrOpen = false;
-          if (state === LINE_START || state === CELL_START) state = PLAIN;
-          else if (state === CLOSED) throw textAfterQuote();
-          continue;
+        if (byte >= 0x80 || isCharacterOpen) {
+          const end = endOfNonAscii(bytes, index);
+          decode(bytes.subarray(index, end + 1));
+          isCharacterOpen = end === bytes.length;
+          if (end > index) {
+            isCrOpen = false;
+            if (state === LINE_START || state === CELL_START) state = PLAIN;
+            else if (state === CLOSED) throw textAfterQuote();
+            index = end - 1;
+            continue;
+          }
         }
         // Most bytes are ordinary content of a cell, so skip them quickly.
         if (byte > COMMA && (state === PLAIN || state === QUOTED)) {
@@ -96,13 +105,23 @@ export function createCsvScanner(onRecord: (start: number, end: number) => void,
       if (offset - recordStart > MAX_RECORD_BYTES) throw tooLong();
     },
     end() {
-      if (utf8.isOpen) throw new CsvFormatError(records, 'ends within a UTF-8 character');
+      decode();
       if (state === QUOTED) throw new CsvFormatError(records, 'opens a quotation mark that is never closed');
       if (state !== LINE_START) endRecord(offset);
       state = LINE_START;
     },
     recordDelimiter: () => firstLineEnd ?? '\n',
   };
+
+  /** Reads what is not ASCII, with the byte after it; nothing: the end of the file. */
+  function decode(bytes?: Uint8Array): void {
+    try {
+      utf8.decode(bytes, { stream: bytes !== undefined });
+    } catch {
+      const what = bytes === undefined ? 'ends within a UTF-8 character' : NOT_UTF8;
+      throw new CsvFormatError(records, what);
+    }
+  }
 
   function endRecord(end: number): void {
     if (end - recordStart > MAX_RECORD_BYTES) throw tooLong();
@@ -130,39 +149,8 @@ function endOfOrdinary(bytes: Uint8Array, start: number): number {
   return place;
 }
 
-interface Utf8Checker {
-  /** True inside a multi-byte character: the next byte must be passed to `step`, whatever it is. */
-  readonly isOpen: boolean;
-  /** Returns false when `byte` is invalid here (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF). */
-  step(byte: number): boolean;
-}
-
-/** Validates UTF-8 byte by byte. Bytes below 0x80 need not be passed while `isOpen` is false. */
-function createUtf8Checker(): Utf8Checker {
-  let missing = 0;
-  // After some lead bytes, the first continuation byte has a narrower range.
-  let lowest = 0x80;
-  let highest = 0xbf;
-  return {
-    get isOpen() {
-      return missing > 0;
-    },
-    step(byte) {
-      if (missing > 0) {
-        if (byte < lowest || byte > highest) return false;
-        missing -= 1;
-        lowest = 0x80;
-        highest = 0xbf;
-        return true;
-      }
-      if (byte < 0x80) return true;
-      if (byte < 0xc2 || byte > 0xf4) return false;
-      missing = byte < 0xe0 ? 1 : byte < 0xf0 ? 2 : 3;
-      if (byte === 0xe0) lowest = 0xa0;
-      else if (byte === 0xed) highest = 0x9f;
-      else if (byte === 0xf0) lowest = 0x90;
-      else if (byte === 0xf4) highest = 0x8f;
-      return true;
-    },
-  };
+function endOfNonAscii(bytes: Uint8Array, start: number): number {
+  let place = start;
+  while (place < bytes.length && (bytes[place] as number) >= 0x80) place += 1;
+  return place;
 }

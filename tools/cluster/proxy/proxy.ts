@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, type Dispatcher } from 'undici';
 import { withoutHops } from '../../../src/lib/hop-by-hop.ts';
+import { timeoutSignal } from '../../../src/lib/timeout-signal.ts';
 import { detailOf, isPostponed, pathPattern, type Refusal, type Refused } from './refusals.ts';
 
 export interface ProxyCounts {
@@ -110,8 +111,7 @@ export async function startProxy(options: {
     };
     let isCut = false;
     try {
-      const signal = AbortSignal.any([client.signal, closing.signal]);
-      const { status, headers, body, backend } = await forward(incoming, signal);
+      const { status, headers, body, backend } = await forward(incoming, client.signal);
       client.signal.throwIfAborted();
       reply.writeHead(status, withoutHops(headers));
       if (Buffer.isBuffer(body)) reply.end(body);
@@ -195,7 +195,7 @@ export async function startProxy(options: {
 
   /** Asks a server now instead of at its next turn. */
   async function isReady(origin: string): Promise<boolean> {
-    const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(PROBE_TIMEOUT_MS)]);
+    const signal = timeoutSignal(PROBE_TIMEOUT_MS);
     const status = await agent
       .request({ origin, path: '/ready', method: 'GET', signal })
       .then(({ statusCode, body }) => body.dump().then(() => statusCode))
