@@ -1,7 +1,7 @@
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, mkdirSync, openSync } from 'node:fs';
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +9,6 @@ import { systemEnvironment } from '../../src/config.ts';
 import { commandLineOf } from '../../src/lib/command-line-of.ts';
 import type { ReadyMessage } from '../../src/lib/exit-with-parent.ts';
 import { anySignal, timeoutSignal } from '../../src/lib/timeout-signal.ts';
-import { fileSize, findLogLine } from './log-file.ts';
 import {
   describeExit,
   type ExitStatus,
@@ -218,6 +217,34 @@ export const startServer = <T>(
     stopSteps: SERVER_STOP_STEPS,
     onStarted: (pid) => writePidFile(server.dataDir, server.name, pid),
   });
+
+const TAIL_BYTES = 16_384;
+
+/** Size in bytes; 0 when the file does not exist. */
+const fileSize = (path: string): Promise<number> =>
+  stat(path).then(
+    ({ size }) => size,
+    () => 0,
+  );
+
+/** Returns the last matching line among those written since `start` (a position in bytes). At most the last 16 KB are read. */
+async function findLogLine(path: string, start: number, pattern: RegExp): Promise<string | undefined> {
+  const file = await open(path, 'r').catch(() => undefined);
+  if (file === undefined) return undefined;
+  try {
+    const { size } = await file.stat();
+    const from = Math.max(start, size - TAIL_BYTES, 0);
+    const tail = Buffer.alloc(Math.max(size - from, 0));
+    await file.read(tail, 0, tail.length, from);
+    return tail
+      .toString('utf8')
+      .split('\n')
+      .findLast((line) => pattern.test(line))
+      ?.trim();
+  } finally {
+    await file.close();
+  }
+}
 
 /** What a line of a log says; those of our own processes are pino's. */
 function reasonIn(line: string): string {

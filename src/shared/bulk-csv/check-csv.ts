@@ -29,13 +29,13 @@ export async function checkCsv(
   let rows = 0;
   let columns: string[] | undefined;
   /** The first bytes of the file, until its header is complete. */
-  let head = new Uint8Array();
+  let head: Uint8Array = Buffer.alloc(0);
 
   const takeHeader = (start: number, end: number): string[] => {
     const [cells = []] = parseRecords(head.subarray(start, end));
     const problem = headerProblem(cells);
     if (problem !== undefined) throw new RefusedError(problem);
-    head = new Uint8Array();
+    head = Buffer.alloc(0);
     return cells;
   };
   const takeRecord = (start: number, end: number): void => {
@@ -54,7 +54,7 @@ export async function checkCsv(
     let bom = false;
     let sizeBytes = 0;
     for await (const block of startingWhole(content)) {
-      if (columns === undefined) head = joined(head, block);
+      if (columns === undefined) head = Buffer.concat([head, block]);
       if (scanner === undefined) {
         bom = startOf(block) === 'bom';
         scanner = createCsvScanner(takeRecord, bom ? 3 : 0);
@@ -106,7 +106,7 @@ async function* startingWhole(content: AsyncIterable<Uint8Array>): AsyncGenerato
       yield block;
       continue;
     }
-    start = joined(start, block);
+    start = Buffer.concat([start, block]);
     if (start.length < START_BYTES) continue;
     yield start;
     start = undefined;
@@ -123,13 +123,6 @@ function startOf(bytes: Uint8Array): 'bom' | 'text' {
   if (begins(0x50, 0x4b, 0x03, 0x04))
     throw new RefusedError('the file is a workbook or a zip archive: export it as CSV UTF-8');
   return 'text';
-}
-
-function joined(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(first.length + second.length);
-  whole.set(first);
-  whole.set(second, first.length);
-  return whole;
 }
 
 const REQUIRED = [

@@ -1,4 +1,5 @@
-import { access, mkdir, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
@@ -11,12 +12,7 @@ import { fillCache, findCached } from '../../../src/temporal/server-binary.ts';
 import { startServer } from '../../embedded/child-process.ts';
 import { allOrThrow, type StackSite } from '../../embedded/open-stack.ts';
 import type { RunningPart } from '../../embedded/running-part.ts';
-import {
-  type ServerContext,
-  type StackTemporal,
-  startTemporal,
-  startUi,
-} from '../../embedded/stack-servers.ts';
+import { type ServerContext, type StackTemporal, startUi } from '../../embedded/stack-servers.ts';
 import { DATABASE_FILE } from '../../embedded/temporal-server.ts';
 import { checkListening, waitUntil } from '../../embedded/wait-until.ts';
 import type { ClusterPorts } from '../cluster-ports.ts';
@@ -30,9 +26,8 @@ import {
 } from './config.ts';
 
 /**
- * Starts a Temporal server on PostgreSQL with its services apart, and its UI. An external one is used as it is. Where the
- * server can be neither found nor built, the development server takes its place, and the log says so. A data folder keeps the
- * kind of server that it began with, because its open workflows are there. Throws if the server of such a folder cannot be had.
+ * Starts a Temporal server on PostgreSQL with its services apart, and its UI. An external one is used as it is. Throws where the
+ * server can be neither found nor built.
  */
 export async function startTemporalCluster(
   site: StackSite,
@@ -41,22 +36,15 @@ export async function startTemporalCluster(
   getPrograms = getTemporalPrograms,
 ): Promise<StackTemporal> {
   if (context.outside.temporal !== undefined) return context.outside.temporal;
-  const before = await serverOf(site.dataDir);
-  if (before === 'development') {
-    site.log('This data folder began with the development server, which runs again.');
-    return site.step('Temporal', startTemporal(context));
-  }
-  const programs = await getPrograms(site.log).catch((error: Error) => error);
-  if (programs instanceof Error) {
-    if (before === 'built')
-      throw new Error(
-        `The Temporal server cannot be built (${programs.message}), and the workflows of this data folder are in it. Install Go 1.26, or begin with a new folder.`,
-      );
-    site.log(
-      `The Temporal server cannot be built (${programs.message}); the development server runs instead, in one process with its own file database. Install Go 1.26, or set TEMPORAL_ADDRESS.`,
+  if (existsSync(join(site.dataDir, 'temporal', DATABASE_FILE)))
+    throw new Error(
+      'The workflows of this data folder are in the development server. Begin with a new one: DATA_DIR.',
     );
-    return site.step('Temporal', startTemporal(context));
-  }
+  const programs = await getPrograms(site.log).catch((error: Error) => {
+    throw new Error(
+      `The Temporal server cannot be built: ${error.message}. Install Go 1.26, or set TEMPORAL_ADDRESS to a Temporal server of your own.`,
+    );
+  });
   const { group } = site;
   const { dataDir, ports } = context;
   const options = { programs, dataDir, ports, databaseUrl };
@@ -77,17 +65,6 @@ export async function startTemporalCluster(
   return { address: `127.0.0.1:${ports.temporal}`, namespace: TEMPORAL_NAMESPACE, uiUrl: ui.url, ui };
 }
 
-/** The kind of server whose workflows a data folder has; undefined if it is new. */
-async function serverOf(dataDir: string): Promise<'built' | 'development' | undefined> {
-  const has = (file: string) =>
-    access(join(dataDir, 'temporal', file)).then(
-      () => true,
-      () => false,
-    );
-  if (await has(SERVER_CONFIG)) return 'built';
-  return (await has(DATABASE_FILE)) ? 'development' : undefined;
-}
-
 interface TemporalOptions {
   programs: TemporalPrograms;
   dataDir: string;
@@ -98,7 +75,7 @@ interface TemporalOptions {
 
 const TEMPORAL_NAMESPACE = 'default';
 /** In the folder `temporal` of the data folder. */
-export const SERVER_CONFIG = 'server.yaml';
+const SERVER_CONFIG = 'server.yaml';
 const CALL_TIMEOUT_MS = 5_000;
 const READY_TIMEOUT_MS = 120_000;
 const SCHEMA_TIMEOUT_MS = 120_000;

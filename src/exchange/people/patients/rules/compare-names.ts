@@ -29,7 +29,7 @@ export function compareGiven(left: PersonName, right: PersonName): NameLikeness 
   const [theirs = '', ...theirRest] = right.given;
   // "Mary Ann" and "Maryann".
   if (left.given.length !== right.given.length && left.given.join('') === right.given.join('')) return 'same';
-  const isRestSame = isSubsequence(ourRest, theirRest);
+  const isRestSame = isSubsequence(ourRest, theirRest, isInitialOrSame);
   if (ours === theirs && isRestSame) {
     const [ourNext, theirNext] = [ourRest[0], theirRest[0]];
     const isSameNext = ourNext === theirNext || isInitialOrSame(ourNext ?? '', theirNext ?? '');
@@ -39,13 +39,17 @@ export function compareGiven(left: PersonName, right: PersonName): NameLikeness 
   return isRestSame && isAlikeGiven(ours, theirs) ? 'alike' : 'similar';
 }
 
-/** Whether the shorter list occurs in the longer one, in order; an initial is the same as a word that begins with it. */
-function isSubsequence(left: readonly string[], right: readonly string[]): boolean {
+/** Whether the shorter list occurs in the longer one, in order. */
+function isSubsequence(
+  left: readonly string[],
+  right: readonly string[],
+  isSame: (wanted: string, word: string) => boolean = (wanted, word) => wanted === word,
+): boolean {
   const [shorter, longer] = left.length <= right.length ? [left, right] : [right, left];
   let found = 0;
   for (const word of longer) {
     const wanted = shorter[found];
-    if (wanted !== undefined && isInitialOrSame(wanted, word)) found += 1;
+    if (wanted !== undefined && isSame(wanted, word)) found += 1;
   }
   return found === shorter.length;
 }
@@ -84,9 +88,9 @@ export function compareFamily(left: PersonName, right: PersonName): NameLikeness
   const [ours, theirs] = [left.family, right.family];
   const joined = [ours.join(''), theirs.join('')] as const;
   if (joined[0] === '' || joined[1] === '') return 'different';
-  if (joined[0] === joined[1] || isSubsequenceOfNames(ours, theirs)) return 'same';
+  if (joined[0] === joined[1] || isSubsequence(ours, theirs)) return 'same';
   // One of the two leaves all particles out ("Berg", "van der Berg").
-  const isBare = isSubsequenceOfNames(left.bareFamily, right.bareFamily);
+  const isBare = isSubsequence(left.bareFamily, right.bareFamily);
   if (isBare && (joined[0] === left.bareFamily.join('') || joined[1] === right.bareFamily.join('')))
     return 'same';
   const isSimilar =
@@ -96,13 +100,6 @@ export function compareFamily(left: PersonName, right: PersonName): NameLikeness
     ours.some((unit) => theirs.some((other) => isSimilarWord(unit, other)));
   if (!isSimilar) return 'different';
   return isMistyped(left, right) ? 'alike' : 'similar';
-}
-
-function isSubsequenceOfNames(left: readonly string[], right: readonly string[]): boolean {
-  const [shorter, longer] = left.length <= right.length ? [left, right] : [right, left];
-  let found = 0;
-  for (const unit of longer) if (unit === shorter[found]) found += 1;
-  return found === shorter.length;
 }
 
 /** Short names differ by one letter all too often ("Jon", "Jan"), so they have no similar ones. */

@@ -1,16 +1,6 @@
 /** Whether two texts differ by one typing error: a letter added, left out or replaced, or two neighbours exchanged. */
-export function isOneEditApart(left: string, right: string): boolean {
-  const [shorter, longer] = left.length <= right.length ? [left, right] : [right, left];
-  if (longer.length - shorter.length > 1 || left === right) return false;
-  let start = 0;
-  while (start < shorter.length && shorter[start] === longer[start]) start += 1;
-  const [restShort, restLong] = [shorter.slice(start), longer.slice(start)];
-  if (shorter.length < longer.length) return restShort === restLong.slice(1);
-  const isExchanged = restShort[0] === restLong[1] && restShort[1] === restLong[0];
-  return (
-    restShort.slice(1) === restLong.slice(1) || (isExchanged && restShort.slice(2) === restLong.slice(2))
-  );
-}
+export const isOneEditApart = (left: string, right: string): boolean =>
+  Math.abs(left.length - right.length) <= 1 && editsApart(left, right) === 1;
 
 /**
  * Whether two texts differ only by neighbouring letters that are exchanged, once or several times: an error of typing that no
@@ -86,16 +76,10 @@ const twoDigits = (number: number): string => (number < 10 ? `0${number}` : Stri
 
 /** Whether the calendar has this day, in years in which people are born. (PostgreSQL has no year 0.) */
 function isDay(number: number): boolean {
-  const year = Math.floor(number / 10_000);
-  const month = Math.floor(number / 100) % 100;
-  const day = number % 100;
-  if (year < 1850 || year > 2150 || month < 1 || month > 12 || day < 1) return false;
-  if (month !== 2) return day <= (SHORT_MONTHS.has(month) ? 30 : 31);
-  const isLeapYear = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
-  return day <= (isLeapYear ? 29 : 28);
+  const [year, month, day] = [Math.floor(number / 10_000), Math.floor(number / 100) % 100, number % 100];
+  if (year < 1850 || year > 2150 || month < 1 || month > 12) return false;
+  return new Date(Date.UTC(year, month - 1, day)).getUTCDate() === day;
 }
-
-const SHORT_MONTHS: ReadonlySet<number> = new Set([4, 6, 9, 11]);
 
 /** The number of typing errors between two texts: letters added, left out or replaced, and neighbours exchanged. */
 export function editsApart(left: string, right: string): number {
