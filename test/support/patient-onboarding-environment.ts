@@ -1,5 +1,5 @@
+import { activityInfo } from '@temporalio/activity';
 import { ApplicationFailure, IllegalStateError } from '@temporalio/common';
-import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
 import type { EndpointActivities } from '../../src/activities/orchestrator/endpoints.ts';
 import type { PatientOnboardingActivities } from '../../src/activities/orchestrator/patient-onboarding.ts';
@@ -10,20 +10,14 @@ import {
   type PatientOnboardingStatus,
   type PatientOnboardingSummary,
 } from '../../src/contract/patient-onboarding.ts';
-import {
-  patientOnboardingWorkflowId,
-  SEARCH_ATTRIBUTES,
-  TASK_QUEUES,
-  WORKFLOW_TYPES,
-} from '../../src/contract/temporal.ts';
+import { patientOnboardingWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
 import { createLogger } from '../../src/lib/logger.ts';
 import type { FailureKind } from '../../src/orchestrator/client/failures.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
-import { IndexedValueType } from '../../src/temporal/proto.ts';
 import { installTemporalRuntime } from '../../src/temporal/runtime.ts';
-import { getTimeSkippingServer } from '../../src/temporal/server-binary.ts';
 import { allRunning, type OnboardingChanges, onboardingInput } from './onboarding-events.ts';
 import { testKeyRing } from './test-keys.ts';
+import { startTimeSkippingServer } from './time-skipping-server.ts';
 import { workflowBundle } from './workflow-bundle.ts';
 
 export type Mocks = Partial<EndpointActivities & PatientOnboardingActivities>;
@@ -38,40 +32,43 @@ try {
 }
 const dataConverter = createDataConverter(testKeyRing());
 
-/** A server of its own, whose clock leaps over waits while a test waits for a result. */
+/**
+ * A server of its own, whose clock leaps over waits while a test waits for a result. One worker serves all its tests: this server
+ * may give a task to a poller that has just gone, and its workflow then stands still.
+ */
 export async function createOnboardingEnvironment() {
-  const environment = await TestWorkflowEnvironment.createTimeSkipping({
-    server: { executable: { type: 'existing-path', path: await getTimeSkippingServer() } },
-    client: { dataConverter },
-  });
-  // This server can add search attributes, but not list them, which registerSearchAttributes does first.
-  await environment.connection.operatorService.addSearchAttributes({
-    namespace: 'default',
-    searchAttributes: Object.fromEntries(
-      Object.entries(SEARCH_ATTRIBUTES).map(([name, type]) => [
-        name,
-        type === 'Keyword'
-          ? IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
-          : IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD_LIST,
-      ]),
-    ),
-  });
+  const environment = await startTimeSkippingServer(dataConverter);
   let count = 0;
+  let current: object = {};
+  let stopWorker: (() => Promise<void>) | undefined;
+  const startWorker = async () => {
+    const worker = await Worker.create({
+      connection: environment.nativeConnection,
+      namespace: environment.namespace ?? 'default',
+      taskQueue: TASK_QUEUES.orchestrator,
+      workflowBundle: await workflowBundle(),
+      dataConverter,
+      // The SDK calls it for every type of activity.
+      activities: { default: (input: unknown) => runActivity(current, input) },
+    });
+    const running = worker.run();
+    return async () => {
+      worker.shutdown();
+      await running;
+    };
+  };
 
   return {
     environment,
-    close: () => environment.teardown(),
-    /** Runs `use` while a worker with these activities serves the orchestrator's queue. */
+    async close() {
+      await stopWorker?.();
+      await environment.teardown();
+    },
+    /** Runs `use` while the worker of the orchestrator's queue has these activities. It starts with the first call, and stays. */
     async withWorker<R>(activities: object, use: () => Promise<R>): Promise<R> {
-      const worker = await Worker.create({
-        connection: environment.nativeConnection,
-        namespace: environment.namespace ?? 'default',
-        taskQueue: TASK_QUEUES.orchestrator,
-        workflowBundle: await workflowBundle(),
-        dataConverter,
-        activities,
-      });
-      return worker.runUntil(use);
+      current = activities;
+      stopWorker ??= await startWorker();
+      return use();
     },
     async start(overrides: OnboardingChanges = {}) {
       count += 1;
@@ -84,6 +81,13 @@ export async function createOnboardingEnvironment() {
       });
     },
   };
+}
+
+async function runActivity(activities: object, input: unknown): Promise<unknown> {
+  const { activityType } = activityInfo();
+  const activity = new Map<string, unknown>(Object.entries(activities)).get(activityType);
+  if (typeof activity !== 'function') throw new Error(`this test has no activity ${activityType}`);
+  return activity(input);
 }
 
 export type OnboardingEnvironment = Awaited<ReturnType<typeof createOnboardingEnvironment>>;

@@ -23,33 +23,13 @@ import {
 } from './bulk-onboarding-environment.ts';
 
 let environment: OnboardingEnvironment;
-/** Of the test that is running; one worker serves them all. */
-let current = slowExchange();
-let stopWorker = () => {};
-let worker: Promise<unknown>;
 beforeAll(async () => {
   environment = await createOnboardingEnvironment();
-  const done = new Promise<void>((resolve) => {
-    stopWorker = resolve;
-  });
-  const names = Object.keys(current.activities);
-  worker = environment.withWorker(
-    Object.fromEntries(
-      names.map((name) => [name, (...args: unknown[]) => current.activities[name]?.(...args)]),
-    ),
-    () => done,
-  );
 });
-afterAll(async () => {
-  stopWorker();
-  await worker;
-  await environment?.close();
-});
+afterAll(() => environment?.close());
 
-function served<R>(exchange: ReturnType<typeof slowExchange>, use: () => Promise<R>): Promise<R> {
-  current = exchange;
-  return use();
-}
+const served = <R>(exchange: ReturnType<typeof slowExchange>, use: () => Promise<R>): Promise<R> =>
+  environment.withWorker(exchange.activities, use);
 
 const processing = (run: BulkRun) =>
   expect.poll(async () => (await bulkStatus(run)).phase, { timeout: 240_000 }).toBe('processing');

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle, WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client';
 import { ApplicationFailure, type Duration } from '@temporalio/common';
-import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { expect } from 'vitest';
 import type { ConsolidatedActivities } from '../../src/activities/exchange/consolidated-query.ts';
 import type { FollowUpActivities } from '../../src/activities/exchange/discharge-follow-up.ts';
@@ -19,19 +18,13 @@ import {
   type SourceStepInput,
 } from '../../src/contract/network-query-workflow.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
-import {
-  networkQueryWorkflowId,
-  SEARCH_ATTRIBUTES,
-  TASK_QUEUES,
-  WORKFLOW_TYPES,
-} from '../../src/contract/temporal.ts';
+import { networkQueryWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
 import { SOURCE_RETRIES } from '../../src/exchange/queries/network-query/rules/retries.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
-import { IndexedValueType } from '../../src/temporal/proto.ts';
-import { getTimeSkippingServer } from '../../src/temporal/server-binary.ts';
 import { BACKGROUND_QUEUES } from '../../src/temporal/task-queues.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
 import { testKeyRing } from '../support/test-keys.ts';
+import { startTimeSkippingServer } from '../support/time-skipping-server.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';
 import { installTestRuntime } from './network-query-runtime.ts';
 
@@ -72,22 +65,7 @@ const dataConverter = createDataConverter(testKeyRing());
  * worker for background work.
  */
 export async function createTimeSkippingEnvironment({ servesBackground = true } = {}) {
-  const environment = await TestWorkflowEnvironment.createTimeSkipping({
-    server: { executable: { type: 'existing-path', path: await getTimeSkippingServer() } },
-    client: { dataConverter },
-  });
-  await environment.connection.operatorService.addSearchAttributes({
-    namespace: 'default',
-    searchAttributes: Object.fromEntries(
-      Object.entries(SEARCH_ATTRIBUTES).map(([name, type]) => [
-        name,
-        type === 'Keyword'
-          ? IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
-          : IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD_LIST,
-      ]),
-    ),
-  });
-
+  const environment = await startTimeSkippingServer(dataConverter);
   // The workers stay: a server with a halted clock does not notice for long that the poller it gave a task to is gone.
   let current: Partial<ExchangeActivities> = {};
   const activities = Object.fromEntries(
