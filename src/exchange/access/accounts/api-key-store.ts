@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Scope } from '../../../contract/scope.ts';
 import type { Account } from '../../platform/account.ts';
+import { columnsOf, type Members, membersOf } from '../../platform/database/columns.ts';
 import { type Store, type SystemTx, takeAdminRole } from '../../platform/database/database.ts';
 
 /** An API key with its account. `keyId` identifies the key in the audit. */
@@ -13,17 +14,7 @@ export interface ApiKeyOwner {
 }
 
 /** A key as shown to operators: without the key itself and its hash. */
-export interface StoredKey {
-  id: string;
-  prefix: string;
-  label: string | null;
-  scopes: readonly Scope[];
-  createdAt: Date;
-  expiresAt: Date | null;
-  /** Accurate to a few minutes. */
-  lastUsedAt: Date | null;
-  revokedAt: Date | null;
-}
+export type StoredKey = Omit<Members<'api_key'>, 'accountId' | 'hash'>;
 
 /** Minimum time between two updates of a key's last use, so that a busy key does not cause a write per request. */
 const USE_RECORDED_EVERY_MS = 5 * 60_000;
@@ -76,17 +67,10 @@ async function findKnown(
   return rows;
 }
 
-const toOwner = ({
-  key_id: keyId,
-  state,
-  scopes,
-  account_id: id,
-  dialect,
-  settings,
-}: KnownKeyRow): ApiKeyOwner => ({
-  ...{ keyId, state, scopes },
-  account: { id, dialect, settings },
-});
+function toOwner(row: KnownKeyRow): ApiKeyOwner {
+  const { keyId, state, scopes, accountId: id, dialect, settings } = membersOf(row);
+  return { keyId, state, scopes, account: { id, dialect, settings } };
+}
 
 async function recordUse(tx: SystemTx, keyIds: readonly string[]): Promise<void> {
   // Rows locked by another gateway are skipped, because it is recording the same use.
@@ -112,15 +96,7 @@ export async function insertApiKey(
   await takeAdminRole(tx);
   await tx.db
     .insertInto('api_key')
-    .values({
-      id: key.id,
-      account_id: key.accountId,
-      prefix: key.prefix,
-      hash: key.hash,
-      label: key.label ?? null,
-      expires_at: key.expiresAt ?? null,
-      ...(key.scopes && { scopes: [...key.scopes] }),
-    })
+    .values(columnsOf({ ...key, scopes: key.scopes && [...key.scopes] }))
     .onConflict((conflict) => conflict.column('hash').doNothing())
     .execute();
 }

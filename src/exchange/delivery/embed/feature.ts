@@ -1,4 +1,4 @@
-import { addEmbedTokenRoutes } from '../../access/embed-tokens/token-routes.ts';
+import { addEmbedTokenRoutes } from '../../access/embed-tokens/embed-token.ts';
 import { type DepsOf, type Feature, type GatewayScopes, NOTHING_OPEN } from '../../platform/feature.ts';
 import { addEmbedDataRoutes } from './data-routes.ts';
 import { addEmbedPageRoutes } from './page-routes.ts';

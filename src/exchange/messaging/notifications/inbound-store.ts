@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
-import { columnsOf } from '../../platform/database/columns.ts';
+import { columnsOf, type Members } from '../../platform/database/columns.ts';
 import type { SystemTx } from '../../platform/database/database.ts';
 import type { InboundOutcome } from './tables.ts';
 
@@ -91,11 +91,11 @@ export async function messagesBeingMatched(tx: SystemTx): Promise<void> {
 /** Inserts the subject if it is new, and locks its row until the transaction ends. Returns its id. */
 export async function lockSubject(
   tx: SystemTx,
-  subject: { sender: string; kind: 'encounter' | 'pharmacy' | 'laboratory' | 'clinical'; sourceKey: Buffer },
+  subject: Pick<StoredSubject, 'sender' | 'kind' | 'sourceKey'>,
 ): Promise<string> {
   const { id } = await tx.db
     .insertInto('inbound_subject')
-    .values({ id: uuidv7(), sender: subject.sender, kind: subject.kind, source_key: subject.sourceKey })
+    .values(columnsOf({ id: uuidv7(), ...subject }))
     .onConflict((conflict) =>
       conflict.columns(['sender', 'kind', 'source_key']).doUpdateSet({ updated_at: sql<Date>`now()` }),
     )
@@ -154,12 +154,8 @@ export interface StoredInboundEvent {
   content: Record<string, unknown>;
 }
 
-export interface StoredSubject {
-  id: string;
-  sender: string;
-  kind: 'encounter' | 'pharmacy' | 'laboratory' | 'clinical';
-  sourceKey: Buffer;
-  state: Record<string, unknown> | null;
+export interface StoredSubject
+  extends Pick<Members<'inbound_subject'>, 'id' | 'sender' | 'kind' | 'sourceKey' | 'state'> {
   events: StoredInboundEvent[];
 }
 

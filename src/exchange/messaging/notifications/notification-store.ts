@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { NOTIFICATION_SORT } from '../../../contract/notifications.ts';
-import { columnsOf, membersOf } from '../../platform/database/columns.ts';
+import { columnsOf, type Members, membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import {
   column,
@@ -62,26 +62,10 @@ export async function updateNotifications(
   return rows.filter(({ withdrawn }) => withdrawn).map(({ id }) => id);
 }
 
-export interface StoredNotification {
-  id: string;
-  patientId: string;
+export type StoredNotification = Omit<Members<'notification'>, 'accountId'> & {
   externalId: string | null;
-  subjectId: string;
-  factKey: string;
-  type: string;
-  sender: string;
-  occurredAt: Date | null;
-  sentAt: Date | null;
-  notifiedAt: Date;
-  withdrawnAt: Date | null;
-  followUp?: {
-    state: 'open' | 'new-data' | 'no-new-data' | 'cancelled';
-    reason: string | null;
-    queryIds: string[];
-    startedAt: Date;
-    endedAt: Date | null;
-  };
-}
+  followUp?: Pick<Members<'discharge_follow_up'>, 'state' | 'reason' | 'queryIds' | 'startedAt' | 'endedAt'>;
+};
 
 export interface NotificationFilter {
   patientId?: string;
@@ -125,21 +109,11 @@ async function readNotifications(tx: AccountTx, ids: readonly string[]): Promise
     .selectFrom('notification as n')
     .innerJoin('patient as p', 'p.id', 'n.patient_id')
     .leftJoin('discharge_follow_up as f', 'f.notification_id', 'n.id')
-    .select([
-      'n.id',
-      'n.patient_id',
-      'p.external_id',
-      'n.subject_id',
-      'n.fact_key',
-      'n.type',
-      'n.sender',
-      'n.occurred_at',
-    ])
-    .select(['n.sent_at', 'n.notified_at', 'n.withdrawn_at', 'f.state', 'f.reason', 'f.query_ids'])
-    .select(['f.started_at', 'f.ended_at'])
+    .selectAll('n')
+    .select(['p.external_id', 'f.state', 'f.reason', 'f.query_ids', 'f.started_at', 'f.ended_at'])
     .where('n.id', 'in', [...ids])
     .execute();
-  return rows.map(({ state, reason, query_ids, started_at, ended_at, ...row }) => ({
+  return rows.map(({ account_id: _, state, reason, query_ids, started_at, ended_at, ...row }) => ({
     ...membersOf(row),
     ...(state !== null &&
       started_at !== null && {

@@ -1,24 +1,10 @@
 import { type Selectable, sql } from 'kysely';
-import { membersOf } from '../../platform/database/columns.ts';
+import { type Members, membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import type { Database } from '../../platform/database/schema.ts';
 
 /** A webhook destination of an account. */
-export interface StoredDestination {
-  id: string;
-  /** True for the destination of the settings, which gets all events. */
-  ofSettings: boolean;
-  url: string | null;
-  /** Event types and prefixes that the destination gets; null for all events. */
-  types: string[] | null;
-  /** Encrypted signing key (`WebhookKeys`); kept when the URL changes. */
-  key: string | null;
-  /** Until then, the previous key also signs. */
-  previousKeyUntil: Date | null;
-  health: Selectable<Database['webhook_destination']>['health'];
-  healthAt: Date | null;
-  createdAt: Date;
-}
+export type StoredDestination = Members<'webhook_destination'>;
 
 /** What a destination's row holds about its health until an event has been sent to its address. */
 export const UNKNOWN_HEALTH = {

@@ -1,3 +1,6 @@
+import type { Selectable } from 'kysely';
+import type { Database } from './schema.ts';
+
 type Column<Name extends string> = Name extends `${infer Head}${infer Rest}`
   ? `${Head extends Lowercase<Head> ? Head : `_${Lowercase<Head>}`}${Column<Rest>}`
   : Name;
@@ -15,6 +18,9 @@ export const columnsOf = <T extends object>(value: T) =>
 /** The columns of a row as members: `patient_id` is `patientId`. */
 export const membersOf = <T extends object>(row: T) =>
   renamed(row, memberOf) as { [Name in keyof T & string as Member<Name>]: T[Name] };
+
+/** A row of a table, as `membersOf` gives it. */
+export type Members<Table extends keyof Database> = ReturnType<typeof membersOf<Selectable<Database[Table]>>>;
 
 /** As `membersOf`, without columns that are null. */
 export const presentOf = <T extends object>(row: T) =>

@@ -10,11 +10,15 @@ export interface WebhookTables {
 interface WebhookDestinationTable {
   id: string;
   account_id: string;
+  /** The destination of the settings, which gets all events. */
   of_settings: Generated<boolean>;
   url: string | null;
+  /** Event types and prefixes that it gets; null: all events. */
   types: string[] | null;
+  /** Encrypted signing key (`WebhookKeys`); kept when the URL changes. */
   key: string | null;
   previous_key: string | null;
+  /** Until then, the previous key also signs. */
   previous_key_until: Date | null;
   health: Generated<'healthy' | 'failing' | 'disabled' | 'unknown'>;
   health_at: Date | null;

@@ -1,56 +1,23 @@
 import { sql } from 'kysely';
 import type { SourceType } from '../../../contract/primitives.ts';
+import { columnsOf, type Members, membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
-import type { ConnectionSettings } from '../connectors/source-settings.ts';
 
-export interface StoredConnection {
-  id: string;
-  accountId: string;
-  source: SourceType;
-  name: string;
-  baseUrl: string;
-  settings: ConnectionSettings;
-  authKind: string;
-  credentials: Buffer;
-  namespace: string;
-  enabled: boolean;
-  revision: number;
-  createdAt: Date;
-  changedAt: Date;
-}
-
-const COLUMNS = [
-  'id',
-  'account_id as accountId',
-  'source',
-  'name',
-  'base_url as baseUrl',
-  'settings',
-  'auth_kind as authKind',
-  'credentials',
-  'namespace',
-  'enabled',
-  'revision',
-  'created_at as createdAt',
-  'changed_at as changedAt',
-] as const;
+export type StoredConnection = Members<'network_connection'>;
 
 type Tx = Pick<SystemTx, 'db'>;
 
 /** The connections of one account, or of all, by source and name. */
 export async function listConnections(tx: Tx, accountId?: string): Promise<StoredConnection[]> {
-  const all = tx.db.selectFrom('network_connection').select(COLUMNS).orderBy('source').orderBy('name');
-  return (accountId === undefined ? all : all.where('account_id', '=', accountId)).execute();
+  const all = tx.db.selectFrom('network_connection').selectAll().orderBy('source').orderBy('name');
+  const rows = await (accountId === undefined ? all : all.where('account_id', '=', accountId)).execute();
+  return rows.map(membersOf);
 }
 
 /** The connections of an account to one kind of source, by name. */
 export async function connectionsOf(tx: AccountTx, source: SourceType): Promise<StoredConnection[]> {
-  return tx.db
-    .selectFrom('network_connection')
-    .select(COLUMNS)
-    .where('source', '=', source)
-    .orderBy('name')
-    .execute();
+  const query = tx.db.selectFrom('network_connection').selectAll().where('source', '=', source);
+  return (await query.orderBy('name').execute()).map(membersOf);
 }
 
 /** The ids of an account's enabled connections, by source; no entry for a source for which it has none of its own. */
@@ -63,7 +30,9 @@ export async function ownConnections(tx: AccountTx): Promise<ReadonlyMap<SourceT
 }
 
 export async function findConnection(tx: Tx, id: string): Promise<StoredConnection | undefined> {
-  return tx.db.selectFrom('network_connection').select(COLUMNS).where('id', '=', id).executeTakeFirst();
+  const query = tx.db.selectFrom('network_connection').selectAll().where('id', '=', id);
+  const row = await query.executeTakeFirst();
+  return row && membersOf(row);
 }
 
 export async function insertConnection(
@@ -72,18 +41,7 @@ export async function insertConnection(
 ): Promise<void> {
   await tx.db
     .insertInto('network_connection')
-    .values({
-      id: connection.id,
-      account_id: connection.accountId,
-      source: connection.source,
-      name: connection.name,
-      base_url: connection.baseUrl,
-      settings: JSON.stringify(connection.settings),
-      auth_kind: connection.authKind,
-      credentials: connection.credentials,
-      namespace: connection.namespace,
-      enabled: connection.enabled,
-    })
+    .values(columnsOf({ ...connection, settings: JSON.stringify(connection.settings) }))
     .execute();
 }
 
@@ -93,12 +51,11 @@ export async function updateConnection(
   id: string,
   change: Partial<Pick<StoredConnection, 'enabled' | 'credentials' | 'authKind' | 'settings'>>,
 ): Promise<void> {
-  const { authKind, settings, ...rest } = change;
+  const { settings, ...rest } = change;
   await tx.db
     .updateTable('network_connection')
     .set({
-      ...rest,
-      ...(authKind === undefined ? {} : { auth_kind: authKind }),
+      ...columnsOf(rest),
       ...(settings === undefined ? {} : { settings: JSON.stringify(settings) }),
       revision: sql`revision + 1`,
       changed_at: sql<Date>`now()`,

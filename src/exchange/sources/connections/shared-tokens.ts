@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { DecryptionError, type KeyRing } from '../../../lib/key-ring.ts';
+import { columnsOf } from '../../platform/database/columns.ts';
 import type { Store, SystemTx } from '../../platform/database/database.ts';
 import { SourceFailure } from '../connectors/connector.ts';
 import type { IssuedToken, SharedTokens } from '../connectors/http/auth/token-request.ts';
@@ -129,9 +130,7 @@ async function saveToken(
   await tx.db
     .updateTable('source_token')
     .set({
-      sealed: token.sealed,
-      renew_at: token.renewAt,
-      ends_at: token.endsAt,
+      ...columnsOf(token),
       missing_scopes: token.missingScopes === undefined ? null : [...token.missingScopes],
       requested_until: null,
     })

@@ -2,6 +2,7 @@ import { exportJWK, generateKeyPair, importJWK, type JWK, SignJWT } from 'jose';
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import type { KeyRing } from '../../../lib/key-ring.ts';
+import { columnsOf } from '../../platform/database/columns.ts';
 import type { Store, SystemTx } from '../../platform/database/database.ts';
 import {
   ASSERTION_ALGORITHMS,
@@ -99,10 +100,7 @@ async function insertSigningKey(tx: SystemTx, key: NewSigningKey, delayMs: numbe
   await tx.db
     .insertInto('source_signing_key')
     .values({
-      kid: key.kid,
-      algorithm: key.algorithm,
-      public_jwk: JSON.stringify(key.publicJwk),
-      private_key: key.privateKey,
+      ...columnsOf({ ...key, publicJwk: JSON.stringify(key.publicJwk) }),
       signs_from: sql<Date>`now() + ${delayMs} * interval '1 millisecond'`,
     })
     .execute();

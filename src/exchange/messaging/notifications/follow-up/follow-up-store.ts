@@ -1,18 +1,11 @@
 import { sql } from 'kysely';
 import type { AccountSettings } from '../../../platform/account.ts';
+import { type Members, membersOf } from '../../../platform/database/columns.ts';
 import type { AccountTx } from '../../../platform/database/database.ts';
 import { workflowRows } from '../../../platform/workflows/workflow-rows.ts';
 
-export interface StoredFollowUp {
-  notificationId: string;
-  patientId: string;
-  state: 'open' | 'new-data' | 'no-new-data' | 'cancelled';
-  reason: string | null;
-  /** Number of rounds so far, with and without a started query. */
-  rounds: number;
-  queryIds: string[];
-  startedAt: Date;
-}
+/** `rounds`: number of rounds so far, with and without a started query. */
+export type StoredFollowUp = Members<'discharge_follow_up'>;
 
 const SUPERSEDED = 'A later discharge is followed up instead';
 
@@ -41,13 +34,9 @@ export async function lockFollowUp(
   tx: AccountTx,
   notificationId: string,
 ): Promise<StoredFollowUp | undefined> {
-  return tx.db
-    .selectFrom('discharge_follow_up')
-    .select(['notification_id as notificationId', 'patient_id as patientId', 'state', 'reason', 'rounds'])
-    .select(['query_ids as queryIds', 'started_at as startedAt'])
-    .where('notification_id', '=', notificationId)
-    .forUpdate()
-    .executeTakeFirst();
+  const query = tx.db.selectFrom('discharge_follow_up').selectAll();
+  const row = await query.where('notification_id', '=', notificationId).forUpdate().executeTakeFirst();
+  return row && membersOf(row);
 }
 
 /** Records that a round was made, and the query that it started, if any. */

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { RecordSource } from '../../../../contract/primitives.ts';
+import { columnsOf, type Members, membersOf } from '../../../platform/database/columns.ts';
 import type { AccountTx, SystemTx } from '../../../platform/database/database.ts';
 import { sqlFile } from '../../../platform/database/pg-arrays.ts';
 import { lockRecord } from '../../../records/merge/merge-store.ts';
@@ -28,12 +29,7 @@ export async function noteRecordings(
   return rows;
 }
 
-export interface Recording {
-  isAbout: boolean;
-  wanted: number;
-  recorded: number;
-  toBeRead: boolean;
-}
+export type Recording = Members<'recorded_subject'>;
 
 /** @param lock keeps the row until the transaction ends */
 export async function readRecording(
@@ -43,9 +39,10 @@ export async function readRecording(
 ): Promise<Recording | undefined> {
   const query = tx.db
     .selectFrom('recorded_subject')
-    .select(['is_about as isAbout', 'wanted', 'recorded', 'to_be_read as toBeRead'])
+    .selectAll()
     .where(({ and }) => and({ patient_id: patientId, subject_id: subjectId }));
-  return (lock ? query.forUpdate() : query).executeTakeFirst();
+  const row = await (lock ? query.forUpdate() : query).executeTakeFirst();
+  return row && membersOf(row);
 }
 
 export async function markRecorded(
@@ -55,10 +52,7 @@ export async function markRecorded(
 ): Promise<void> {
   await tx.db
     .updateTable('recorded_subject')
-    .set({
-      ...(state.recorded === undefined ? {} : { recorded: state.recorded }),
-      ...(state.toBeRead === undefined ? {} : { to_be_read: state.toBeRead }),
-    })
+    .set(columnsOf(state))
     .where(({ and }) => and({ patient_id: of.patientId, subject_id: of.subjectId }))
     .execute();
 }
