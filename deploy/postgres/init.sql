@@ -11,6 +11,8 @@ CREATE ROLE exchange_app NOLOGIN;
 CREATE ROLE exchange_system NOLOGIN;
 CREATE ROLE exchange_admin NOLOGIN;
 CREATE ROLE exchange_backup NOLOGIN;
+CREATE ROLE exchange_responder NOLOGIN;
+GRANT exchange_responder TO exchange_app WITH INHERIT FALSE, SET TRUE;
 GRANT exchange_system TO exchange_admin;
 
 -- Owns the schema, for `migrate` only.

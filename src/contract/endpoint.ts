@@ -35,6 +35,8 @@ export interface Endpoint {
   /** Every write also accepts `Idempotency-Key`. */
   headers?: z.ZodObject;
   body?: z.ZodType;
+  /** The body is FHIR, whose decimals stay as written, and may be as large as this, in bytes. */
+  fhirBytesMax?: number;
   /** Whether accounts of the dialect "published" may send members that the body's schema refuses; they are ignored. */
   ignoresUnknownWhenPublished?: boolean;
   /** Media type of success responses; default `application/json`. */

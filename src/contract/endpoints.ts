@@ -2,6 +2,7 @@ import { bulkCreateEndpoints } from './bulk-create.ts';
 import { cohortEndpoints } from './cohorts.ts';
 import { consentEndpoints } from './consents.ts';
 import { consolidatedEndpoints } from './consolidated-query.ts';
+import { contributionEndpoints } from './contribution.ts';
 import { documentEndpoints } from './documents.ts';
 import { embedTokenEndpoints } from './embed.ts';
 import { facilityEndpoints } from './facilities.ts';
@@ -30,6 +31,7 @@ export const endpoints = {
   ...messageEndpoints,
   ...notificationEndpoints,
   ...consolidatedEndpoints,
+  ...contributionEndpoints,
   ...documentEndpoints,
   ...facilityEndpoints,
   ...embedTokenEndpoints,

@@ -5,6 +5,6 @@
 export const SOURCE_TYPES = ['hie', 'pharmacy', 'lab'] as const;
 export type SourceType = (typeof SOURCE_TYPES)[number];
 
-/** Origins of recorded data: one of the sources, or a message with attachments. */
-export const RECORD_SOURCES = [...SOURCE_TYPES, 'message'] as const;
+/** Origins of recorded data: one of the sources, a message with attachments, or what the caller itself contributed. */
+export const RECORD_SOURCES = [...SOURCE_TYPES, 'message', 'contribution'] as const;
 export type RecordSource = (typeof RECORD_SOURCES)[number];

@@ -5,6 +5,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { prepareDraining, SERVES_WHILE_CLOSING } from '../lib/draining.ts';
 import { createMetrics } from '../lib/metrics.ts';
 import { traceRequests } from '../lib/tracing/trace-requests.ts';
+import { hasRepeatedMember, parseFhirJson } from '../lib/written-decimals.ts';
 import {
   addAuthentication,
   addRequestShare,
@@ -117,14 +118,17 @@ async function addInterface(app: FastifyInstance, deps: GatewayDeps, open: AddRo
 function acceptEmptyBodies(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error');
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {
-    if (body === '') done(null, undefined);
-    else
-      void parse(request, body, (error, value) =>
-        error === null
-          ? done(hasHalfCharacter(body, value) ? halfCharacter() : null, value)
-          : done(unreadableBody(body, error)),
-      );
+  const jsonTypes = ['application/json', 'application/fhir+json'];
+  app.addContentTypeParser<string>(jsonTypes, { parseAs: 'string' }, (request, body, done) => {
+    if (body === '') return done(null, undefined);
+    const { isFhir } = request.routeOptions.config;
+    void parse(request, body, (error, value) => {
+      if (error !== null) return done(unreadableBody(body, error));
+      if (hasHalfCharacter(body, value)) return done(halfCharacter());
+      if (isFhir && hasRepeatedMember(body, value))
+        return done(new ExchangeError(400, 'An object of the body has a member twice; send each once'));
+      done(null, isFhir ? parseFhirJson(body) : value);
+    });
   });
   app.addContentTypeParser<Buffer>('*', { parseAs: 'buffer' }, (_request, body, done) => {
     if (body.length === 0) done(null, undefined);

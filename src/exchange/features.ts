@@ -1,5 +1,6 @@
 import { bulkExportFeature } from './delivery/bulk-export/feature.ts';
 import { consolidatedQueryFeature } from './delivery/consolidated-query/feature.ts';
+import { contributionFeature } from './delivery/contribution/feature.ts';
 import { documentsFeature } from './delivery/documents/feature.ts';
 import { embedFeature } from './delivery/embed/feature.ts';
 import { fhirApiFeature } from './delivery/fhir-api/feature.ts';
@@ -45,6 +46,7 @@ const FEATURES = {
   notifications: notificationsFeature,
   records: recordsFeature,
   consolidatedQuery: consolidatedQueryFeature,
+  contribution: contributionFeature,
   fhirApi: fhirApiFeature,
   fhirClients: fhirClientsFeature,
   bulkExport: bulkExportFeature,
@@ -89,6 +91,7 @@ export function openFeatures(platform: Platform) {
   };
   return {
     ...opened,
+    contribution: contributionFeature.open(platform, opened.records.services),
     messages: messagesFeature.open(platform, opened.records.services),
     notifications: notificationsFeature.open(platform, opened.records.services),
   } satisfies Record<FeatureName, OpenFeature>;

@@ -10,6 +10,7 @@ import { createSweepControl } from '../../src/exchange/queries/sweep/control.ts'
 import { openConnection } from '../../src/temporal/connection.ts';
 import { createTestGateway, newPerson, TEST_LINK_KEY, type TestAccount } from '../support/gateway.ts';
 import { consentBody } from './every-operation/cases/consents.ts';
+import { contributionBody } from './every-operation/cases/contribution.ts';
 
 /** One thing of each kind, all of one account. */
 export type Owned = Readonly<
@@ -32,6 +33,7 @@ export type Owned = Readonly<
     | 'event'
     | 'duplicate'
     | 'consent'
+    | 'contribution'
     | 'externalId',
     string
   >
@@ -130,6 +132,7 @@ async function addEverything(admin: pg.Client, account: TestAccount): Promise<Ow
     bulk: (await make(`patient/bulk?facilityId=${account.facilityId}`)).requestId,
     consolidated: (await make(`patient/${patient}/consolidated/query`)).requestId,
     consent: (await make(`patient/${patient}/consent`, consentBody())).id,
+    contribution: (await make(`patient/${patient}/consolidated`, contributionBody())).id,
     webhook: (await make('webhook', { url: 'https://hooks.example.org/owned', types: ['*'] })).id,
   };
   const rows = Object.fromEntries(MADE_BY_HAND.map((kind) => [kind, uuidv7()])) as Record<

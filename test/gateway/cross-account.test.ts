@@ -36,6 +36,7 @@ const IN_PATHS: readonly [RegExp, keyof Owned][] = [
   [/webhook\/:id/, 'webhook'],
   [/possible-duplicate\/:id/, 'duplicate'],
   [/consent\/:consentId/, 'consent'],
+  [/contribution\/:contributionId/, 'contribution'],
 ];
 /** The same for parameters, with what has no owner. */
 const IN_QUERIES: Readonly<Record<string, (of: Owned) => string>> = {

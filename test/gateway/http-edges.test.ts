@@ -46,6 +46,7 @@ describe('a method', () => {
     ['POST', '/medical/v1/document/downloadUrl', 'GET, HEAD'],
     ['GET', '/medical/v1/token/embed', 'POST'],
     ['GET', '/links/bulk-upload/x', 'PUT'],
+    ['GET', '/links/document-upload/x', 'PUT'],
     ['PUT', '/medical/v1/patient/match', 'POST'],
     ['GET', '/medical/v1/patient/match/', 'POST'],
     ['DELETE', '/medical/v1/patient/bulk', 'GET, HEAD, POST'],

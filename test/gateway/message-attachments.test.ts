@@ -6,7 +6,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createMessageActivities } from '../../src/activities/exchange/messages.ts';
 import type { Message } from '../../src/contract/messages.ts';
-import { attachmentsToRead } from '../../src/exchange/messaging/messages/attachments.ts';
+import { ATTACHMENTS } from '../../src/exchange/messaging/messages/feature.ts';
 import { createMessagePartner } from '../../src/exchange/messaging/messages/partner.ts';
 import { createTransmission } from '../../src/exchange/messaging/messages/transmission.ts';
 import { setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
@@ -18,6 +18,7 @@ import {
 } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
+import { documentsToRead } from '../../src/exchange/records/documents-to-read.ts';
 import { createRecordKeeper, type RecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import { createSourceHealth } from '../../src/exchange/sources/health/source-health.ts';
 import { freePort } from '../../src/lib/free-port.ts';
@@ -124,11 +125,10 @@ function announce(sizeBytes: number, headers: Record<string, string> = forged())
 }
 /** The reading of a worker of its own. */
 const readingWith = (records: Pick<RecordKeeper, 'merge'>) =>
-  attachmentsToRead({
-    store: gateway.store,
-    records,
-    startGuard: createStartGuard(gateway.store, randomUUID()),
-  });
+  documentsToRead(
+    { store: gateway.store, records, startGuard: createStartGuard(gateway.store, randomUUID()) },
+    ATTACHMENTS,
+  );
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
 
 test('become documents of a known patient: listed, downloaded, converted, in the record, and sent on as they came', async () => {

@@ -1,6 +1,7 @@
 import { fc, test as property } from '@fast-check/vitest';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { RecordSource } from '../../src/contract/primitives.ts';
 import type { RecordOrigins } from '../../src/contract/record-origins.ts';
 import type { AccountTx } from '../../src/exchange/platform/database/database.ts';
 import { resourceOrigins } from '../../src/exchange/records/merge/resource-origins.ts';
@@ -93,10 +94,8 @@ test('what cannot be split or joined is refused, and nothing changes', async () 
   const [only] = origins;
   const [ofPatient] = (await originsOf(patientId, patientId)).origins;
   if (only === undefined || ofPatient === undefined) throw new Error('nothing to try with');
-  const split = (
-    id: string,
-    delivery: { source: 'hie' | 'lab' | 'pharmacy' | 'message'; sourceId: string },
-  ) => inTx((tx) => splitDelivery(tx, patientId, id, delivery));
+  const split = (id: string, delivery: { source: RecordSource; sourceId: string }) =>
+    inTx((tx) => splitDelivery(tx, patientId, id, delivery));
   await expect(split(alone?.id ?? '', only)).rejects.toMatchObject({ status: 409 });
   await expect(split(patientId, ofPatient)).rejects.toMatchObject({ status: 409 });
   await expect(split(resource?.id ?? '', { source: 'hie', sourceId: 'other' })).rejects.toMatchObject({

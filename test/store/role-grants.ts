@@ -1,5 +1,11 @@
 /** The roles of the exchange. None can log in; logins are members of them. */
-export const ROLES = ['exchange_app', 'exchange_system', 'exchange_admin', 'exchange_backup'] as const;
+export const ROLES = [
+  'exchange_app',
+  'exchange_system',
+  'exchange_admin',
+  'exchange_backup',
+  'exchange_responder',
+] as const;
 
 /**
  * What a role may do with a table: S(elect), I(nsert), U(pdate), D(elete), T(runcate), R(eferences), trig(G)er; columns in
@@ -43,6 +49,8 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
     'cohort_size_change',
     'consent',
     'consolidated_query',
+    'contributed_resource',
+    'contribution',
     'discharge_follow_up',
     'document',
     'document_conversion',
@@ -102,7 +110,13 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
   fhir_client_assertion: OF_SERVICE,
   retention_rule: { exchange_system: 'SU(removed,swept_at)', exchange_admin: 'SIUD', exchange_backup: 'S' },
   // Changed by operators only.
-  sensitive_code: { exchange_app: 'S', exchange_system: 'S', exchange_admin: 'SIUD', exchange_backup: 'S' },
+  sensitive_code: {
+    exchange_app: 'S',
+    exchange_system: 'S',
+    exchange_admin: 'SIUD',
+    exchange_backup: 'S',
+    exchange_responder: 'S',
+  },
   // Placed and lifted by operators only.
   legal_hold: { exchange_app: 'S', exchange_system: 'S', exchange_admin: 'SID', exchange_backup: 'S' },
   api_key: { exchange_system: 'SU(last_used_at)', exchange_admin: 'SIU', exchange_backup: 'S' },

@@ -150,9 +150,10 @@ interface DocumentTable {
   account_id: string;
   /** Null for a message that could not be assigned to a patient. */
   patient_id: string | null;
-  /** The query that delivered it; null if it came with a message or a notification. */
+  /** The query that delivered it; null if it came otherwise. */
   query_id: string | null;
   message_id: ColumnType<string | null, string | null | undefined, never>;
+  contribution_id: ColumnType<string | null, string | null | undefined, never>;
   /** The encounter, fill or result that a notification delivered it with. */
   subject_id: ColumnType<string | null, string | null | undefined, never>;
   /** Files of a subject with the same number were delivered together. */

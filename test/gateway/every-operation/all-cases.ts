@@ -3,6 +3,7 @@ import { bulkCreateCases } from './cases/bulk-creates.ts';
 import { cohortCases } from './cases/cohorts.ts';
 import { consentCases } from './cases/consents.ts';
 import { consolidatedCases } from './cases/consolidated.ts';
+import { contributionCases } from './cases/contribution.ts';
 import { documentCases } from './cases/documents.ts';
 import { embedTokenCases } from './cases/embed-tokens.ts';
 import { facilityCases } from './cases/facilities.ts';
@@ -28,6 +29,7 @@ export const ALL_CASES = {
   ...messageCases,
   ...notificationCases,
   ...consolidatedCases,
+  ...contributionCases,
   ...documentCases,
   ...facilityCases,
   ...embedTokenCases,

@@ -3,16 +3,16 @@ import type { Endpoint } from '../../../src/contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../../src/contract/endpoints.ts';
 import { NO_ID, type Refused } from './operation-cases.ts';
 
-const LARGE = `"${'x'.repeat(300 * 1024)}"`;
+const BODY_BYTES_MAX = 256 * 1024;
 
 /** What follows of a row's path, body and preconditions: refusals that look alike at every operation. */
 export function generatedCases(name: EndpointName): Refused[] {
-  const { path, body, headers, errors = [] }: Endpoint = endpoints[name];
+  const { path, body, headers, fhirBytesMax = BODY_BYTES_MAX, errors = [] }: Endpoint = endpoints[name];
   const ids = [...path.matchAll(/:(id|requestId)\b/g)].map(([, param]) => param ?? '');
   const hasPrecondition = 'if-match' in ((headers as z.ZodObject | undefined)?.shape ?? {});
   return [
     ...ids.flatMap((param) => [unknownId(param), malformedId(param), endlessId(param)]),
-    ...(body === undefined ? [] : wrongBodies(body.safeParse(undefined).success)),
+    ...(body === undefined ? [] : wrongBodies(body.safeParse(undefined).success, fhirBytesMax)),
     ...(hasPrecondition && errors.includes(412) ? PRECONDITIONS : []),
   ];
 }
@@ -39,7 +39,7 @@ const endlessId = (param: string): Refused => ({
   message: 'A path segment of the URL is too long',
 });
 
-function wrongBodies(mayBeMissing: boolean): Refused[] {
+function wrongBodies(mayBeMissing: boolean, bytesMax: number): Refused[] {
   const text = (what: string, status: number, body: string, message: string): Refused => ({
     what,
     status,
@@ -57,7 +57,7 @@ function wrongBodies(mayBeMissing: boolean): Refused[] {
     text('a prototype in the body', 400, '{"__proto__": {"a": 1}}', 'a member named __proto__'),
     text('a list as the body', 400, '[]', 'expected object, received array'),
     text('half a character', 400, '{"name": "\\ud800"}', 'half of a surrogate pair'),
-    text('a body of 300 kB', 413, LARGE, 'larger than this operation allows'),
+    text('a body that is too large', 413, `"${'x'.repeat(bytesMax)}"`, 'larger than this operation allows'),
     typed('text/plain'),
     typed('application/x-www-form-urlencoded'),
     typed('application/vnd.api+json', '{}'),

@@ -9,10 +9,14 @@ const PARTS = ['params', 'query', 'headers', 'body'] as const;
 const contract = Object.entries(endpoints as Readonly<Record<string, Endpoint>>).flatMap(([name, endpoint]) =>
   PARTS.flatMap((part) => {
     const schema = endpoint[part];
-    return schema === undefined ? [] : [{ what: `${name}, ${part}`, schema }];
+    const isFhir = part === 'body' && endpoint.fhirBytesMax !== undefined;
+    return schema === undefined ? [] : [{ what: `${name}, ${part}`, schema, isFhir }];
   }),
 );
-const fromOutside = [...contract, { what: 'the intake of the receiver', schema: onboardingRequestSchema }];
+const fromOutside = [
+  ...contract,
+  { what: 'the intake of the receiver', schema: onboardingRequestSchema, isFhir: false },
+];
 
 type Json = { [name: string]: unknown };
 /** Formats whose pattern allows only so many characters. */
@@ -68,8 +72,9 @@ function measuredLate(schema: z.core.$ZodType, place: string, isMeasured = false
   return isLate ? [place, ...children] : children;
 }
 
-describe.each(fromOutside)('$what', ({ schema }) => {
-  test('takes nothing of any size', () => {
+describe.each(fromOutside)('$what', ({ schema, isFhir }) => {
+  // The elements of FHIR are not listed in the contract: the size of the whole is bounded, and FHIR's own rules are checked later.
+  test.skipIf(isFhir)('takes nothing of any size', () => {
     const json = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
     expect(unbounded(json, '')).toEqual([]);
   });

@@ -109,9 +109,9 @@ function createAuthenticator({ store, internalTokenKey, keys = createKeyCheck(st
     if (token === undefined) return undefined;
     const { clientId, accountId, scopes: fhirScopes } = token;
     const actor = `client:${clientId}`;
-    const account = await clients.get(clientId);
-    if (account?.id !== accountId) return { accountId, actor, why: 'revoked' };
-    return { account, actor, scopes: ['read'], fhirScopes };
+    const client = await clients.get(clientId);
+    if (client?.account.id !== accountId) return { accountId, actor, why: 'revoked' };
+    return { ...client, actor, scopes: ['read'], fhirScopes };
   };
 
   return async (request: FastifyRequest): Promise<Caller | RejectedCaller | undefined> => {

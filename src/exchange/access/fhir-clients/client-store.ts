@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { JSONWebKeySet } from 'jose';
 import { type Selectable, sql } from 'kysely';
 import type { Account } from '../../platform/account.ts';
+import { columnsOf } from '../../platform/database/columns.ts';
 import { type SystemTx, takeAdminRole } from '../../platform/database/database.ts';
 import type { Database } from '../../platform/database/schema.ts';
 import { findAccount } from '../accounts/account-store.ts';
@@ -10,25 +11,24 @@ export type StoredClient = Selectable<Database['fhir_client']>;
 
 export async function insertClient(
   tx: SystemTx,
-  client: {
+  {
+    keys,
+    scopes,
+    ...client
+  }: {
     id: string;
     accountId: string;
     label?: string;
     keys: { jwks: JSONWebKeySet } | { jwksUrl: string };
     scopes: readonly string[];
+    isNetwork?: boolean;
   },
 ): Promise<void> {
   await takeAdminRole(tx);
+  const published = 'jwks' in keys ? { jwks: JSON.stringify(keys.jwks) } : { jwks_url: keys.jwksUrl };
   await tx.db
     .insertInto('fhir_client')
-    .values({
-      id: client.id,
-      account_id: client.accountId,
-      label: client.label ?? null,
-      jwks: 'jwks' in client.keys ? JSON.stringify(client.keys.jwks) : null,
-      jwks_url: 'jwksUrl' in client.keys ? client.keys.jwksUrl : null,
-      scopes: [...client.scopes],
-    })
+    .values({ ...columnsOf(client), ...published, scopes: [...scopes] })
     .execute();
 }
 
@@ -56,21 +56,21 @@ export async function revokeClient(tx: SystemTx, id: string): Promise<boolean> {
   return numUpdatedRows > 0n;
 }
 
-/** The accounts of those of these clients that are not revoked, by client. */
+/** The accounts of those of these clients that are not revoked, by client, and whether it is a network's. */
 export async function findClientAccounts(
   tx: SystemTx,
   ids: readonly string[],
-): Promise<Map<string, Account>> {
+): Promise<Map<string, { account: Account; isNetwork: boolean }>> {
   const clients = await tx.db
     .selectFrom('fhir_client')
-    .select(['id', 'account_id as accountId'])
+    .select(['id', 'account_id as accountId', 'is_network as isNetwork'])
     .where('id', '=', sql<string>`any(${[...ids]}::uuid[])`)
     .where('revoked_at', 'is', null)
     .execute();
-  const accounts = new Map<string, Account>();
-  for (const { id, accountId } of clients) {
+  const accounts = new Map<string, { account: Account; isNetwork: boolean }>();
+  for (const { id, accountId, isNetwork } of clients) {
     const account = await findAccount(tx, accountId);
-    if (account !== undefined) accounts.set(id, account);
+    if (account !== undefined) accounts.set(id, { account, isNetwork });
   }
   return accounts;
 }

@@ -1,4 +1,5 @@
 import type { JSONWebKeySet } from 'jose';
+import type { Generated } from 'kysely';
 import type { Instant, NullableJsonColumn } from '../../platform/database/schema.ts';
 
 export interface FhirClientTables {
@@ -13,6 +14,7 @@ interface FhirClientTable {
   jwks: NullableJsonColumn<JSONWebKeySet>;
   jwks_url: string | null;
   scopes: string[];
+  is_network: Generated<boolean>;
   created_at: Instant;
   revoked_at: Date | null;
 }

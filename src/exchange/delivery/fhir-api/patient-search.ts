@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { Patient } from 'fhir/r4.js';
+import type { OperationOutcomeIssue, Patient } from 'fhir/r4.js';
 import { type RawBuilder, sql } from 'kysely';
 import { splitNames } from '../../../contract/primitives.ts';
 import { lookupTable } from '../../../lib/lookup-table.ts';
@@ -14,7 +14,7 @@ import { comparePersons, contradictedIdentifiers } from '../../people/patients/r
 import type { Demographics, Gender } from '../../people/patients/rules/demographics.ts';
 import { identityKeys } from '../../people/patients/rules/identity-keys.ts';
 import { gradeMatch, QUALITY_SCORES } from '../../people/patients/rules/match-score.ts';
-import { traitsOf, traitsOfPatient } from '../../people/patients/rules/person-traits.ts';
+import { type PersonTraits, traitsOf, traitsOfPatient } from '../../people/patients/rules/person-traits.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { InvalidRequestError } from '../../platform/errors.ts';
 import { callerOf } from '../../platform/http/caller.ts';
@@ -233,7 +233,7 @@ function identifierOf(text: string): { system?: string; value: string } {
   return bar < 0 ? { value: text } : { system: text.slice(0, bar), value: text.slice(bar + 1) };
 }
 
-/** The rule says yes or no, so each match is certain; the score says how much agrees. */
+/** The rule says yes or no, so a match is certain; the score says how much agrees. */
 const CERTAIN: Json = {
   url: 'http://hl7.org/fhir/StructureDefinition/match-grade',
   valueCode: 'certain',
@@ -242,7 +242,7 @@ const CERTAIN: Json = {
 /** `POST /fhir/R4/Patient/$match`, by the rule of "Match patient": same names, date of birth, gender and a zip in common. */
 export function addMatchRoute(app: FastifyInstance, deps: FhirDeps): void {
   app.post(
-    '/fhir/R4/Patient/$match',
+    `${deps.path}/Patient/$match`,
     { schema: { hide: true }, config: { operation: 'fhirMatch', scope: 'read' }, bodyLimit: BODY_BYTES_MAX },
     async (request, reply) => {
       requireScope(request, 'Patient');
@@ -253,32 +253,56 @@ export function addMatchRoute(app: FastifyInstance, deps: FhirDeps): void {
         );
       const { id: accountId } = callerOf(request).account;
       const keys = persons.flatMap((person) => identityKeys(deps.idHmacKey, accountId, person));
-      const described = traitsOfPatient(
-        readDescription(patientIn(request.body)) ?? { resourceType: 'Patient' },
-      );
-      const patientId = await deps.store.asAccount(accountId, async (tx) => {
-        const holders = await findPatients(tx, await findByIdentityKeys(tx, keys));
-        return holders.find((holder) => contradictedIdentifiers(traitsOf(holder), described).length === 0)
-          ?.id;
+      const theirs = readDescription(patientIn(request.body));
+      const holders = await deps.finder.asAccount(accountId, async (tx) => {
+        const described = traitsOfPatient(theirs ?? { resourceType: 'Patient' });
+        const found = (await findPatients(tx, await findByIdentityKeys(tx, keys)))
+          .filter((each) => contradictedIdentifiers(traitsOf(each), described).length === 0)
+          .map(({ id }) => id);
+        return found.length === 0 ? [] : [...new Set([...found, ...(await holdersOf(tx, described))])];
       });
+      // In doubt nobody is a match.
+      const [patientId] = holders.length === 1 ? holders : [];
       if (patientId !== undefined) await deps.records.merge(accountId, patientId);
-      const { matches, score } =
-        patientId === undefined
-          ? { matches: [], score: 0 }
-          : await deps.store.asAccount(accountId, async (tx) => ({
-              matches: await readServed(tx, patientId, [{ resourceType: 'Patient', id: patientId }]),
-              score: scoreOf(await findPatient(tx, patientId), readDescription(patientIn(request.body))),
-            }));
-      await deps.audit.write(request, patientId === undefined ? [] : [patientId]);
-      const search = { mode: 'match', score, extension: [CERTAIN] } as const;
+      const { matches, score } = await deps.store.asAccount(accountId, async (tx) => {
+        const person = patientId === undefined ? undefined : await findPatient(tx, patientId);
+        const wanted = person === undefined ? [] : [{ resourceType: 'Patient', id: person.id }];
+        return { matches: await readServed(tx, person?.id ?? '', wanted), score: scoreOf(person, theirs) };
+      });
+      await deps.audit.write(
+        request,
+        matches.map(({ id }) => id),
+      );
       const entries = matches.map(({ json }) =>
-        entryOf(deps.base, json, { ...search, extension: [...search.extension] }),
+        entryOf(deps.base, json, { mode: 'match', score, extension: [CERTAIN] }),
       );
       const links = [{ relation: 'self', url: `${deps.base}/Patient/$match` }] as const;
-      const bundle = searchset({ links, total: entries.length }, entries, []);
+      const issues = holders.length > 1 && !deps.isResponder ? [SEVERAL] : [];
+      const bundle = searchset({ links, total: entries.length }, entries, issues);
       return reply.type(FHIR_JSON).header('cache-control', 'no-store').send(JSON.stringify(bundle));
     },
   );
+}
+
+const SEVERAL: OperationOutcomeIssue = {
+  ...{ severity: 'warning', code: 'multiple-matches' },
+  diagnostics: 'Several patients fit or have one of the identifiers: none of them is a match for certain',
+};
+
+/** Who has one of these identifiers. */
+async function holdersOf(tx: AccountTx, { ssns, licences }: PersonTraits): Promise<string[]> {
+  const identifiers = [
+    ...[...ssns].map((value) => ({ system: SSN, value })),
+    ...[...licences.keys()].map((value) => ({ system: LICENSE, value })),
+  ];
+  const rows = await tx.db
+    .selectFrom('patient')
+    .select('id')
+    .where('account_id', '=', tx.accountId)
+    .where(sql<boolean>`personal_identifiers <> '[]' and (${either(identifiers.map(identified))})`)
+    .limit(2)
+    .execute();
+  return rows.map(({ id }) => id);
 }
 
 /** The score of a match by identity keys, which prove names, date of birth, gender and a zip. (docs/matching.md) */

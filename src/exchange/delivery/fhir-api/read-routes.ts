@@ -2,10 +2,9 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { fhirJson } from '../../../lib/written-decimals.ts';
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
-import type { Store } from '../../platform/database/database.ts';
 import { ExchangeError, NotFoundError } from '../../platform/errors.ts';
 import { callerOf } from '../../platform/http/caller.ts';
-import { completenessMeta, readRecordCompleteness } from '../../records/reading/completeness.ts';
+import { completenessMeta } from '../../records/reading/completeness.ts';
 import {
   type ConsolidatedFilter,
   type ConsolidatedPlace,
@@ -37,7 +36,7 @@ const schema = { hide: true };
 /** `GET /fhir/R4/<Type>/<id>` and `GET /fhir/R4/Patient/<id>/$everything`. */
 export function addReadRoutes(app: FastifyInstance, deps: FhirDeps): void {
   app.get<{ Params: { type: string; id: string } }>(
-    '/fhir/R4/:type/:id',
+    `${deps.path}/:type/:id`,
     { schema, config: { operation: 'fhirRead', scope: 'read' }, exposeHeadRoute: false },
     async (request, reply) => {
       const { type, id } = request.params;
@@ -52,7 +51,7 @@ export function addReadRoutes(app: FastifyInstance, deps: FhirDeps): void {
   );
 
   app.get<{ Params: { id: string } }>(
-    '/fhir/R4/Patient/:id/$everything',
+    `${deps.path}/Patient/:id/$everything`,
     { schema, config: { operation: 'fhirEverything', scope: 'read' }, exposeHeadRoute: false },
     async (request, reply) => {
       const { id: patientId } = request.params;
@@ -69,7 +68,7 @@ export function addReadRoutes(app: FastifyInstance, deps: FhirDeps): void {
       const types = permittedTypes(request, asked.types);
       if (cursor === undefined) await deps.records.merge(accountId, patientId);
       await deps.audit.write(request, [patientId]);
-      const bundle = everythingBundle(deps.store, {
+      const bundle = everythingBundle(deps, {
         ...optionsOf({ ...asked, types }),
         accountId,
         patientId: patientId.toLowerCase(),
@@ -169,13 +168,13 @@ const READ_AT_ONCE = 200;
  * first, each resource followed by its Provenance. A slow reader does not hold a database connection.
  */
 async function* everythingBundle(
-  store: Pick<Store, 'asAccount'>,
+  { store, readStanding }: Pick<FhirDeps, 'store' | 'readStanding'>,
   { accountId, patientId, filter, since, after: start, count, base, self, nextLink }: EverythingOptions,
 ): AsyncGenerator<string> {
   const withProvenance = filter.types === undefined || filter.types.includes('Provenance');
   // Read first, so that data which arrives while we read is reported as still missing.
-  const standing = await store.asAccount(accountId, (tx) => readRecordCompleteness(tx, patientId));
-  yield `{"resourceType":"Bundle","meta":${JSON.stringify(completenessMeta(standing))},"type":"searchset","timestamp":"${new Date().toISOString()}"`;
+  const meta = completenessMeta(await store.asAccount(accountId, (tx) => readStanding(tx, patientId)));
+  yield `{"resourceType":"Bundle"${meta === undefined ? '' : `,"meta":${JSON.stringify(meta)}`},"type":"searchset","timestamp":"${new Date().toISOString()}"`;
   let separator = ',"entry":[';
   let after = start;
   let left = count ?? Number.POSITIVE_INFINITY;
@@ -273,7 +272,7 @@ const ASKS_FOR_RESOURCE = /^\s*application\/fhir\+json\b/i;
 /** `GET /fhir/R4/Binary/<id>`: the stored document that `DocumentReference.content.attachment.url` names. */
 export function addBinaryRoute(app: FastifyInstance, deps: FhirDeps & { blobs: BlobStore }): void {
   app.get<{ Params: { id: string } }>(
-    '/fhir/R4/Binary/:id',
+    `${deps.path}/Binary/:id`,
     {
       schema: { hide: true },
       config: { operation: 'fhirReadBinary', scope: 'read' },

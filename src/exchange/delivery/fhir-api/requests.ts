@@ -1,10 +1,11 @@
 import type { FastifyRequest } from 'fastify';
 import { queryOf } from '../../../lib/query-of.ts';
 import { typesOfScopes } from '../../access/fhir-clients/rules/fhir-scopes.ts';
-import type { Store } from '../../platform/database/database.ts';
+import type { AccountTx, Store } from '../../platform/database/database.ts';
 import { ExchangeError, ForbiddenError, InvalidRequestError } from '../../platform/errors.ts';
 import { callerOf } from '../../platform/http/caller.ts';
 import { createReadAudit } from '../../platform/http/write.ts';
+import type { RecordCompleteness } from '../../records/reading/completeness.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
 import type { PageCursors } from './bundles.ts';
 import { pairsOfParameters, type SearchFault, type SearchPair } from './rules/search-request.ts';
@@ -17,8 +18,16 @@ export interface FhirDeps {
   audit: FhirReadAudit;
   /** Hashes identity keys. */
   idHmacKey: string;
+  /** Path of the FHIR API: its own, or that of the responder. */
+  path: string;
   /** URL of the FHIR API, without a trailing slash. */
   base: string;
+  /** Networks read: what the account contributed, through a `store` that reads nothing else, and Patients by $match only. */
+  isResponder: boolean;
+  /** Identifies a person for $match among all patients of the account; only `store` shows anything. */
+  finder: Pick<Store, 'asAccount'>;
+  /** How complete the record is; undefined for networks, because that says what was retrieved from others. */
+  readStanding(tx: AccountTx, patientId: string): Promise<RecordCompleteness | undefined>;
 }
 
 /**

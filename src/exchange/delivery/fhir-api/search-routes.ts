@@ -4,11 +4,7 @@ import { findPatient } from '../../people/patients/patient-store.ts';
 import type { Store } from '../../platform/database/database.ts';
 import { ExchangeError, InvalidRequestError, NotFoundError } from '../../platform/errors.ts';
 import { callerOf } from '../../platform/http/caller.ts';
-import {
-  completenessMeta,
-  incompleteness,
-  readRecordCompleteness,
-} from '../../records/reading/completeness.ts';
+import { completenessMeta, incompleteness } from '../../records/reading/completeness.ts';
 import { countConsolidated } from '../../records/reading/read-consolidated.ts';
 import type { FoundPlace } from '../../records/reading/record-search-store.ts';
 import { isJson, type Json } from '../../records/rules/json.ts';
@@ -47,15 +43,15 @@ export function addSearchRoutes(app: FastifyInstance, deps: FhirDeps): void {
   };
   const config = { operation: 'fhirSearch', scope: 'read' } as const;
   const schema = { hide: true };
-  app.get('/fhir/R4/:type', { schema, config, exposeHeadRoute: false }, search);
-  app.post('/fhir/R4/:type/_search', { schema, config }, search);
+  app.get(`${deps.path}/:type`, { schema, config, exposeHeadRoute: false }, search);
+  app.post(`${deps.path}/:type/_search`, { schema, config }, search);
   const docref = async (request: FastifyRequest, reply: FastifyReply) => {
     requireScope(request, 'DocumentReference');
     const bundle = await searchOneType(deps, 'DocumentReference', request, docrefSearch);
     return reply.type(FHIR_JSON).header('cache-control', 'no-store').send(fhirJson(bundle));
   };
-  app.get(`/fhir/R4/${DOCREF}`, { schema, config, exposeHeadRoute: false }, docref);
-  app.post(`/fhir/R4/${DOCREF}`, { schema, config }, docref);
+  app.get(`${deps.path}/${DOCREF}`, { schema, config, exposeHeadRoute: false }, docref);
+  app.post(`${deps.path}/${DOCREF}`, { schema, config }, docref);
 }
 
 const DOCREF = 'DocumentReference/$docref';
@@ -156,7 +152,7 @@ async function searchOneType(
       included: await readIncluded(tx, patientId, found.matches, search.include, (type) =>
         mayRead(request, type),
       ),
-      standing: await readRecordCompleteness(tx, patientId),
+      standing: await deps.readStanding(tx, patientId),
     };
   });
   await deps.audit.write(request, [patientId]);
@@ -187,7 +183,7 @@ async function countOfType(
   const { patientId } = search;
   const { id: accountId } = callerOf(request).account;
   const total = await countMatches(deps.store, accountId, { patientId, resourceType: type, request: search });
-  const standing = await deps.store.asAccount(accountId, (tx) => readRecordCompleteness(tx, patientId));
+  const standing = await deps.store.asAccount(accountId, (tx) => deps.readStanding(tx, patientId));
   await deps.audit.write(request, [patientId]);
   return searchset(
     { meta: completenessMeta(standing), links: await linksOf(deps, type, search.used, undefined), total },
@@ -275,12 +271,17 @@ async function searchForPatients(deps: FhirDeps, request: FastifyRequest) {
   checkSearch(request, { faults, ignored: search.ignored });
   const { id: accountId } = callerOf(request).account;
   if (search.isCountOnly) {
-    const total = await deps.store.asAccount(accountId, (tx) => countPatients(tx, search));
+    const total = deps.isResponder
+      ? 0
+      : await deps.store.asAccount(accountId, (tx) => countPatients(tx, search));
     await deps.audit.write(request, []);
     const links = await linksOf(deps, 'Patient', search.used, undefined);
     return searchset({ links, total }, [], searchIssues(search.ignored, undefined));
   }
-  const found = await deps.store.asAccount(accountId, (tx) => searchPatients(tx, search, place));
+  // A network knows whom it asks for, and must not learn who is a patient here: only $match finds one.
+  const found = deps.isResponder
+    ? []
+    : await deps.store.asAccount(accountId, (tx) => searchPatients(tx, search, place));
   const { entries, ids } = await patientEntries(deps, accountId, found, {
     subset: search.subset,
     withProvenance: search.withProvenance && mayRead(request, 'Provenance'),

@@ -20,7 +20,7 @@ import { type Store, withinAccount } from '../../platform/database/database.ts';
 import { type DepsOf, type Feature, type GatewayScopes, NOTHING_OPEN } from '../../platform/feature.ts';
 import { type DestinationDeps, destinationRules, type GatewayPlatform } from '../../platform/http/deps.ts';
 import { OAuthRefusal } from '../../platform/http/errors.ts';
-import { FHIR_PATH } from '../../platform/http/operation-outcome.ts';
+import { FHIR_PATH, RESPONDER_PATH } from '../../platform/http/operation-outcome.ts';
 import { refuseBeyond } from '../../platform/http/plugins/limits.ts';
 import { countRequest } from '../../platform/http/plugins/request-share.ts';
 import { AccountLimiter } from '../../platform/limits/account-limiter.ts';
@@ -61,11 +61,12 @@ function addTokenRoutes(
     scopes_supported: ['system/*.rs', ...SERVED_TYPES.map((type) => `system/${type}.rs`)],
     capabilities: ['client-confidential-asymmetric', 'permission-v2'],
   });
-  app.get(
-    `${FHIR_PATH}/.well-known/smart-configuration`,
-    { schema: { hide: true }, config: { operation: 'fhirSmartConfiguration' } },
-    async (_request, reply) => reply.type('application/json; charset=utf-8').send(configuration),
-  );
+  for (const path of [FHIR_PATH, RESPONDER_PATH])
+    app.get(
+      `${path}/.well-known/smart-configuration`,
+      { schema: { hide: true }, config: { operation: 'fhirSmartConfiguration' } },
+      async (_request, reply) => reply.type('application/json; charset=utf-8').send(configuration),
+    );
 
   app.post(
     TOKEN_PATH,

@@ -1,10 +1,13 @@
 import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../../platform/feature.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { createStartGuard } from '../../platform/recovery/start-guard.ts';
+import { documentsToRead } from '../../records/documents-to-read.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
-import { attachmentsToRead } from './attachments.ts';
 import { createMessageLauncher, type MessageLauncher } from './launcher.ts';
 import { addMessageCallbackRoute, addMessageRoutes } from './routes.ts';
+
+/** The C-CDA documents attached to messages become part of their patients' records. */
+export const ATTACHMENTS = { name: 'attachments of messages', source: 'message', since: 'sent_at' } as const;
 
 /** Messages between providers: E12, sending, and the transport partner's callbacks. */
 export const messagesFeature = {
@@ -16,7 +19,10 @@ export const messagesFeature = {
     const startGuard = createStartGuard(platform.store);
     return {
       services: { messages: launcher },
-      recoveries: [launcher.recovery, attachmentsToRead({ store: platform.store, records, startGuard })],
+      recoveries: [
+        launcher.recovery,
+        documentsToRead({ store: platform.store, records, startGuard }, ATTACHMENTS),
+      ],
       drain: launcher.drain,
     };
   },

@@ -9,12 +9,13 @@ import {
   transportOf,
 } from '../../../contract/messages.ts';
 import { splitNames } from '../../../contract/primitives.ts';
-import { extensionOf } from '../../../lib/file-extension.ts';
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
 import { findByIdentityKeys } from '../../people/patients/patient-store.ts';
 import { identityKeys } from '../../people/patients/rules/identity-keys.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
 import {
+  deliveredIn,
+  documentOf,
   insertDocuments,
   insertSourcePatientIds,
   type NewDocument,
@@ -207,14 +208,10 @@ async function storeAttachments(
   try {
     for (const { title, contentType, content } of attachments) {
       const blob = await blobs.put('document', content, contentType);
-      const id = uuidv7();
+      const document = documentOf(blob, 'message');
       stored.push({
-        ...{ id, title, source: 'message', kind: 'attachment', sourceDocumentId: id, contentType },
-        fileName: `message-${id}.${extensionOf(contentType)}`,
-        sizeBytes: blob.sizeBytes,
-        sha256: Buffer.from(blob.sha256, 'hex'),
+        ...{ ...document, title, kind: 'attachment', sourceDocumentId: document.id },
         hash: createHash('sha1').update(content).digest('base64'),
-        blobRef: blob.ref,
       });
     }
     return stored;
@@ -254,14 +251,13 @@ async function insertAttachments(
   await insertSourcePatientIds(tx, patientId, 'message', [patientId]);
   for (const document of stored)
     await upsertResources(tx, { patientId, source: 'message', documentId: document.id }, [
-      deliveryOf(referenceOf(message, document)),
+      deliveredIn(document.fileName, referenceOf(message, document)),
     ]);
 }
 
 const referenceOf = ({ patientId, subject, sentAt }: StoredMessage, document: StoredAttachment) => ({
   resourceType: 'DocumentReference',
   id: document.id,
-  meta: { source: document.fileName },
   status: 'current',
   subject: { reference: `Patient/${patientId}` },
   date: sentAt.toISOString(),
@@ -277,9 +273,3 @@ const referenceOf = ({ patientId, subject, sentAt }: StoredMessage, document: St
     },
   ],
 });
-
-function deliveryOf(resource: ReturnType<typeof referenceOf>) {
-  const json = JSON.stringify(resource);
-  const sha256 = createHash('sha256').update(json).digest('hex');
-  return { resourceType: resource.resourceType, sourceId: resource.id, sha256, json, revision: '' };
-}

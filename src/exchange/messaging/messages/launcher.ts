@@ -11,8 +11,7 @@ import type { Logger } from '../../../lib/logger.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
 import { insertEvent } from '../../platform/outbox/event-store.ts';
 import { createWorkLauncher, type WorkLauncher } from '../../platform/workflows/launcher.ts';
-import { endMessage, type StoredMessage, transmissionRows } from './message-store.ts';
-import { serializeMessage } from './serializers.ts';
+import { endMessage, type StoredMessage, serializeMessage, transmissionRows } from './message-store.ts';
 
 /** Starts and signals the workflows that transmit messages. */
 export type MessageLauncher = Pick<WorkLauncher, 'launch' | 'recovery' | 'drain'> & {

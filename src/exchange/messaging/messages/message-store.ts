@@ -1,13 +1,13 @@
 import { type Selectable, sql } from 'kysely';
 import type {
   MESSAGE_SORT,
+  Message,
   MessageDirection,
-  MessageNetwork,
   MessageStatus,
   TransportMethod,
 } from '../../../contract/messages.ts';
 import { externalIdOf } from '../../people/patients/patient-store.ts';
-import { columnsOf, membersOf } from '../../platform/database/columns.ts';
+import { columnsOf, type Members, membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
 import {
   column,
@@ -22,26 +22,20 @@ import { isTakenBack } from '../../records/deliveries/delivery-store.ts';
 
 const EXTERNAL_ID = externalIdOf('message.patient_id');
 
-export interface StoredMessage {
-  id: string;
-  patientId: string | null;
-  /** The caller's own id of the patient. */
-  externalId: string | null;
-  direction: MessageDirection;
-  status: MessageStatus;
-  transportMethod: TransportMethod;
-  network: MessageNetwork | null;
-  destination: string;
-  subject: string;
-  body: string | null;
-  attachments: string[];
-  intendedRecipientNpi: string[];
-  reason: string | null;
-  sentAt: Date;
-  updatedAt: Date;
-}
+/** `externalId`: the caller's own id of the patient. */
+export type StoredMessage = Members<'message'> & { externalId: string | null };
 
-export type NewMessage = Omit<StoredMessage, 'externalId' | 'reason' | 'sentAt' | 'updatedAt'> & {
+export type NewMessage = Omit<
+  StoredMessage,
+  | 'externalId'
+  | 'reason'
+  | 'sentAt'
+  | 'updatedAt'
+  | 'accountId'
+  | 'workflowStartedAt'
+  | 'partnerKey'
+  | 'toBeRead'
+> & {
   /** Hash of the transport partner's id of an inbound message. */
   partnerKey?: Buffer;
   /** Its attachments are to be converted and merged into the patient's record. */
@@ -134,26 +128,6 @@ export const transmissionRows = workflowRows<{ messageId: string }>({
 });
 export const messagesToEnsure = transmissionRows.toEnsure;
 
-/** Messages of all accounts whose attachments have not been converted and merged yet, oldest first. */
-export async function messagesToRead(
-  tx: SystemTx,
-  limit: number,
-): Promise<{ accountId: string; patientId: string; messageId: string; since: Date }[]> {
-  return tx.db
-    .selectFrom('message')
-    .select(['account_id as accountId', 'id as messageId', 'sent_at as since'])
-    .select(({ ref }) => ref('patient_id').$notNull().as('patientId'))
-    .where('to_be_read', '=', true)
-    .where('patient_id', 'is not', null)
-    .orderBy('sent_at')
-    .limit(limit)
-    .execute();
-}
-
-export async function markMessageRead(tx: AccountTx, id: string): Promise<void> {
-  await tx.db.updateTable('message').set({ to_be_read: false }).where('id', '=', id).execute();
-}
-
 /** The account of an outbound message; the partner's receipts carry only the message's id. */
 export async function accountOfMessage(tx: SystemTx, id: string): Promise<string | undefined> {
   const query = tx.db.selectFrom('message').select('account_id').where('id', '=', id);
@@ -213,3 +187,25 @@ export async function documentsOfPatient(
 
 const toMessage = (row: Selectable<Database['message']> & { external_id: string | null }): StoredMessage =>
   membersOf(row);
+
+/** A message as responses and webhooks carry it. */
+export function serializeMessage(message: StoredMessage): Message {
+  const { attachments, intendedRecipientNpi } = message;
+  return {
+    id: message.id,
+    patientId: message.patientId ?? undefined,
+    externalId: message.externalId ?? undefined,
+    direction: message.direction,
+    status: message.status,
+    transportMethod: message.transportMethod,
+    network: message.network ?? undefined,
+    destination: message.destination,
+    subject: message.subject,
+    body: message.body ?? undefined,
+    attachments: attachments.length === 0 ? undefined : attachments,
+    intendedRecipientNpi: intendedRecipientNpi.length === 0 ? undefined : intendedRecipientNpi,
+    sentAt: message.sentAt.toISOString(),
+    updatedAt: message.updatedAt.toISOString(),
+    reason: message.reason ?? undefined,
+  };
+}

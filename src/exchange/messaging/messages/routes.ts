@@ -25,8 +25,8 @@ import {
   insertMessage,
   listMessages,
   MESSAGE_ORDER,
+  serializeMessage,
 } from './message-store.ts';
-import { serializeMessage } from './serializers.ts';
 
 /** E12 and the operations around it. */
 export function addMessageRoutes(

@@ -8,6 +8,7 @@ import {
   revokeClient,
 } from '../../access/fhir-clients/client-store.ts';
 import { parseFhirScope } from '../../access/fhir-clients/rules/fhir-scopes.ts';
+import { FHIR_PATH, RESPONDER_PATH } from '../../platform/http/operation-outcome.ts';
 import { SERVED_TYPES } from '../../records/rules/resource-types.ts';
 import { auditAdmin, requireAccount } from './accounts.ts';
 import { AdminError, type AdminResult, type AdminTarget, shortTime } from './command.ts';
@@ -19,27 +20,32 @@ export interface RegisterClientOptions {
   jwksFile?: string;
   /** Separated by blanks or commas. */
   scopes: string;
+  /** It is a network's, called `label`. */
+  network?: boolean;
 }
 
 /** `clients register`: a program that gets tokens of the FHIR API with a key pair of its own. */
 export async function registerClientCommand(
   { store }: AdminTarget,
-  { account: accountId, label, jwksUrl, jwksFile, scopes: scopeText }: RegisterClientOptions,
+  options: RegisterClientOptions,
 ): Promise<AdminResult> {
-  const scopes = parseScopes(scopeText);
-  const keys = await keysOf(jwksUrl, jwksFile);
+  const { account: accountId, label, network: isNetwork } = options;
+  const scopes = parseScopes(options.scopes);
+  if (isNetwork && label === undefined)
+    throw new AdminError('A network needs its name: --label; disclosures name it as the recipient');
+  const keys = await keysOf(options.jwksUrl, options.jwksFile);
   const id = uuidv7();
   await store.asSystem(async (tx) => {
     await requireAccount(tx, accountId);
-    await insertClient(tx, { id, accountId, label, keys, scopes });
+    await insertClient(tx, { id, accountId, label, keys, scopes, isNetwork });
     await auditAdmin(tx, accountId, 'registerClient', id);
   });
   return {
-    document: { clientId: id, accountId, label, scopes, jwksUrl },
+    document: { clientId: id, accountId, label, scopes, jwksUrl: options.jwksUrl },
     lines: [
       id,
       '',
-      'This is the client_id. The client finds the token endpoint at <gateway>/fhir/R4/.well-known/smart-configuration.',
+      `This is the client_id. The client finds the token endpoint at <gateway>${isNetwork ? RESPONDER_PATH : FHIR_PATH}/.well-known/smart-configuration.`,
     ],
   };
 }

@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { UPLOAD_BYTES_MAX } from '../../../contract/bulk-create.ts';
 import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
@@ -6,18 +5,12 @@ import type { AccountTx } from '../../platform/database/database.ts';
 import { ExchangeError, NotFoundError } from '../../platform/errors.ts';
 import { callerOf } from '../../platform/http/caller.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
-import { liftBodyTime } from '../../platform/http/plugins/body-time.ts';
-import { leaveRequestShare } from '../../platform/http/plugins/request-share.ts';
-import { drain, type UploadLimits, uploadBody } from '../../platform/http/upload-body.ts';
-import { Permits } from '../../platform/limits/permits.ts';
+import { createUploads, drain, type UploadLimits } from '../../platform/http/upload-body.ts';
 import { type LinkTarget, verifyLink } from '../../platform/links/signed-link.ts';
 import type { BulkCreateService } from './service.ts';
 
 const OPERATION = 'uploadBulkCreate';
 const LIMITS: UploadLimits = { bytesMax: UPLOAD_BYTES_MAX, idleMs: 60_000, totalMs: 60 * 60_000 };
-
-/** Limits of parallel uploads: each may write to the blob store for up to an hour. */
-const PERMITS = { all: 40, account: 8, holder: 8 };
 
 type UploadDeps = Pick<GatewayPlatform, 'linkSigningKey'> & {
   bulkCreates: BulkCreateService;
@@ -32,7 +25,7 @@ export function addBulkUploadRoute(
   deps: UploadDeps,
   limits: Partial<UploadLimits> = {},
 ): void {
-  const permits = new Permits(PERMITS, 'Too many files are being uploaded at the moment');
+  const uploads = createUploads({ ...LIMITS, ...limits });
   app.removeAllContentTypeParsers();
   // The body stays a stream, whatever its Content-Type.
   app.addContentTypeParser('*', (_request, _body, done) => done(null));
@@ -41,24 +34,14 @@ export function addBulkUploadRoute(
     { schema: { hide: true }, config: { operation: OPERATION } },
     async (request, reply) => {
       const { accountId, targetId: requestId } = targetOf(request, deps.linkSigningKey);
-      let body: Readable | undefined;
-      let permit: { leave: () => void } | undefined;
-      try {
+      return uploads(request, accountId, async (open) => {
         checkContentType(request);
-        permit = permits.take(accountId, accountId);
-        leaveRequestShare(request);
-        liftBodyTime(request);
-        body = uploadBody(request.raw, { ...LIMITS, ...limits });
-        const upload = await deps.bulkCreates.receiveUpload({ accountId, requestId }, body, (tx) =>
+        const upload = await deps.bulkCreates.receiveUpload({ accountId, requestId }, open(), (tx) =>
           audit(tx, request, requestId, 200),
         );
         deps.bulkCreates.announceUpload(accountId, requestId);
         return reply.send(upload);
-      } finally {
-        body?.destroy();
-        permit?.leave();
-        drain(request.raw);
-      }
+      });
     },
   );
 }

@@ -78,14 +78,7 @@ export async function deniedSources(
   purpose: 'treatment' | 'ias',
   among: readonly SourceType[],
 ): Promise<Set<SourceType>> {
-  const rows = await tx.db
-    .selectFrom('consent')
-    .select('sources')
-    .where(({ and }) => and({ patient_id: patientId, decision: 'deny' }))
-    .where(sql<boolean>`labels = '{}'`)
-    .where('ended_at', 'is', null)
-    .where(sql<boolean>`coalesce(period_start <= now(), true) and coalesce(period_end > now(), true)`)
-    .where(sql<boolean>`(purposes = '{}' or ${purpose}::text = any(purposes))`)
-    .execute();
+  const { rows } = await sql<{ sources: SourceType[] }>`
+    select sources from denied_sources(${patientId}, ${purpose}) as sources`.execute(tx.db);
   return new Set(rows.flatMap(({ sources }) => (sources.length === 0 ? among : sources)));
 }

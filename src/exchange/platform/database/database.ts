@@ -40,6 +40,8 @@ export type EventsCommitted = (accountId: string, eventIds: readonly string[]) =
 export interface Store {
   /** Runs `work` in one transaction bound to the account; commits when it resolves, rolls back when it throws. */
   asAccount<T>(accountId: string, work: (tx: AccountTx) => Promise<T>): Promise<T>;
+  /** As `asAccount`, for a network: `work` reads what the account contributed, and nothing else (0203-responder.sql). */
+  asResponder<T>(accountId: string, work: (tx: AccountTx) => Promise<T>): Promise<T>;
   /** Runs `work` in one transaction with access to all accounts; commits and rolls back like `asAccount`. */
   asSystem<T>(work: (tx: SystemTx) => Promise<T>): Promise<T>;
   /**
@@ -112,16 +114,21 @@ export function createStore(options: StoreOptions): Store {
     if (eventIds.length > 0) for (const listener of listeners) listener(accountId, eventIds);
   };
 
-  return {
-    asAccount: async (accountId, work) => {
-      const binding = bindingTo(accountId);
+  const asAccount =
+    (role: string): Store['asAccount'] =>
+    async (accountId, work) => {
+      const binding = bindingTo(accountId, role);
       const newEvents: string[] = [];
       const result = await inSlot(accountId, () =>
         boundBy(binding, () => db.transaction().execute((tx) => work({ accountId, db: tx, newEvents }))),
       );
       announce(accountId, newEvents);
       return result;
-    },
+    };
+
+  return {
+    asAccount: asAccount('exchange_app'),
+    asResponder: asAccount('exchange_responder; set local search_path = responder, public'),
     asSystem: async (work) => {
       const newEvents = new Map<string, string[]>();
       const result = await boundBy('set local role exchange_system', () =>
@@ -152,9 +159,9 @@ function createSlots(poolMax: number, waitMs: number, { accountMax, sharedMax }:
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** The statements that bind a transaction to an account. Throws unless the id is a UUID, because it becomes part of the SQL. */
-function bindingTo(accountId: string): string {
+function bindingTo(accountId: string, role: string): string {
   if (!UUID.test(accountId)) throw new TypeError('An account id must be a UUID');
-  return `set local role exchange_app; set local app.account_id = '${accountId}'`;
+  return `set local role ${role}; set local app.account_id = '${accountId}'`;
 }
 
 /**

@@ -12,6 +12,8 @@ export interface Caller {
   scopes: readonly Scope[];
   /** The scopes of a registered client's token: it permits the FHIR API only. */
   fhirScopes?: readonly string[];
+  /** It is a network's token: it permits the responder only. */
+  isNetwork?: boolean;
 }
 
 declare module 'fastify' {

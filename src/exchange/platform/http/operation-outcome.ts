@@ -28,3 +28,5 @@ export function operationOutcomeOf({ status, body }: ErrorResponse): OperationOu
 
 /** The path of the FHIR API on this service. */
 export const FHIR_PATH = '/fhir/R4';
+/** The path of the same API for networks: contributed data only. */
+export const RESPONDER_PATH = '/fhir/responder';

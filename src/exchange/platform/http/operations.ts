@@ -25,6 +25,8 @@ import { createReadAudit, runAction, runAuditedRead, runWrite, type WriteDeps } 
 
 declare module 'fastify' {
   interface FastifyContextConfig {
+    /** The body is FHIR: decimals stay as written. */
+    isFhir?: boolean;
     /** Name of the operation in metrics, logs and audit. */
     operation?: string;
     /** Required scope of a route outside the endpoint table; default: `read` for GET, `write` for other methods. */
@@ -74,13 +76,13 @@ export function createOperations(app: FastifyInstance, deps: OperationsDeps): Op
     run: (request: FastifyRequest) => Promise<AnyResponse>,
     { method, path, operationId }: { method?: HttpMethod; path?: string; operationId?: string } = {},
   ) => {
-    const { body, ignoresUnknownWhenPublished }: Endpoint = endpoints[name];
+    const { body, fhirBytesMax, ignoresUnknownWhenPublished }: Endpoint = endpoints[name];
     const route: RouteOptions = {
       method: method ?? endpoints[name].method,
       url: path ?? endpoints[name].path,
       schema: schemaOf(name, operationId ?? name),
-      config: { operation: name },
-      bodyLimit: BODY_BYTES_MAX,
+      config: { operation: name, isFhir: fhirBytesMax !== undefined },
+      bodyLimit: fhirBytesMax ?? BODY_BYTES_MAX,
       ...(body !== undefined && ignoresUnknownWhenPublished && { preValidation: dropUnknownMembers(body) }),
       handler: async (request, reply) => {
         const response = await run(request);

@@ -12,19 +12,19 @@ function targetOf(link: VerifiedLink): LinkTarget {
   return link;
 }
 
-/** Adds `GET /links/<kind>/<token>`. It requires no API key; the signature of the link authorises the request. */
+/** Adds `GET /links/<kind>/<token>`, or PUT. It requires no API key; the signature of the link authorises the request. */
 export function addSignedLinkRoute(
   app: FastifyInstance,
   deps: { linkSigningKey: string },
   kind: LinkKind,
   operation: string,
   handler: (link: LinkTarget, request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>,
-  { isForPeople = false } = {},
+  { method = 'GET', isForPeople = false }: { method?: 'GET' | 'PUT'; isForPeople?: boolean } = {},
 ): void {
-  app.get<{ Params: { token: string } }>(
-    `/links/${kind}/:token`,
-    { schema: { hide: true }, config: { operation, isForPeople } },
-    async (request, reply) => {
+  app.route<{ Params: { token: string } }>({
+    ...{ method, url: `/links/${kind}/:token` },
+    ...{ schema: { hide: true }, config: { operation, isForPeople } },
+    handler: async (request, reply) => {
       const { token } = request.params;
       const known = verifyLink(deps.linkSigningKey, kind, token);
       if (known.kind !== 'invalid') {
@@ -35,7 +35,7 @@ export function addSignedLinkRoute(
       countRequest(request, reply, link.accountId);
       return handler(link, request, reply.header('cache-control', 'no-store'));
     },
-  );
+  });
 }
 
 /** Audits a read through a link. */

@@ -1,6 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { type Readable, Transform } from 'node:stream';
+import type { FastifyRequest } from 'fastify';
 import { ExchangeError } from '../errors.ts';
+import { Permits } from '../limits/permits.ts';
+import { liftBodyTime } from './plugins/body-time.ts';
+import { leaveRequestShare } from './plugins/request-share.ts';
 
 export interface UploadLimits {
   bytesMax: number;
@@ -48,6 +52,38 @@ export function uploadBody(request: IncomingMessage, limits: UploadLimits): Read
     clearTimeout(total);
   });
   return request.pipe(body);
+}
+
+/** Limits of parallel uploads of one kind: each may write to the blob store for up to an hour. */
+const PERMITS = { all: 40, account: 8, holder: 8 };
+
+/**
+ * Receives uploads, each outside the limits of other requests: `receive` reads the body, whose rest is discarded when it has
+ * ended. Throws 503 when too many files are being uploaded.
+ */
+export function createUploads(limits: UploadLimits) {
+  const permits = new Permits(PERMITS, 'Too many files are being uploaded at the moment');
+  return async <T>(
+    request: FastifyRequest,
+    accountId: string,
+    receive: (open: () => Readable) => Promise<T>,
+  ): Promise<T> => {
+    let body: Readable | undefined;
+    let permit: { leave: () => void } | undefined;
+    try {
+      return await receive(() => {
+        permit = permits.take(accountId, accountId);
+        leaveRequestShare(request);
+        liftBodyTime(request);
+        body = uploadBody(request.raw, limits);
+        return body;
+      });
+    } finally {
+      body?.destroy();
+      permit?.leave();
+      drain(request.raw);
+    }
+  };
 }
 
 /** How long a client that is still sending has to read the error response, in milliseconds. */

@@ -7,6 +7,8 @@ export const LINK_KINDS = [
   'consolidated',
   /** Upload of the CSV of a bulk create; the target is the request. */
   'bulk-upload',
+  /** Upload of a contributed document; the target is the contribution. */
+  'document-upload',
   /** The result CSV of a bulk create; the target is the request. */
   'bulk-result',
   /** One document, original or converted; the target is the document. */

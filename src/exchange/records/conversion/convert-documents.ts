@@ -341,5 +341,6 @@ async function noteInQuery(
   { queryId, source }: Pick<UnconvertedDocument, 'source' | 'queryId'>,
   message: string,
 ): Promise<void> {
-  if (queryId !== null && source !== 'message') await noteIncomplete(tx, queryId, source, message);
+  if (queryId !== null && source !== 'message' && source !== 'contribution')
+    await noteIncomplete(tx, queryId, source, message);
 }

@@ -1,5 +1,9 @@
+import { createHash } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
+import { v7 as uuidv7 } from 'uuid';
 import type { RecordSource } from '../../../contract/primitives.ts';
+import { extensionOf } from '../../../lib/file-extension.ts';
+import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
 import { columnsOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { byteaArray, sqlFile, textArray } from '../../platform/database/pg-arrays.ts';
@@ -10,9 +14,10 @@ export interface NewDocument {
   id: string;
   /** Null for a message that could not be assigned to a patient. */
   patientId: string | null;
-  /** The query, message or notification that delivered it; exactly one of them is set. */
+  /** The query, message, notification or contribution that delivered it; exactly one of them is set. */
   queryId?: string;
   messageId?: string;
+  contributionId?: string;
   notified?: { subjectId: string; delivery: number };
   source: RecordSource;
   kind: 'page' | 'attachment';
@@ -22,6 +27,21 @@ export interface NewDocument {
   sizeBytes: number;
   sha256: Buffer;
   blobRef: string;
+}
+
+/** A stored file as a document of a source, named `<name>-<id>`; the file of a DocumentReference if that is given. */
+export function documentOf(
+  { ref: blobRef, sha256, ...blob }: BlobRef,
+  source: RecordSource,
+  { name = source, sourceDocumentId }: { name?: string; sourceDocumentId?: string } = {},
+): Omit<NewDocument, 'patientId'> {
+  const id = uuidv7();
+  return {
+    ...{ id, source, sourceDocumentId, ...blob, blobRef },
+    kind: sourceDocumentId === undefined ? 'page' : 'attachment',
+    fileName: `${name}-${id}.${extensionOf(blob.contentType)}`,
+    sha256: Buffer.from(sha256, 'hex'),
+  };
 }
 
 export async function insertDocuments(tx: AccountTx, documents: readonly NewDocument[]): Promise<void> {
@@ -46,6 +66,20 @@ export interface CollectedResource {
   json: string;
   /** `meta.lastUpdated` and `meta.versionId` in text order (see `revisionOf`); empty when the source gives neither. */
   revision: string;
+}
+
+/** A resource as it is delivered in a document, in place of what was delivered under its id before. */
+export function deliveredIn(
+  fileName: string,
+  resource: { resourceType: string; id?: string; meta?: object },
+): CollectedResource {
+  return {
+    resourceType: resource.resourceType,
+    sourceId: resource.id ?? '',
+    sha256: createHash('sha256').update(JSON.stringify(resource)).digest('hex'),
+    json: JSON.stringify({ ...resource, meta: { ...resource.meta, source: fileName } }),
+    revision: '',
+  };
 }
 
 /**
@@ -89,7 +123,7 @@ const toJsonb = (json: string): string =>
 /** What delivered a document: files that were delivered together share it. */
 export const broughtBy = (document: string) => {
   const d = sql.raw(document);
-  return sql<string>`coalesce(${d}.query_id::text, ${d}.message_id::text, ${d}.subject_id::text || '/' || ${d}.delivery)`;
+  return sql<string>`coalesce(${d}.query_id::text, ${d}.message_id::text, ${d}.contribution_id::text, ${d}.subject_id::text || '/' || ${d}.delivery)`;
 };
 
 /**

@@ -19,7 +19,9 @@ const namesOf = (sources: readonly SourceCompleteness[]): string =>
   list(sources.map(({ source }) => sourceName(source)));
 
 /** Why a record is incomplete, in one sentence; undefined when every queried source delivered everything. */
-export function incompleteness({ sources, unread, withheld = 0 }: RecordCompleteness): string | undefined {
+export function incompleteness(standing: RecordCompleteness | undefined): string | undefined {
+  if (standing === undefined) return undefined;
+  const { sources, unread, withheld = 0 } = standing;
   const inState = (...states: SourceCompleteness['state'][]) =>
     sources.filter(({ state }) => states.includes(state));
   const isFirst = ({ lastCompleted }: SourceCompleteness) => lastCompleted === undefined;
@@ -117,7 +119,8 @@ const REDACTED = { system: 'http://terminology.hl7.org/CodeSystem/v3-Observation
  * `Bundle.meta` with the completeness of the record: a tag `incomplete` or `answered`, and an extension for each source and
  * each unread document. Clients that do not know them can ignore them, and the entries stay those that were requested.
  */
-export function completenessMeta(standing: RecordCompleteness): Json {
+export function completenessMeta(standing: RecordCompleteness | undefined): Json | undefined {
+  if (standing === undefined) return undefined;
   const sentence = incompleteness(standing);
   return {
     extension: [
@@ -175,7 +178,7 @@ export type SourceState = 'never-asked' | 'running' | 'waiting' | 'completed' | 
 /** How far one source has been queried for a patient, and how much of the record came from it. */
 export interface SourceCompleteness {
   source: RecordSource;
-  /** Undefined for messages: they arrive without being requested. */
+  /** Undefined for messages and contributions: they arrive without being requested. */
   state?: SourceState;
   lastAttempted?: Date;
   lastCompleted?: Date;
@@ -203,7 +206,7 @@ export interface UnreadDocument {
 /** All that decides whether a patient's record is complete. */
 export interface RecordCompleteness {
   readAt: Date;
-  /** Every source that can be queried, then messages if there are any. */
+  /** Every source that can be queried, then messages and contributions if there are any. */
   sources: SourceCompleteness[];
   unread: UnreadDocument[];
   /** How many resources a policy on sensitive data withholds. */
@@ -233,13 +236,13 @@ export async function readRecordCompleteness(tx: AccountTx, patientId: string): 
       omissions,
     };
   });
-  const message = kept.has('message')
-    ? [{ source: 'message' as const, ...countsOf('message'), omissions: [] }]
-    : [];
+  const unasked = (['message', 'contribution'] as const)
+    .filter((source) => kept.has(source))
+    .map((source) => ({ source, ...countsOf(source), omissions: [] }));
   const { rows } = await sql<{ withheld: number }>`
     select count(*)::int as withheld from withheld_resources(${tx.accountId}, ${patientId})`.execute(tx.db);
   const unread = await readUnread(tx, patientId);
-  return { readAt: new Date(), sources: [...sources, ...message], unread, ...rows[0] };
+  return { readAt: new Date(), sources: [...sources, ...unasked], unread, ...rows[0] };
 }
 
 type Asked = Pick<

@@ -1,20 +1,18 @@
-import { createHash } from 'node:crypto';
-import type { Bundle, DocumentReference, FhirResource } from 'fhir/r4.js';
-import { v7 as uuidv7 } from 'uuid';
+import type { Bundle, FhirResource } from 'fhir/r4.js';
 import type { SourceType } from '../../../../contract/primitives.ts';
-import { extensionOf } from '../../../../lib/file-extension.ts';
 import { fhirJson } from '../../../../lib/written-decimals.ts';
 import type { BlobRef, BlobStore } from '../../../../shared/blobs/blob-store.ts';
 import type { AccountTx, Store } from '../../../platform/database/database.ts';
 import {
-  type CollectedResource,
+  deliveredIn,
+  documentOf,
   insertDocuments,
   insertSourcePatientIds,
   type NewDocument,
   upsertResources,
 } from '../../../records/deliveries/delivery-store.ts';
 import { messageNamespaceOf } from '../../../records/rules/ids.ts';
-import { mediaTypeOf } from '../../../sources/connectors/collect/documents.ts';
+import { type InlineFile, mayBeCcda, withoutFiles } from '../../../sources/connectors/collect/documents.ts';
 import { named } from '../../../sources/connectors/namespaced-connector.ts';
 import type { StoredSubject } from '../inbound-store.ts';
 import { type PresentSubject, presentSubject } from './present-subject.ts';
@@ -88,11 +86,9 @@ async function deliver(deps: RecordingDeps, of: OfPatient, { wanted }: Recording
   try {
     const describe = describerFor(of, present, wanted);
     const answer = Buffer.from(fhirJson(bundleOf(present.resources)));
-    documents.push(describe('page', await blobs.put('source-answer', answer, 'application/fhir+json')));
+    documents.push(describe(await blobs.put('source-answer', answer, 'application/fhir+json')));
     for (const { sourceDocumentId, contentType, bytes } of files)
-      documents.push(
-        describe('attachment', await blobs.put('document', bytes, contentType), sourceDocumentId),
-      );
+      documents.push(describe(await blobs.put('document', bytes, contentType), sourceDocumentId));
   } catch (error) {
     for (const { blobRef } of documents) await blobs.delete(blobRef);
     throw error;
@@ -105,7 +101,8 @@ async function deliver(deps: RecordingDeps, of: OfPatient, { wanted }: Recording
     if (!(await isStillWanted(tx, of, wanted))) return false;
     await insertDocuments(tx, fresh);
     await insertSourcePatientIds(tx, of.patientId, source, [personIdOf(of.subjectId)]);
-    const delivered = collected(resources, page?.fileName ?? '');
+    // Messages are ordered before they are delivered; the last delivery counts.
+    const delivered = resources.map((resource) => deliveredIn(page?.fileName ?? '', resource));
     await upsertResources(tx, { patientId: of.patientId, source, documentId: page?.id ?? '' }, delivered);
     const names = delivered.map(({ resourceType, sourceId }) => `${resourceType}/${sourceId}`);
     await retireReported(
@@ -116,7 +113,7 @@ async function deliver(deps: RecordingDeps, of: OfPatient, { wanted }: Recording
     );
     await markRecorded(tx, of, {
       recorded: wanted,
-      ...(fresh.some(mayBeCcda) ? { toBeRead: true } : {}),
+      ...(fresh.some((each) => each !== page && mayBeCcda(each)) ? { toBeRead: true } : {}),
     });
     return true;
   });
@@ -126,40 +123,17 @@ async function deliver(deps: RecordingDeps, of: OfPatient, { wanted }: Recording
   return isWritten;
 }
 
-const mayBeCcda = ({ kind, contentType }: NewDocument): boolean =>
-  kind === 'attachment' && /xml|^text\/plain$|^application\/octet-stream$/.test(contentType);
-
 const describerFor =
   ({ patientId, subjectId }: OfPatient, { sender, kind }: PresentSubject, delivery: number) =>
-  (type: 'page' | 'attachment', blob: BlobRef, sourceDocumentId?: string): NewDocument => {
-    const id = uuidv7();
-    const source = recordSource(kind);
-    return {
-      id,
-      patientId,
-      notified: { subjectId, delivery },
-      source,
-      kind: type,
-      sourceDocumentId,
-      fileName: `${source}-message-of-${sender}-${id}.${extensionOf(blob.contentType)}`,
-      contentType: blob.contentType,
-      sizeBytes: blob.sizeBytes,
-      sha256: Buffer.from(blob.sha256, 'hex'),
-      blobRef: blob.ref,
-    };
+  (blob: BlobRef, sourceDocumentId?: string): NewDocument => {
+    const name = `${recordSource(kind)}-message-of-${sender}`;
+    const document = documentOf(blob, recordSource(kind), { name, sourceDocumentId });
+    return { ...document, patientId, notified: { subjectId, delivery } };
   };
-
-/** A file that a DocumentReference of a message contains. */
-interface ReportedFile {
-  /** Id of its DocumentReference, in the subject's namespace. */
-  sourceDocumentId: string;
-  contentType: string;
-  bytes: Buffer;
-}
 
 interface Delivery {
   resources: FhirResource[];
-  files: ReportedFile[];
+  files: InlineFile[];
 }
 
 /** The person's Patient id in what a subject's messages report. */
@@ -168,29 +142,12 @@ const personIdOf = (subjectId: string): string => `${messageNamespaceOf(subjectI
 /** What is reported of a subject, with ids of its own namespace, and its files apart from the resources. */
 export function deliveryOf(subjectId: string, reported: readonly FhirResource[]): Delivery {
   const namespace = messageNamespaceOf(subjectId);
-  const files: ReportedFile[] = [];
+  const files: InlineFile[] = [];
   const resources = reported.map((resource) => {
     const own = named(namespace, resource);
     return own.resourceType === 'DocumentReference' ? withoutFiles(own, files) : own;
   });
   return { resources, files };
-}
-
-/** As with messages between providers, the resource names size and hash of a file that is a document. */
-function withoutFiles(reference: DocumentReference, files: ReportedFile[]): DocumentReference {
-  const contents: typeof reference.content = Array.isArray(reference.content) ? reference.content : [];
-  return {
-    ...reference,
-    content: contents.map((content) => {
-      const { data, ...attachment } = content.attachment ?? {};
-      if (typeof data !== 'string') return content;
-      const bytes = Buffer.from(data, 'base64');
-      const contentType = mediaTypeOf(attachment.contentType);
-      files.push({ sourceDocumentId: reference.id ?? '', contentType, bytes });
-      const hash = createHash('sha1').update(bytes).digest('base64');
-      return { ...content, attachment: { ...attachment, contentType, size: bytes.length, hash } };
-    }),
-  };
 }
 
 /** The stored answer behind the resources, as a page of a source is behind those of a query. */
@@ -199,14 +156,3 @@ const bundleOf = (resources: readonly FhirResource[]): Bundle => ({
   type: 'collection',
   entry: resources.map((resource) => ({ resource })),
 });
-
-/** @param fileName of the document that contains them, which becomes their `meta.source` */
-const collected = (resources: readonly FhirResource[], fileName: string): CollectedResource[] =>
-  resources.map((resource) => ({
-    resourceType: resource.resourceType,
-    sourceId: resource.id ?? '',
-    sha256: createHash('sha256').update(JSON.stringify(resource)).digest('hex'),
-    json: JSON.stringify({ ...resource, meta: { ...resource.meta, source: fileName } }),
-    // Messages are ordered before they are delivered; the last delivery counts.
-    revision: '',
-  }));

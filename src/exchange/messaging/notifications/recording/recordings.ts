@@ -2,8 +2,9 @@ import type { Logger } from '../../../../lib/logger.ts';
 import type { BlobStore } from '../../../../shared/blobs/blob-store.ts';
 import type { Store } from '../../../platform/database/database.ts';
 import { itemRecovery, type Recovery } from '../../../platform/recovery/recovery.ts';
-import { ProcessEndedTooOften, type StartGuard } from '../../../platform/recovery/start-guard.ts';
+import type { StartGuard } from '../../../platform/recovery/start-guard.ts';
 import { createBackground } from '../../../platform/workflows/start-workflow.ts';
+import { convertLater } from '../../../records/documents-to-read.ts';
 import type { RecordKeeper } from '../../../records/record-keeper.ts';
 import type { Applied } from '../apply.ts';
 import { recordSource, recordSubject } from './record-subject.ts';
@@ -31,7 +32,7 @@ export function createRecordings(deps: {
   idHmacKey: string;
   logger: Logger;
 }): Recordings {
-  const { store, records } = deps;
+  const { store } = deps;
   const background = createBackground(deps.logger);
 
   /** Converts C-CDA documents that came with the messages. Those that end the worker each time stay documents. */
@@ -40,17 +41,11 @@ export function createRecordings(deps: {
     signal: AbortSignal,
   ): Promise<void> {
     const name = `recorded-subject/${of.patientId}/${of.subjectId}`;
-    const markRead = () => store.asAccount(accountId, (tx) => markRecorded(tx, of, { toBeRead: false }));
     const source = recordSource(await store.asSystem((tx) => readKind(tx, of.subjectId)));
-    try {
-      await deps.startGuard.run({ accountId, name, progress: '' }, signal, () =>
-        records.merge(accountId, of.patientId, { documentsOf: source }),
-      );
-    } catch (error) {
-      if (error instanceof ProcessEndedTooOften) await markRead();
-      throw error;
-    }
-    await markRead();
+    const work = { accountId, patientId: of.patientId, name, source };
+    await convertLater(deps, work, signal, () =>
+      store.asAccount(accountId, (tx) => markRecorded(tx, of, { toBeRead: false })),
+    );
   }
 
   return {

@@ -159,11 +159,11 @@ export const joined = (...parts: readonly Reported[]): Reported => ({
 
 /**
  * Rewrites references to `Type/id` where they can be resolved: the fullUrl of another entry (`urn:uuid:…` or absolute), or
- * a URL at one of the source's own origins. fullUrls are known only within one response, so this runs before its resources
+ * what `elsewhere` knows, such as a URL at one of the source's own origins. fullUrls are known only within one response, so this runs before its resources
  * are stored one by one. Resources without such references are returned unchanged.
  */
 export function withLocalReferences<R extends Record<string, unknown>>(
-  config: ResolvedSourceConfig,
+  elsewhere: (reference: string) => string | undefined,
   entries: readonly ResponseEntry[],
   resources: readonly R[],
 ): R[] {
@@ -172,7 +172,7 @@ export function withLocalReferences<R extends Record<string, unknown>>(
     if (fullUrl === undefined || !isRecord(resource) || !isResourceId(resource.id)) continue;
     named.set(fullUrl, `${String(resource.resourceType)}/${resource.id}`);
   }
-  const locate = (reference: string) => named.get(reference) ?? localReferenceOf(config, reference);
+  const locate = (reference: string) => named.get(reference) ?? elsewhere(reference);
   return resources.map((resource) => located(resource, locate) as R);
 }
 

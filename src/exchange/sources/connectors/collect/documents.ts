@@ -1,4 +1,5 @@
-import type { FhirResource } from 'fhir/r4.js';
+import { createHash } from 'node:crypto';
+import type { DocumentReference, FhirResource } from 'fhir/r4.js';
 import type { SourceContext } from '../capabilities.ts';
 import { type Attachment, type LargeAttachment, SourceFailure } from '../connector.ts';
 import { badResponse, foreignOrigin, isRecord } from '../http/failures.ts';
@@ -248,12 +249,6 @@ function pointersOf(resource: FhirResource, taken: TakenContents): Pointer[] {
   });
 }
 
-/** Validates the source's media type before we send or store it; anything malformed becomes octet-stream. */
-export function mediaTypeOf(value: unknown): string {
-  const type = typeof value === 'string' ? (value.split(';')[0]?.trim().toLowerCase() ?? '') : '';
-  return /^[a-z0-9]+\/[a-z0-9.+-]{1,100}$/.test(type) ? type : 'application/octet-stream';
-}
-
 /** Limits the names kept in the cursor, which is stored with each page. */
 const REMEMBERED_MAX = 5_000;
 
@@ -309,3 +304,37 @@ export function withDocuments(plan: Plan, resources: FhirResource[]): string[] |
   );
   return [...new Set([...(plan.documents ?? []), ...found])].slice(0, REMEMBERED_MAX);
 }
+
+/** A file that a DocumentReference contained. */
+export interface InlineFile {
+  /** Id of its DocumentReference. */
+  sourceDocumentId: string;
+  contentType: string;
+  bytes: Buffer;
+}
+
+/** Takes the files out of a DocumentReference, which then names size and hash of each; adds them to `files`. */
+export function withoutFiles(reference: DocumentReference, files: InlineFile[]): DocumentReference {
+  const contents: typeof reference.content = Array.isArray(reference.content) ? reference.content : [];
+  return {
+    ...reference,
+    content: contents.map((content) => {
+      const { data, ...attachment } = content.attachment ?? {};
+      if (typeof data !== 'string') return content;
+      const bytes = Buffer.from(data, 'base64');
+      const contentType = mediaTypeOf(attachment.contentType);
+      files.push({ sourceDocumentId: reference.id ?? '', contentType, bytes });
+      const hash = createHash('sha1').update(bytes).digest('base64');
+      return { ...content, attachment: { ...attachment, contentType, size: bytes.length, hash } };
+    }),
+  };
+}
+
+/** Validates the source's media type before we send or store it; anything malformed becomes octet-stream. */
+export function mediaTypeOf(value: unknown): string {
+  const type = typeof value === 'string' ? (value.split(';')[0]?.trim().toLowerCase() ?? '') : '';
+  return /^[a-z0-9]+\/[a-z0-9.+-]{1,100}$/.test(type) ? type : 'application/octet-stream';
+}
+
+export const mayBeCcda = ({ contentType }: { contentType: string }): boolean =>
+  /xml|^text\/plain$|^application\/octet-stream$/.test(contentType);

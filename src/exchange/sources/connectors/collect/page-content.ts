@@ -88,7 +88,8 @@ export function contentOf(
     else kept.push(resource);
   }
   // Checked so far: an object with a type and an id. The `records` feature validates the rest.
-  const local = withLocalReferences(config, entries, wanted(config.source, kept));
+  const atSource = (reference: string) => localReferenceOf(config, reference);
+  const local = withLocalReferences(atSource, entries, wanted(config.source, kept));
   const resources = local as unknown as FhirResource[];
   return {
     resources,

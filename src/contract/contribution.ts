@@ -1,0 +1,97 @@
+import { z } from 'zod';
+import { boundedList, quoted } from './bounds.ts';
+import { fhirBundleSchema, RECORD_TYPES } from './consolidated-query.ts';
+import { endpoint } from './endpoint.ts';
+import { byId } from './endpoint-parts.ts';
+import { idSchema, instantSchema } from './primitives.ts';
+
+/** Limits of one contribution. */
+export const CONTRIBUTION_BYTES_MAX = 5_000_000;
+export const CONTRIBUTED_RESOURCES_MAX = 1_000;
+
+const recordTypes: ReadonlySet<string> = new Set(RECORD_TYPES);
+
+const resourceSchema = z
+  .looseObject({
+    resourceType: z.string().refine((type) => recordTypes.has(type), {
+      error: ({ input }) =>
+        `${quoted(input)} is not a type that records hold; supported types are ${RECORD_TYPES.join(', ')}`,
+    }),
+    id: z
+      .string()
+      .regex(/^[A-Za-z0-9.-]{1,64}$/, { error: 'must have 1 to 64 letters, digits, "-" or "."' })
+      .optional(),
+  })
+  .meta({ id: 'ContributedResource' });
+
+const entrySchema = z.looseObject({ fullUrl: z.string().max(500).optional(), resource: resourceSchema });
+export type ContributedEntry = z.output<typeof entrySchema>;
+
+const bundleSchema = z
+  .looseObject({
+    resourceType: z.literal('Bundle', { error: 'must be Bundle' }),
+    type: z.enum(['collection', 'searchset'], { error: 'must be collection or searchset' }),
+    entry: boundedList(
+      z.array(entrySchema).min(1, { error: 'must have at least one resource' }),
+      CONTRIBUTED_RESOURCES_MAX,
+      `has more than ${CONTRIBUTED_RESOURCES_MAX} resources; contribute them in several requests`,
+    ),
+  })
+  .meta({ id: 'ContributedBundle' });
+
+const contributionSchema = z
+  .object({
+    id: idSchema,
+    kind: z.enum(['resources', 'document']),
+    contributedAt: instantSchema,
+    resources: z.number().int().meta({ description: 'How many resources it stated.' }),
+    status: z.enum(['received', 'awaiting-upload', 'never-arrived']).meta({
+      description: '`awaiting-upload`, `never-arrived`: of a document whose file has not been uploaded.',
+    }),
+  })
+  .meta({ id: 'Contribution' });
+export type ContributionStatus = z.output<typeof contributionSchema>['status'];
+
+/** Size of a contributed document. */
+export const CONTRIBUTED_DOCUMENT_BYTES_MAX = 50_000_000;
+
+/** A FHIR R4 DocumentReference without its file; what it lacks is filled in. */
+const documentReferenceBodySchema = z
+  .looseObject({
+    description: z.string({ error: 'description is required' }).trim().min(1).max(1_000),
+    type: z.looseObject({}, { error: 'type is required: what kind of document it is, {text, coding}' }),
+    context: z.looseObject({}, { error: 'context is required, with the period of the care' }),
+  })
+  .meta({ id: 'ContributedDocument' });
+
+export const contributionEndpoints = {
+  contributeDocument: endpoint('POST /medical/v1/document/upload', {
+    query: z.object({ patientId: idSchema }),
+    body: documentReferenceBodySchema,
+    fhirBytesMax: 100_000,
+    responses: {
+      200: z.object({
+        documentReferenceId: idSchema,
+        uploadUrl: z.string().meta({ description: 'Where to PUT the file; valid for an hour.' }),
+      }),
+    },
+    errors: [404],
+  }),
+  contributeData: endpoint('PUT /medical/v1/patient/:id/consolidated', {
+    params: byId,
+    body: bundleSchema,
+    fhirBytesMax: CONTRIBUTION_BYTES_MAX,
+    responses: { 200: fhirBundleSchema },
+    errors: [404],
+  }),
+  listContributions: endpoint('GET /medical/v1/patient/:id/contribution', {
+    params: byId,
+    responses: { 200: z.object({ contributions: z.array(contributionSchema) }) },
+    errors: [404],
+  }),
+  removeContribution: endpoint('DELETE /medical/v1/patient/:id/contribution/:contributionId', {
+    params: z.object({ id: idSchema, contributionId: idSchema }),
+    responses: { 204: null },
+    errors: [404, 409],
+  }),
+} as const;
