@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander';
 import { KILLABLE } from '../../test/faults/kill/holds.ts';
+import { type AcknowledgementSoakOptions, soakAcknowledgements } from './acknowledgements.ts';
 import { type BulkSoakOptions, soakBulk } from './bulk.ts';
 import { type ClusterSoakOptions, soakCluster } from './cluster.ts';
 import { type JobQueueSoakOptions, KILLED, soakJobQueue } from './job-queue.ts';
@@ -84,6 +85,15 @@ program
   .option('--json <file>', 'write the report to this file')
   .option('--keep', 'keep the data folder with all logs')
   .action((options: ClusterSoakOptions) => soakCluster(options));
+
+program
+  .command('acknowledgements')
+  .description(
+    'A gateway is killed each time that a message by MLLP is stored and not yet acknowledged; each must be recorded once.',
+  )
+  .option('--kills <n>', 'kills', '200')
+  .option('--keep', 'keep the data folder with all logs')
+  .action((options: AcknowledgementSoakOptions) => soakAcknowledgements(options));
 
 program
   .command('stops')
