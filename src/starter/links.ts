@@ -4,6 +4,11 @@ export interface TemporalUi {
   namespace: string;
 }
 
-/** Address of the page of a workflow, or of a schedule, in the Temporal UI. */
-export const workflowLink = ({ url, namespace }: TemporalUi, id: string, kind = 'workflows'): string =>
-  `${url.replace(/\/+$/, '')}/namespaces/${encodeURIComponent(namespace)}/${kind}/${encodeURIComponent(id)}`;
+/** Address of the page of a workflow, or of a schedule, in the Temporal UI; undefined where no UI is known. */
+export const workflowLink = (
+  ui: TemporalUi | undefined,
+  id: string,
+  kind = 'workflows',
+): string | undefined =>
+  ui &&
+  `${ui.url.replace(/\/+$/, '')}/namespaces/${encodeURIComponent(ui.namespace)}/${kind}/${encodeURIComponent(id)}`;

@@ -152,7 +152,7 @@ describeInChromium('the embedded page in a browser', () => {
     expect(await page.locator('#queries progress').count()).toBe(3);
     await environment.progress(requestId, 'pharmacy', { status: 'completed', resources: 12 });
     await page.locator('#queries').getByText('12 entries').waitFor();
-    await expect.poll(() => text('#status')).toContain('Pharmacies: completed');
+    await expect.poll(() => text('#status')).toContain('Pharmacy: completed');
     await environment.progress(requestId, 'lab', { status: 'failed', reason: 'The source did not answer' });
     await environment.progress(requestId, 'hie', { status: 'completed', resources: 90 });
     await page.getByText('Partly completed', { exact: true }).waitFor();

@@ -10,6 +10,7 @@ import {
 } from '../../src/contract/patient-onboarding.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
 import { networkQueryWorkflowId } from '../../src/contract/temporal.ts';
+import { counted } from '../../src/lib/counted.ts';
 import type { LineStream } from '../../src/lib/live-lines.ts';
 import { renderTable } from '../../src/lib/table.ts';
 import {
@@ -80,7 +81,7 @@ export async function runDemo(options: {
   try {
     const { connection } = stack;
     const ui = { url: connection.temporalUiUrl ?? '', namespace: connection.temporalNamespace };
-    const link = (workflowId: string) => workflowLink(ui, workflowId);
+    const link = (workflowId: string) => workflowLink(ui, workflowId) ?? '';
     print(`Started in ${seconds(begunAt)} s.`);
     // Without --keep, the UI ends before anyone has looked at it.
     if (options.keep)
@@ -185,9 +186,7 @@ const factsOf = (sample: string, summary: PatientOnboardingSummary): PatientFact
 
 function verdict(faults: readonly string[], incidents: number, after: number): string {
   if (faults.length > 0)
-    return color.red(
-      `${faults.length} ${faults.length === 1 ? 'check' : 'checks'} failed: see the lines above (${after} s).`,
-    );
+    return color.red(`${counted(faults.length, 'check')} failed: see the lines above (${after} s).`);
   return color.green(
     `✓ All ${PATIENTS.length} patients ended as expected, and all ${incidents} injected faults were handled, according to the logs of the sources and the receiver (${after} s).`,
   );
@@ -262,13 +261,12 @@ function createFollower(connection: StackConnection, print: (line: string) => vo
     return timeline ?? [];
   }
 
-  async function follow(
-    key: string,
-    { handle }: StartedOnboarding,
+  return async (
+    { key, started: { handle } }: { key: string; started: StartedOnboarding },
     signal: AbortSignal,
-  ): Promise<PatientOnboardingSummary> {
+  ) => {
     let ended = false;
-    const result = handle.result().finally(() => {
+    const result: Promise<PatientOnboardingSummary> = handle.result().finally(() => {
       ended = true;
     });
     // Awaited below; until then a rejection must not count as unhandled.
@@ -294,11 +292,8 @@ function createFollower(connection: StackConnection, print: (line: string) => vo
       }
       if (!last) await sleep(LOOK_EVERY_MS, undefined, { signal });
     }
-    return result;
-  }
-
-  return async ({ key, started }: { key: string; started: StartedOnboarding }, signal: AbortSignal) =>
-    [key, await follow(key, started, signal)] as const;
+    return [key, await result] as const;
+  };
 }
 
 function paintOutcome(kind: string, message: string): string {

@@ -169,7 +169,7 @@ function messageResult(
 ): Pick<CommandResult, 'lines' | 'document'> {
   const isOut = message.direction === 'outbound';
   const workflowId = messageTransmissionWorkflowId(message.id);
-  const workflowUrl = isOut && target.ui !== undefined ? workflowLink(target.ui, workflowId) : undefined;
+  const workflowUrl = isOut ? workflowLink(target.ui, workflowId) : undefined;
   const way = [message.transportMethod, message.network].filter(Boolean).join(', ');
   const fields: readonly (readonly [string, string | null | undefined])[] = [
     ['Patient', message.patientId ?? (isOut ? undefined : 'no patient of this account matches')],

@@ -28,9 +28,7 @@ export async function monitoringResult(
   const { colors } = terminal.live;
   const names = views.length === 0 ? new Map<string, string>() : await cohortNames(target.exchange);
 
-  const links = views.map(({ scheduleId }) =>
-    target.ui === undefined ? undefined : workflowLink(target.ui, scheduleId, 'schedules'),
-  );
+  const links = views.map(({ scheduleId }) => workflowLink(target.ui, scheduleId, 'schedules'));
   const table = renderTable(
     ['Cohort', 'Name', 'Source', 'Frequency', 'State', 'Next run', 'Last run', 'Result'],
     views.map((view) => [

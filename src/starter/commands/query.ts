@@ -287,7 +287,7 @@ function queryResult(
 
 /** Address of the query's workflow in the Temporal UI; undefined when the UI is not known. */
 const queryLink = ({ ui }: Target, requestId: string): string | undefined =>
-  ui === undefined ? undefined : workflowLink(ui, networkQueryWorkflowId(requestId));
+  workflowLink(ui, networkQueryWorkflowId(requestId));
 
 function querySourcesTable(view: QueryView, colors: Colors): string[] {
   return renderTable(

@@ -113,7 +113,7 @@ function report(
   { terminal, target: { ui } }: CommandContext,
   saved?: { path: string; sizeBytes: number },
 ): CommandResult {
-  const link = ui === undefined ? undefined : workflowLink(ui, consolidatedQueryWorkflowId(requestId));
+  const link = workflowLink(ui, consolidatedQueryWorkflowId(requestId));
   const isRunning = status === 'processing';
   return {
     exitCode: isRunning

@@ -89,9 +89,7 @@ function result(now: QueryRedrive, { terminal, target }: CommandContext): Comman
   const { requestId, state, source, failedFrom, failedTo, queries, retried, skipped, failed, open } = now;
   const isOpen = state === 'running' || (state === 'completed' && open > 0);
   const link =
-    requestId === undefined || target.ui === undefined
-      ? undefined
-      : workflowLink(target.ui, queryRedriveWorkflowId(requestId));
+    requestId === undefined ? undefined : workflowLink(target.ui, queryRedriveWorkflowId(requestId));
   return {
     exitCode: isOpen ? unfinishedExit(terminal.interrupted) : ended(state),
     document: { command: 'redrive', ...now, workflowUrl: link },

@@ -32,7 +32,7 @@ export function bulkResult(
 ): CommandResult {
   const { colors } = terminal.live;
   const state = view?.state ?? 'running';
-  const link = linkOf(target, workflowId);
+  const link = workflowLink(target.ui, workflowId);
   const known = isNew === false ? ' (this job had been started before)' : '';
   const why = view?.failure ?? view?.problem;
   return {
@@ -120,9 +120,6 @@ function nextSteps(
     return [`Save the result files with: npm run starter -- ${toSave}`];
   return [];
 }
-
-const linkOf = ({ ui }: Target, workflowId: string): string | undefined =>
-  ui === undefined ? undefined : workflowLink(ui, workflowId);
 
 /** Paths of the result files of a bulk onboarding. */
 interface SavedOutcome {

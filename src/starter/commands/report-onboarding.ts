@@ -54,7 +54,7 @@ function documentOf(
     label,
     jobId,
     workflowId,
-    workflowUrl: linkOf(target, workflowId),
+    workflowUrl: workflowLink(target.ui, workflowId),
     isNew,
     status: stateOf(view, requested),
     phase: view?.phase,
@@ -98,7 +98,7 @@ function linesOf(
   target: Target,
   colors: LiveLines['colors'],
 ): string[] {
-  const link = linkOf(target, workflowId);
+  const link = workflowLink(target.ui, workflowId);
   const named = [label, jobId === undefined ? undefined : `job ${jobId}`].filter(Boolean).join(', ');
   const known = isNew === false ? ' (this job had been started before)' : '';
   const why = view?.failure ?? view?.problem;
@@ -142,9 +142,6 @@ const stateOf = (
   view: OnboardingView | undefined,
   requested: ReportedOnboarding['requested'] = 'started',
 ): OverallState | 'started' | 'cancelling' => view?.state ?? requested;
-
-const linkOf = ({ ui }: Target, workflowId: string): string | undefined =>
-  ui === undefined ? undefined : workflowLink(ui, workflowId);
 
 type Identity = NonNullable<OnboardingView['identity']>;
 

@@ -17,7 +17,7 @@ const TYPES: Readonly<Record<string, string>> = {
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 interface Asset {
-  content: Buffer;
+  content: Buffer | string;
   type: string;
   eTag: string;
 }
@@ -77,16 +77,10 @@ export function addEmbedPageRoutes(
 
 /** Reads all assets into memory; together they are only some kilobytes. */
 function readAssets(): Map<string, Asset> {
-  const files = readdirSync(FOLDER).map((name): [string, Buffer] => [
-    name,
-    readFileSync(new URL(name, FOLDER)),
-  ]);
+  const files = readdirSync(FOLDER).map((name) => [name, readFileSync(new URL(name, FOLDER))] as const);
+  const shared = Object.entries({ 'theme.css': THEME, 'charts.css': CHART_STYLE });
   return new Map(
-    [
-      ...files,
-      ['theme.css', Buffer.from(THEME)] as const,
-      ['charts.css', Buffer.from(CHART_STYLE)] as const,
-    ].flatMap(([name, content]): [string, Asset][] => {
+    [...files, ...shared].flatMap(([name, content]): [string, Asset][] => {
       const type = TYPES[extname(name)];
       if (type === undefined) return [];
       const eTag = `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`;

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { CANCEL_REASONS } from '../../../contract/network-query-workflow.ts';
 import { type RecordSource, SOURCE_TYPES, type SourceType } from '../../../contract/primitives.ts';
+import { counted } from '../../../lib/counted.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { sqlFile } from '../../platform/database/pg-arrays.ts';
 import { broughtBy, listedDocuments } from '../deliveries/delivery-store.ts';
@@ -12,11 +13,9 @@ const ASKED_SOURCES = sqlFile('asked-sources.sql', import.meta.url);
 const KEPT_BY_SOURCE = sqlFile('kept-by-source.sql', import.meta.url);
 const UNREAD_DOCUMENTS = sqlFile('unread-documents.sql', import.meta.url);
 
-const list = (names: readonly string[]): string =>
-  names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
-
+const LIST = new Intl.ListFormat('en-GB');
 const namesOf = (sources: readonly SourceCompleteness[]): string =>
-  list(sources.map(({ source }) => sourceName(source)));
+  LIST.format(sources.map(({ source }) => sourceName(source)));
 
 /** Why a record is incomplete, in one sentence; undefined when every queried source delivered everything. */
 export function incompleteness(standing: RecordCompleteness | undefined): string | undefined {
@@ -41,9 +40,8 @@ export function incompleteness(standing: RecordCompleteness | undefined): string
     running.length > 0 &&
       `${namesOf(running)} ${running.length === 1 ? 'is' : 'are'} still being queried${running.length === 1 && running[0]?.lastAttempted ? ` since ${timeText(running[0].lastAttempted)}` : ''}`,
     omitting.length > 0 && `${namesOf(omitting)} could not deliver everything`,
-    unread.length > 0 &&
-      `${unread.length} document${unread.length === 1 ? '' : 's'} could not be read in full`,
-    withheld > 0 && `a policy on sensitive data withholds ${withheld} resource${withheld === 1 ? '' : 's'}`,
+    unread.length > 0 && `${counted(unread.length, 'document')} could not be read in full`,
+    withheld > 0 && `a policy on sensitive data withholds ${counted(withheld, 'resource')}`,
     inState('never-asked').length === sources.filter(({ state }) => state !== undefined).length &&
       'no source has been queried yet',
   ].filter((reason) => reason !== false);
@@ -64,7 +62,7 @@ function sourceLine(standing: SourceCompleteness): string {
   const { fromDocuments, messages, changes } = standing;
   const name = sourceName(source);
   const read = fromDocuments === 0 ? '' : ` (${fromDocuments} of them read from documents)`;
-  const all = `${resources} ${resources === 1 ? 'resource' : 'resources'}${read} and ${documents} ${documents === 1 ? 'document' : 'documents'}`;
+  const all = `${counted(resources, 'resource')}${read} and ${counted(documents, 'document')}`;
   const asked =
     changes === undefined
       ? []
@@ -75,7 +73,7 @@ function sourceLine(standing: SourceCompleteness): string {
   const counts =
     messages === undefined
       ? all
-      : `${all}, of these ${messages.resources} ${messages.resources === 1 ? 'resource' : 'resources'} by message, last ${timeText(messages.last)}`;
+      : `${all}, of these ${counted(messages.resources, 'resource')} by message, last ${timeText(messages.last)}`;
   const attempted = lastAttempted === undefined ? '' : ` ${timeText(lastAttempted)}`;
   const before =
     lastCompleted === undefined
@@ -143,6 +141,8 @@ export function completenessMeta(standing: RecordCompleteness | undefined): Json
 
 const code = (url: string, valueCode: string | RecordSource): Json => ({ url, valueCode });
 const text = (url: string, valueString: string): Json => ({ url, valueString });
+const count = (url: string, valueUnsignedInt: number | undefined): Json[] =>
+  valueUnsignedInt === undefined ? [] : [{ url, valueUnsignedInt }];
 const instant = (url: string, at: Date | undefined): Json[] =>
   at === undefined ? [] : [{ url, valueInstant: at.toISOString() }];
 
@@ -157,13 +157,9 @@ function sourceExtension(standing: SourceCompleteness): Json {
       ...instant('lastCompleted', lastCompleted),
       ...(reason === undefined ? [] : [text('reason', reason)]),
       { url: 'resources', valueUnsignedInt: resources },
-      ...(standing.fromDocuments === 0
-        ? []
-        : [{ url: 'fromDocuments', valueUnsignedInt: standing.fromDocuments }]),
+      ...count('fromDocuments', standing.fromDocuments || undefined),
       { url: 'documents', valueUnsignedInt: documents },
-      ...(standing.messages === undefined
-        ? []
-        : [{ url: 'byMessage', valueUnsignedInt: standing.messages.resources }]),
+      ...count('byMessage', standing.messages?.resources),
       ...instant('lastMessage', standing.messages?.last),
       ...instant('changesSince', standing.changes?.since),
       ...instant('lastFull', standing.changes?.fullAt),

@@ -119,7 +119,7 @@ const textsOf = (rows: readonly SummaryRow[], index: number): string[] =>
 
 /** Roughly, in widths of a lower-case letter. */
 function widthOf(text: string): number {
-  const capitals = text.match(/\p{Lu}/gu)?.length ?? 0;
+  const capitals = text.match(/[\p{Lu}mw]/gu)?.length ?? 0;
   const square =
     text.match(/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/gu)?.length ?? 0;
   return text.length + 0.4 * capitals + square;

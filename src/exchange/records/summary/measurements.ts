@@ -1,5 +1,5 @@
 import { type Json, objectsOf, textOf } from '../rules/json.ts';
-import { codesOf, conceptText, momentText, unique } from '../rules/words.ts';
+import { codesOf, conceptText, momentText } from '../rules/words.ts';
 import {
   BLOOD_PRESSURE,
   categoryOf,
@@ -7,14 +7,12 @@ import {
   isEmpty,
   observationName,
   referenceRanges,
+  timeOf,
   VITAL_SIGNS,
   valueIn,
 } from './observation.ts';
 import { NOTHING, row, type SummaryCell, type SummaryRow } from './parts.ts';
-import { type Lookup, ORIGIN, type SectionRule, type SummaryEntry } from './section.ts';
-
-const time = ({ effectiveDateTime, effectivePeriod, effectiveInstant, issued }: Json): unknown =>
-  effectiveDateTime ?? (effectivePeriod as Json | undefined)?.start ?? effectiveInstant ?? issued;
+import { type Lookup, ORIGIN, type SectionRule, type SummaryEntry, withoutShorter } from './section.ts';
 
 interface PendingResult {
   report: string;
@@ -31,7 +29,7 @@ async function* byMomentAndReport(
   let pending: PendingResult[] = [];
   for await (const entry of entries) {
     if (categoryOf(entry.content) !== 'laboratory' || isEmpty(entry.content)) continue;
-    const at = momentText(time(entry.content)) ?? 'Undated';
+    const at = momentText(timeOf(entry.content)) ?? 'Undated';
     if (at !== moment) {
       yield* grouped(moment, pending);
       pending = [];
@@ -155,7 +153,7 @@ class Line {
       cell('bp'),
       ...VITAL_SIGNS.map(({ title }) => cell(title)),
       this.#others.join('; '),
-      unique(this.#origins.flatMap((origin) => origin.split(', '))).join(', '),
+      withoutShorter(this.#origins.flatMap((origin) => origin.split(', '))).join(', '),
     );
   }
 }
@@ -179,8 +177,7 @@ async function* flowSheet(entries: AsyncIterable<SummaryEntry>): AsyncGenerator<
   for await (const entry of entries) {
     const { content } = entry;
     if (categoryOf(content) !== 'vital-signs' || isEmpty(content)) continue;
-    const period = content.effectivePeriod as Json | undefined;
-    const moment = momentText(content.effectiveDateTime ?? period?.start ?? content.issued);
+    const moment = momentText(timeOf(content));
     if (line === undefined || line.moment !== moment) {
       if (line !== undefined) yield line.toRow();
       line = new Line(moment);

@@ -15,6 +15,10 @@ import {
 } from '../rules/words.ts';
 import { NOTHING } from './parts.ts';
 
+/** When an Observation was made, as the source wrote it. */
+export const timeOf = ({ effectiveDateTime, effectivePeriod, effectiveInstant, issued }: Json): unknown =>
+  effectiveDateTime ?? (effectivePeriod as Json | undefined)?.start ?? effectiveInstant ?? issued;
+
 /** Value and unit of an Observation or one of its components; the unit is '' if there is none. */
 export function valueIn(of: Json): { value: string; unit: string } | undefined {
   const quantity = quantityText(of.valueQuantity);

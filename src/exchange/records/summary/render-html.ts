@@ -19,13 +19,15 @@ import type {
 export async function* renderHtml(parts: AsyncIterable<SummaryPart>): AsyncGenerator<string> {
   let columns: readonly Column[] = [];
   let section = '';
+  let notes: readonly string[] = [];
   for await (const part of parts) {
     switch (part.kind) {
       case 'head':
+        ({ notes } = part.head);
         yield headHtml(part.head);
         break;
       case 'overview':
-        yield overviewHtml(part.blocks);
+        yield overviewHtml(part.blocks, notes);
         break;
       case 'section':
         yield `${section === '' ? '' : '</section>\n'}<section aria-labelledby="${escapeHtml(part.id)}">\n<h2 id="${escapeHtml(part.id)}">${escapeHtml(part.title)}</h2>\n`;
@@ -55,7 +57,7 @@ export async function* renderHtml(parts: AsyncIterable<SummaryPart>): AsyncGener
   yield `${section === '' ? '' : '</section>\n'}</main>\n<footer><p>End of the summary.</p></footer>\n</body>\n</html>\n`;
 }
 
-function headHtml({ title, patient, facts, alert, notes, sections }: SummaryHead): string {
+function headHtml({ title, patient, facts, alert, sections }: SummaryHead): string {
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -77,9 +79,6 @@ ${facts.map(([label, value]) => `<div><dt>${escapeHtml(label)}</dt><dd dir="auto
 ${alert === undefined ? '' : `<p class="alert incomplete">${escapeHtml(alert)}</p>\n`}<nav aria-label="Contents"><ul>
 ${sections.map(({ id, title: name }) => `<li><a href="#${escapeHtml(id)}">${escapeHtml(name)}</a></li>`).join('\n')}
 </ul></nav>
-<div class="notes">
-${notes.map((note) => `<p>${escapeHtml(note)}</p>`).join('\n')}
-</div>
 </header>
 <main id="content">
 `;
@@ -119,24 +118,22 @@ function cellHtml({ text, tone }: SummaryCell, column: Column | undefined, isFir
     : `<td${attributes}>${escapeHtml(text)}</td>`;
 }
 
-/** The overview as a section of blocks, which the style shows side by side where there is room. */
-function overviewHtml(blocks: readonly OverviewBlock[]): string {
+/** The overview as a section of blocks, which the style shows side by side where there is room, and how to read the summary. */
+function overviewHtml(blocks: readonly OverviewBlock[], notes: readonly string[]): string {
   return `<section class="overview" aria-labelledby="overview">
 <h2 id="overview">Overview</h2>
 <div class="blocks">
 ${blocks.map(blockHtml).join('\n')}
 </div>
+<div class="notes">
+${notes.map((text) => noteHtml({ text })).join('')}</div>
 </section>
 `;
 }
 
 const blockHtml = ({ title, items, notes, rest }: OverviewBlock): string =>
   `<div class="block"><h3>${escapeHtml(title)}</h3>
-${items.length === 0 ? '' : `<ul>${items.map(itemHtml).join('\n')}</ul>\n`}${notes.map(noteHtml).join('')}${
-  rest === undefined
-    ? ''
-    : `<p class="rest"><a href="#${escapeHtml(rest.section)}">${escapeHtml(rest.text)}</a></p>`
-}</div>`;
+${items.length === 0 ? '' : `<ul>${items.map(itemHtml).join('\n')}</ul>\n`}${notes.map(noteHtml).join('')}${rest ? `<p class="rest"><a href="#${escapeHtml(rest.section)}">${escapeHtml(rest.text)}</a></p>` : ''}</div>`;
 
 const itemHtml = ({ text, detail, tone }: OverviewItem): string =>
   `<li><span dir="auto" class="${tone === 'alert' ? 'alert' : 'what'}">${escapeHtml(text)}</span> <span dir="auto" class="detail">${escapeHtml(detail)}</span></li>`;

@@ -15,6 +15,10 @@ import { directions } from './directions.ts';
 import { valueIn } from './observation.ts';
 import { type Column, row, type SummaryCell, type SummaryRow } from './parts.ts';
 
+/** Each text once, without those that another one begins with: `HIE` beside `HIE (also document of 3 Mar 2024)`. */
+export const withoutShorter = (texts: readonly (string | undefined)[]): string[] =>
+  unique(texts).filter((text, _, all) => !all.some((other) => other !== text && other.startsWith(text)));
+
 /** Data of other resources that rows need. */
 export interface Lookup {
   /** Names of Medications by id. */
@@ -105,15 +109,16 @@ export interface SummaryEntry {
 export const entryOf = ({ content, origins }: ConsolidatedResource): SummaryEntry => {
   const standing = origins.filter(({ superseded }) => superseded === undefined);
   const [former, ...older] = origins.filter(({ superseded }) => superseded !== undefined);
-  const named = new Map<string, string>();
-  for (const origin of [...standing].sort(byNewestDocument)) {
-    const { source, isConverted } = origin;
-    const key = `${source} ${isConverted}`;
-    if (!named.has(key)) named.set(key, originText(origin));
-  }
-  const now = unique(standing.map(({ source, isConverted }) => named.get(`${source} ${isConverted}`))).join(
-    ', ',
-  );
+  const newest = [...standing].sort(byNewestDocument);
+  const now = unique(standing.map(({ source }) => source))
+    .map((name) => {
+      const own = newest.filter(({ source }) => source === name);
+      const [text = ''] = own.filter(({ isConverted }) => isConverted).map(originText);
+      return own.every(({ isConverted }) => isConverted)
+        ? text
+        : text.replace('(', '(also ') || sourceName(name);
+    })
+    .join(', ');
   const before = former && `before: ${statedText(former)} (${originText(former)})`;
   return {
     content: content as unknown as Json,

@@ -244,25 +244,28 @@ function headOf(
     ['Contact', unique(objectsOf(patient.telecom).map(({ value }) => textOf(value))).join(', ')],
     ['Patient id', textOf(patient.id)],
     ['Created', momentText(madeAt.toISOString())],
+    ['Contains only', partOf(filter)],
   ];
   return {
     title: 'Medical record summary',
     patient: { name: nameText(patient.name) ?? NO_NAME, birthDate },
     facts: facts.filter((fact): fact is [string, string] => fact[1] !== undefined && fact[1] !== ''),
     alert: incompleteness(standing),
-    notes: notesOf(filter),
+    notes: NOTES,
   };
 }
 
-function notesOf({ types, dateFrom, dateTo }: ConsolidatedFilter): string[] {
+/** How to read a summary. */
+const NOTES = [
+  'This summary contains only what the sources have delivered; each line names its origin. Columns without any value are omitted.',
+  'Dates and times are as the sources wrote them. Values are shown to five significant digits. Flags in [brackets] were derived from the reference range; all others were given by the source.',
+];
+
+/** Which part of a record a filter leaves; '' if all of it. */
+function partOf({ types = [], dateFrom, dateTo }: ConsolidatedFilter): string {
   const [from, to] = [dayText(dateFrom), dayText(dateTo)];
   const period = [from && `from ${from}`, to && `to ${to}`].filter(Boolean).join(' ');
-  return [
-    ...(types === undefined ? [] : [`Contains only these resource types: ${types.join(', ')}.`]),
-    ...(period === '' ? [] : [`Contains only entries dated ${period}, and undated entries.`]),
-    'This summary contains only what the sources have delivered; each line names its origin. Columns without any value are omitted.',
-    'Dates and times are as the sources wrote them. Values are shown to five significant digits. Flags in [brackets] were derived from the reference range; all others were given by the source.',
-  ];
+  return [types.join(', '), period && `entries dated ${period}, and undated ones`].filter(Boolean).join('; ');
 }
 
 function addresses(patient: Json): string {
@@ -332,5 +335,6 @@ function noteOf({ text, quote }: AbsenceStatement, { content, origin }: SummaryE
     firstDay(content, 'effectivePeriod', 'onsetPeriod', 'authoredOn', 'performedDateTime') ??
     dayText(content.occurrenceDateTime);
   const words = quote === undefined ? '' : ` The source wrote: “${quote.replace(/\.$/, '')}.”`;
-  return `${text} (stated by ${origin}, ${day ?? 'undated'}).${words}`;
+  const when = day !== undefined && origin.includes(day) ? '' : `, ${day ?? 'undated'}`;
+  return `${text} (stated by ${origin}${when}).${words}`;
 }

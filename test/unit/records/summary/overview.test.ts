@@ -61,6 +61,25 @@ describe('allergies', () => {
     expect(notes.join()).toContain('This contradicts the allergies listed above.');
   });
 
+  test('what is said of one substance twice is one line with the fuller words; what names none stays apart', async () => {
+    const fish = { ...peanut, code: { text: 'Fish' }, onsetDateTime: '1993-09-16' };
+    const reaction = (severity?: string) => ({
+      reaction: [{ manifestation: [{ text: 'Hives' }], severity }],
+    });
+    const { items, alerts } = await block(
+      { ...fish, ...reaction() },
+      { ...fish, id: 'b', code: { text: 'fish' }, ...reaction('mild'), criticality: 'high' },
+      { ...peanut, id: 'c', code: undefined },
+      { ...peanut, id: 'd', code: undefined },
+    );
+    expect([...items].sort().reverse()).toEqual([
+      expect.stringMatching(/^fish \| high criticality; Hives, mild; 16 Sep 1993; 2 entries$/),
+      'Unnamed substance | ',
+      'Unnamed substance | ',
+    ]);
+    expect(alerts).toHaveLength(1);
+  });
+
   test('inactive ones are counted', async () => {
     expect(await block({ ...peanut, ...status('resolved') })).toMatchObject({
       items: [],
@@ -107,7 +126,7 @@ describe('current medications', () => {
   });
   const block = (...contents: object[]) => blockOf('Current medications', contents);
 
-  test('are grouped by drug, with each strength, the directions and the newest order', async () => {
+  test('are one line for each product with its own directions and age, those of one drug together', async () => {
     const { items, rest } = await block(
       order('a', 'Metformin hydrochloride 500 MG Oral Tablet', { authoredOn: '2026-01-05' }),
       order('b', '24 HR metformin hydrochloride 750 MG Extended Release Oral Tablet', {
@@ -116,9 +135,12 @@ describe('current medications', () => {
         dosageInstruction: [{ text: 'One at night' }],
       }),
       order('c', 'Warfarin 5 MG Oral Tablet', { status: 'stopped' }),
+      order('d', 'Lisinopril 10 MG Oral Tablet', { authoredOn: '2025-12-01' }),
     );
     expect(items).toEqual([
-      'Metformin hydrochloride | 500 MG Oral Tablet; 24 HR metformin hydrochloride 750 MG Extended Release Oral Tablet; One at night; on hold; 2 orders, newest 5 Jan 2026',
+      'Metformin hydrochloride 500 MG Oral Tablet | 5 Jan 2026',
+      '24 HR metformin hydrochloride 750 MG Extended Release Oral Tablet | One at night; on hold; 5 Jan 2025 (1 year ago)',
+      'Lisinopril 10 MG Oral Tablet | 1 Dec 2025',
     ]);
     expect(rest).toBe('Not shown here: 1 past medication.');
   });
@@ -250,6 +272,25 @@ describe('last vital signs', () => {
     expect(items).toEqual([expect.stringMatching(/^Weight: (71 kg or 91|91 kg or 71) kg \| $/)]);
   });
 
+  test('have the day of most of them in the title, not of a single newer one', async () => {
+    const rate = { code: loinc('8867-4', 'Heart rate'), valueQuantity: { value: 70, unit: '/min' } };
+    const pain = { code: loinc('72514-3', 'Pain severity [Score] - Reported'), valueInteger: 3 };
+    const heat = { code: loinc('8310-5', 'Temperature'), valueQuantity: { value: 38, unit: 'Cel' } };
+    const { title, items } = await block(
+      vital('t', '2026-07-13', heat),
+      vital('w', '2026-04-28', weight(71)),
+      vital('r', '2026-04-28', rate),
+      vital('p', '2026-04-28', pain),
+    );
+    expect(title).toBe('Last vital signs, 28 Apr 2026');
+    expect(items).toEqual([
+      'Temperature: 38 °C | 13 Jul 2026',
+      'Heart rate: 70 /min | ',
+      'Weight: 71 kg | ',
+      'Pain severity: 3 | ',
+    ]);
+  });
+
   test('never show a retracted value as the last one', async () => {
     const { items, rest } = await block(
       vital('a', '2026-05-01', { ...weight(710), status: 'entered-in-error' }),
@@ -330,6 +371,27 @@ describe('results of the last year', () => {
     expect(notes).toEqual([
       'Not judged: 1 result of the last year without a flag and a usable reference range.',
     ]);
+  });
+
+  test('of one day stand in the order of their report; what has no value is counted', async () => {
+    const sodium = { code: loinc('2951-2', 'Sodium') };
+    const { items, rest } = await block(
+      result('a', '2026-10-01', 1, sodium),
+      result('b', '2026-10-01', 2),
+      result('c', '2026-10-01', 3, { code: loinc('2823-3', 'Potassium') }),
+      result('d', '2026-10-02', 4, { code: loinc('17861-6', 'Calcium') }),
+      result('e', '2026-10-02', 0, {
+        code: { text: 'Fall scale' },
+        valueQuantity: undefined,
+        valueString: '{entry.value}',
+      }),
+      {
+        ...{ resourceType: 'DiagnosticReport', id: 'r', code: { text: 'Panel' } },
+        result: ['c', 'b', 'a'].map((id) => ({ reference: `Observation/${id}` })),
+      },
+    );
+    expect(items.map((item) => item.split(':')[0])).toEqual(['Calcium', 'Potassium', 'Glucose', 'Sodium']);
+    expect(rest).toBe('Not shown here: 1 result without a value.');
   });
 
   test('take an undated abnormal result as one of the last year, and no retracted one', async () => {

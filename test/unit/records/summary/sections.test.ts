@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import type { ConsolidatedResource } from '../../../../src/exchange/records/reading/read-consolidated.ts';
+import { entryOf } from '../../../../src/exchange/records/summary/section.ts';
 import { gather, PATIENT, partsOf, readerOf, rowsOf, sampleReader } from '../../../support/summary-reader.ts';
 
 const loinc = (code: string, text: string) => ({ coding: [{ system: 'http://loinc.org', code }], text });
@@ -175,6 +177,42 @@ test('what has no section is told at the end with its count', async () => {
   ]);
 });
 
+test('an origin names a source once, with the newest document that says the same', () => {
+  const origin = (source: string, statedOn?: string) => ({
+    source,
+    isConverted: statedOn !== undefined,
+    statedOn,
+  });
+  const textOf = (...origins: object[]) =>
+    entryOf({ content: {}, origins } as unknown as ConsolidatedResource).origin;
+  expect(textOf(origin('hie'), origin('hie', '2025-03-01'), origin('hie', '2026-03-04'), origin('lab'))).toBe(
+    'HIE (also document of 4 Mar 2026), Laboratory',
+  );
+  expect(textOf(origin('hie', '2026-03-04'), origin('pharmacy'))).toBe(
+    'HIE (document of 4 Mar 2026), Pharmacy',
+  );
+});
+
+test('a day that its origin states is not repeated in a statement of absence', async () => {
+  const none = {
+    resourceType: 'AllergyIntolerance',
+    id: 'n',
+    recordedDate: '2026-03-04',
+    code: { text: 'NKDA' },
+  };
+  const reader = readerOf([PATIENT, none]);
+  const read = reader.read;
+  reader.read = async function* (types) {
+    for await (const each of read(types))
+      yield {
+        ...each,
+        origins: each.origins.map((one) => ({ ...one, isConverted: true, statedOn: '2026-03-04' })),
+      };
+  };
+  const notes = (await gather(partsOf(reader))).flatMap((part) => (part.kind === 'note' ? [part.text] : []));
+  expect(notes).toContain('NKDA (stated by HIE (document of 4 Mar 2026)).');
+});
+
 test('a filter shows its sections only, and says what was asked for', async () => {
   const parts = await gather(
     partsOf(readerOf([PATIENT]), { types: ['Condition'], dateFrom: '2024-01-01', dateTo: '2024-06-30' }),
@@ -186,9 +224,8 @@ test('a filter shows its sections only, and says what was asked for', async () =
   expect(parts[0]).toMatchObject({
     head: {
       patient: { name: 'Ann Marie Sample', birthDate: '5 Apr 1980' },
-      notes: expect.arrayContaining([
-        'Contains only these resource types: Condition.',
-        'Contains only entries dated from 1 Jan 2024 to 30 Jun 2024, and undated entries.',
+      facts: expect.arrayContaining([
+        ['Contains only', 'Condition; entries dated from 1 Jan 2024 to 30 Jun 2024, and undated ones'],
       ]),
     },
   });

@@ -1,8 +1,8 @@
-/** @type {Record<string, string>} */
+/** As the summary names them. @type {Record<string, string>} */
 export const SOURCE_NAMES = {
-  hie: 'Health networks',
-  pharmacy: 'Pharmacies',
-  lab: 'Laboratories',
+  hie: 'HIE',
+  pharmacy: 'Pharmacy',
+  lab: 'Laboratory',
   message: 'Messages',
 };
 

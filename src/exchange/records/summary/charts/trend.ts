@@ -4,7 +4,7 @@ import { unitText as unitSource } from '../../rules/measures.ts';
 import { fromBaseUnits, inBaseUnits, type Unit, unitOf } from '../../rules/ucum.ts';
 import { codesOf, dayText, unitText } from '../../rules/words.ts';
 import { componentOf } from '../measurements.ts';
-import { BLOOD_PRESSURE, categoryOf, flagOf, observationName, rangeFor } from '../observation.ts';
+import { BLOOD_PRESSURE, categoryOf, flagOf, observationName, rangeFor, timeOf } from '../observation.ts';
 import { measuredThing, PRESSURE_NAME, vitalPlace } from '../overview/measurement.ts';
 import type { SummaryEntry } from '../section.ts';
 
@@ -131,11 +131,7 @@ function pointOf(
   { value, comparator }: Json,
   converted: (value: number) => number,
 ): Point | undefined {
-  const time =
-    content.effectiveDateTime ??
-    (content.effectivePeriod as Json | undefined)?.start ??
-    content.effectiveInstant ??
-    content.issued;
+  const time = timeOf(content);
   const when = moment(time);
   // A year or a month is no place on the axis.
   if (when === undefined || when.length < 10) return undefined;

@@ -11,9 +11,10 @@ import {
 import { classText } from '../care.ts';
 import type { OverviewItem } from '../parts.ts';
 import { allergyReactions, isActive, isOfEncounter, isSocial, onset, stateOf } from '../problems.ts';
-import type { SummaryEntry } from '../section.ts';
+import { type SummaryEntry, withoutShorter } from '../section.ts';
 import { type BlockRule, Counts, OtherStatements } from './block-rule.ts';
 
+/** What sources say of one substance is one item: the table has each entry. Two that name no substance may be about two. */
 export const allergiesBlock: BlockRule = {
   section: 'allergies',
   title: 'Allergies and intolerances',
@@ -21,29 +22,32 @@ export const allergiesBlock: BlockRule = {
   itemsMax: 40,
   item: ['allergy', 'allergies'],
   collect: () => {
-    const entries: SummaryEntry[] = [];
+    const byName = new Map<string, SummaryEntry[]>();
     const others = new Counts();
     const statements = new OtherStatements();
     return {
       take: (entry) => {
         if (isActive(entry)) {
-          entries.push(entry);
+          const name = conceptText(entry.content.code)?.toLowerCase() ?? String(entry.content.id);
+          byName.set(name, [...(byName.get(name) ?? []), entry]);
           return;
         }
         others.add('inactive or refuted allergy', 'inactive or refuted allergies');
         statements.note(conceptText(entry.content.code), entry, stateOf(entry).toLowerCase());
       },
       collected: () => ({
-        items: entries.map((entry) => {
-          const isHigh = entry.content.criticality === 'high';
+        items: [...byName.values()].map((entries) => {
+          const isHigh = entries.some(({ content }) => content.criticality === 'high');
+          const name = conceptText(entries[0]?.content.code);
           return {
-            text: conceptText(entry.content.code) ?? 'Unnamed substance',
+            text: name ?? 'Unnamed substance',
             detail: unique([
               isHigh ? 'high criticality' : undefined,
-              allergyReactions(entry.content),
-              unlessActive(entry),
-              onset(entry),
-              statements.about(conceptText(entry.content.code), [entry]),
+              ...withoutShorter(entries.flatMap(({ content }) => allergyReactions(content).split('; '))),
+              ...entries.map(unlessActive),
+              ...entries.map(onset),
+              entries.length > 1 ? `${entries.length} entries` : undefined,
+              statements.about(name, entries),
             ]).join('; '),
             ...(isHigh && { tone: 'alert' as const }),
           };

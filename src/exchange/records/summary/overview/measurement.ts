@@ -1,5 +1,5 @@
 import { counted } from '../../../../lib/counted.ts';
-import { moment } from '../../rules/dates.ts';
+import { clinicalTime, moment } from '../../rules/dates.ts';
 import { isJson, type Json, objectsOf } from '../../rules/json.ts';
 import { codesOf, conceptText, dayText, firstDay, quantityText, unique } from '../../rules/words.ts';
 import { componentOf } from '../measurements.ts';
@@ -11,6 +11,7 @@ import {
   isJudged,
   observationName,
   referenceRanges,
+  timeOf,
   VITAL_SIGNS,
   valueIn,
 } from '../observation.ts';
@@ -44,9 +45,12 @@ function measurementOf(content: Json): Measurement | undefined {
   return { ...(others.length === 0 && own), unit: own?.unit ?? '', text: texts.join(', ') };
 }
 
+/** A template of the source that it did not fill in; the section shows it as it came. */
+const UNFILLED = /^\{[\w.]+\}$/;
+
 function single(of: Json): Measurement | undefined {
   const value = of.dataAbsentReason === undefined ? valueIn(of) : undefined;
-  if (value === undefined) return undefined;
+  if (value === undefined || UNFILLED.test(value.value)) return undefined;
   const quantity = isJson(of.valueQuantity) ? of.valueQuantity : {};
   const isPlain = typeof quantity.value === 'number' && quantity.comparator === undefined;
   return {
@@ -140,13 +144,13 @@ export const vitalsBlock: BlockRule = {
       },
       collected: () => ({
         ...ofOneDay(
-          [...vitals.values()].sort(
-            (left, right) =>
-              right.at.slice(0, 10).localeCompare(left.at.slice(0, 10)) ||
-              vitalPlace(left.name) - vitalPlace(right.name),
-          ),
-          ({ time }) => dayText(time) ?? 'undated',
-          vitalItem,
+          [...vitals.values()]
+            .sort(
+              (left, right) =>
+                right.at.slice(0, 10).localeCompare(left.at.slice(0, 10)) ||
+                vitalPlace(left.name) - vitalPlace(right.name),
+            )
+            .map(vitalItem),
         ),
         none: others.isEmpty
           ? undefined
@@ -158,9 +162,6 @@ export const vitalsBlock: BlockRule = {
     };
   },
 };
-
-const timeOf = ({ effectiveDateTime, effectivePeriod, issued }: Json): unknown =>
-  effectiveDateTime ?? (effectivePeriod as Json | undefined)?.start ?? issued;
 
 /** Decimals that a reader of the overview needs, by unit; the section has the value as it was measured. */
 const DECIMALS: Readonly<Record<string, number>> = {
@@ -208,21 +209,26 @@ const partsIn = (content: Json): Json[] => [content, ...objectsOf(content.compon
 const alertsOf = (content: Json): string[] =>
   unique(partsIn(content).map((part) => (flagOf(part)?.isAlert ? flagOf(part)?.text : undefined)));
 
-/** Items that name their day only if it is another one than that of the first. */
-function ofOneDay<T>(
-  all: readonly T[],
-  dayOf: (each: T) => string,
-  itemOf: (each: T, day: string | undefined) => OverviewItem,
-): { items: OverviewItem[]; day?: string } {
-  const [day] = all.map(dayOf);
-  return { day, items: all.map((each) => itemOf(each, dayOf(each) === day ? undefined : dayOf(each))) };
+type DayItem = OverviewItem & { day: string };
+
+/** Items that name their day only if it is another one than that of most (of the newest, if as many are of it). */
+function ofOneDay(all: readonly DayItem[]): { items: OverviewItem[]; day?: string } {
+  const days = all.map((item) => item.day);
+  const timesOf = (day: string) => days.filter((other) => other === day).length;
+  const [most] = unique(days).sort((left, right) => timesOf(right) - timesOf(left));
+  const items = all.map(({ day, detail, ...item }) => ({
+    ...item,
+    detail: [day === most ? '' : day, detail].filter(Boolean).join('; '),
+  }));
+  return { day: most, items };
 }
 
-function vitalItem({ name, last, flags, before }: Vital, day: string | undefined): OverviewItem {
+function vitalItem({ name, time, last, flags, before }: Vital): DayItem {
   const [newest] = last;
   return {
-    text: `${name}: ${last.map(({ text }) => text).join(' or ')}${inBrackets(flags)}`,
-    detail: unique([day, before && newest && trend(newest, before.value, before.day)]).join('; '),
+    day: dayText(time) ?? 'undated',
+    text: `${name.replaceAll(ADDED, '')}: ${last.map(({ text }) => text).join(' or ')}${inBrackets(flags)}`,
+    detail: before && newest ? trend(newest, before.value, before.day) : '',
     ...(flags.length > 0 && { tone: 'alert' as const }),
   };
 }
@@ -239,6 +245,9 @@ interface Result {
 /** One test's results, newest first: those of the last year, and the one before the last. */
 interface Test {
   name: string;
+  /** Date and report, for the order. */
+  date: string;
+  report: { name: string; place: number };
   ranges: string;
   last: Result;
   before?: Result;
@@ -269,6 +278,8 @@ export const resultsBlock: BlockRule = {
       if (alerts.length === 0 && partsIn(content).some(isNotJudged)) unjudged += 1;
       const test = tests.get(key) ?? {
         ...{ name: observationName(content), ranges: rangesText(partsIn(content)), last: result },
+        date: clinicalTime(content).sortDate.slice(0, 10),
+        report: context.lookup.reports.get(String(content.id)) ?? NO_REPORT,
         ...{ results: 0, abnormal: 0 },
       };
       tests.set(key, test);
@@ -293,7 +304,9 @@ export const resultsBlock: BlockRule = {
           firstDay(content, 'effectiveDateTime', 'effectivePeriod', 'effectiveInstant', 'issued') ??
           'undated';
         if (isOfLastYear(entry, context))
-          return value === undefined ? undefined : takeRecent(content, key, { value, alerts, day });
+          return value === undefined
+            ? others.add('result without a value', 'results without a value')
+            : takeRecent(content, key, { value, alerts, day });
         newestOld ??= day;
         const test = tests.get(key);
         if (test !== undefined && value !== undefined) test.before ??= { value, alerts, day };
@@ -301,9 +314,9 @@ export const resultsBlock: BlockRule = {
       },
       collected: () => ({
         ...ofOneDay(
-          named([...tests.values()]).sort((left, right) => urgency(right) - urgency(left)),
-          ({ last }) => last.day,
-          testItem,
+          named([...tests.values()])
+            .sort(inOrder)
+            .map(testItem),
         ),
         none: newestOld && `No results of the last year were delivered; the last one is of ${newestOld}.`,
         remarks:
@@ -318,12 +331,12 @@ export const resultsBlock: BlockRule = {
   },
 };
 
-/** What LOINC adds to the name of a test of blood, which its unit says. */
-const OF_BLOOD = / \[[^\]]+\]| in (?:Blood|Serum or Plasma|Serum, Plasma or Blood)$/g;
+/** What LOINC adds to the name of a test of blood, which its unit says, or of a score. */
+const ADDED = / \[(?!Percentile)[^\]]+\]| - Reported$| in (?:Blood|Serum or Plasma|Serum, Plasma or Blood)$/g;
 
 /** With short names, where these name different tests. */
 function named(tests: readonly Test[]): Test[] {
-  const short = tests.map(({ name }) => name.replaceAll(OF_BLOOD, ''));
+  const short = tests.map(({ name }) => name.replaceAll(ADDED, ''));
   return tests.map((test, index) => {
     const name = short[index] ?? '';
     return short.filter((other) => other === name).length === 1 ? { ...test, name } : test;
@@ -334,6 +347,15 @@ const isCritical = ({ alerts }: Result): boolean => alerts.some((text) => text.s
 const urgency = ({ newestAbnormal }: Test): number =>
   newestAbnormal === undefined ? 0 : isCritical(newestAbnormal) ? 2 : 1;
 
+const NO_REPORT = { name: '\uffff', place: 0 };
+
+/** Critical and abnormal ones first, then the newest; those of one day by report, in its order. */
+const inOrder = (left: Test, right: Test): number =>
+  urgency(right) - urgency(left) ||
+  right.date.localeCompare(left.date) ||
+  left.report.name.localeCompare(right.report.name) ||
+  left.report.place - right.report.place;
+
 const isNotJudged = (part: Json): boolean => valueIn(part) !== undefined && !isJudged(part);
 
 const rangesText = (parts: readonly Json[]): string => {
@@ -341,15 +363,12 @@ const rangesText = (parts: readonly Json[]): string => {
   return ranges === '' ? '' : `reference range ${ranges}`;
 };
 
-function testItem(
-  { name, ranges, last, before, newestAbnormal, results, abnormal }: Test,
-  day: string | undefined,
-): OverviewItem {
+function testItem({ name, ranges, last, before, newestAbnormal, results, abnormal }: Test): DayItem {
   const isFlagged = last.alerts.length > 0;
   return {
+    day: last.day,
     text: `${name}: ${last.value.text}${inBrackets(last.alerts)}`,
     detail: unique([
-      day,
       before && trend(last.value, before.value, before.day),
       ranges,
       newestAbnormal && !isFlagged

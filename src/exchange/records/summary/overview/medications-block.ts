@@ -14,17 +14,17 @@ const UNNAMED = 'Unnamed medication';
 /** Dispenses with these statuses gave the patient nothing. */
 const NOT_DISPENSED = ['cancelled', 'declined', 'entered-in-error', 'stopped'];
 
-interface Drug {
+/** What was prescribed under one name, with its strength and form: directions belong to one strength. */
+interface Product {
   name: string;
-  /** Names with strength and form, as far as they say more than the drug. */
-  products: string[];
+  drug: string;
   directions: string[];
   statuses: string[];
   newest: string;
   orders: SummaryEntry[];
 }
 
-/** Current medications by drug; what was dispensed in the last year without a current prescription is listed too. */
+/** Current medications by product, those of one drug together; what was dispensed in the last year without a current prescription is listed too. */
 export const medicationsBlock: BlockRule = {
   section: 'medications',
   title: 'Current medications',
@@ -32,29 +32,24 @@ export const medicationsBlock: BlockRule = {
   itemsMax: 30,
   item: ['current medication', 'current medications'],
   collect: (context) => {
-    const drugs = new Map<string, Drug>();
+    const products = new Map<string, Product>();
     const dispensed = new Map<string, { item: OverviewItem; count: number }>();
     const others = new Counts();
     const statements = new OtherStatements();
 
     function prescribe(entry: SummaryEntry, name: string): void {
       const { content } = entry;
-      const title = drugName(name);
-      const drug = drugs.get(title.toLowerCase()) ?? {
-        name: title,
-        products: [],
-        directions: [],
-        statuses: [],
+      const title = productName(name);
+      const product = products.get(title.toLowerCase()) ?? {
+        ...{ name: title, drug: drugName(name).toLowerCase(), directions: [], statuses: [], orders: [] },
         newest: newestText(content, context.madeAt),
-        orders: [],
       };
-      drugs.set(title.toLowerCase(), drug);
-      drug.orders.push(entry);
-      drug.products = unique([...drug.products, productName(name)]);
+      products.set(title.toLowerCase(), product);
+      product.orders.push(entry);
       const how = directions(withoutStart(content.dosageInstruction ?? content.dosage));
-      drug.directions = unique([...drug.directions, how]);
+      product.directions = unique([...product.directions, how]);
       const status = prescriptionStatus(content).toLowerCase() || 'status unknown';
-      if (status !== 'active') drug.statuses = unique([...drug.statuses, status]);
+      if (status !== 'active') product.statuses = unique([...product.statuses, status]);
     }
 
     function dispense({ content }: SummaryEntry, name: string): void {
@@ -93,14 +88,18 @@ export const medicationsBlock: BlockRule = {
         }
       },
       collected: () => {
+        const drugs = [...products.values()].map(({ drug }) => drug);
         const unprescribed: OverviewItem[] = [];
         for (const [key, { item, count }] of dispensed) {
-          if (!drugs.has(key)) unprescribed.push(item);
-          others.add('further dispense', 'further dispenses', drugs.has(key) ? count : count - 1);
+          if (!drugs.includes(key)) unprescribed.push(item);
+          others.add('further dispense', 'further dispenses', drugs.includes(key) ? count : count - 1);
         }
+        const together = [...products.values()].sort(
+          (left, right) => drugs.indexOf(left.drug) - drugs.indexOf(right.drug),
+        );
         return {
           items: [
-            ...[...drugs.values()].map((drug) => drugItem(drug, statements.about(drug.name, drug.orders))),
+            ...together.map((each) => productItem(each, statements.about(each.drug, each.orders))),
             ...unprescribed,
           ],
           none: others.isEmpty ? undefined : 'None of the delivered medications is current.',
@@ -111,14 +110,12 @@ export const medicationsBlock: BlockRule = {
   },
 };
 
-/** One product is named whole; of several, the drug, and what each product says beyond it. */
-const drugItem = (
-  { name, products, directions: how, statuses, newest, orders }: Drug,
+const productItem = (
+  { name, directions: how, statuses, newest, orders }: Product,
   otherwise: string | undefined,
 ): OverviewItem => ({
-  text: products.length === 1 ? (products[0] ?? name) : name,
+  text: name,
   detail: unique([
-    products.length === 1 ? undefined : products.map((product) => beyond(name, product)).join('; '),
     // `dose 1` beside `dose 1 once a day` says nothing.
     how.filter((each) => !how.some((other) => other !== each && other.includes(each))).join('; '),
     // What a document lists without a status says nothing beside an active order.
@@ -127,9 +124,6 @@ const drugItem = (
     otherwise,
   ]).join('; '),
 });
-
-const beyond = (name: string, product: string): string =>
-  product.toLowerCase().startsWith(`${name.toLowerCase()} `) ? product.slice(name.length + 1) : product;
 
 /** Without the number of the FDA's application, which RxNorm puts before some names. */
 const productName = (name: string): string => name.replace(/^NDA\d+\s+/i, '');
@@ -159,12 +153,8 @@ const withoutStart = (dosages: unknown): Json[] =>
 function entriesOf(entries: readonly SummaryEntry[]): string {
   const stated = entries.filter(({ content }) => content.resourceType === 'MedicationStatement').length;
   const ordered = entries.length - stated;
-  return [
-    ordered === 0 ? [] : counted(ordered, 'order'),
-    stated === 0 ? [] : counted(stated, 'statement of use', 'statements of use'),
-  ]
-    .flat()
-    .join(' and ');
+  const texts = [counted(ordered, 'order'), counted(stated, 'statement of use', 'statements of use')];
+  return texts.filter((text) => !text.startsWith('0 ')).join(' and ');
 }
 
 /** What precedes the name in RxNorm's style: `24 HR`, `1 ML`, `NDA020503 200 ACTUAT`. */

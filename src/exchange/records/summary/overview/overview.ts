@@ -103,6 +103,5 @@ const clipped = ({ text, detail, tone }: OverviewItem, madeAt: Date): OverviewIt
   ...(tone !== undefined && { tone }),
 });
 
-function clip(text: string): string {
-  return text.length <= TEXT_MAX ? text : `${[...text].slice(0, TEXT_MAX).join('')}…`;
-}
+const clip = (text: string): string =>
+  text.length <= TEXT_MAX ? text : `${[...text].slice(0, TEXT_MAX).join('')}…`;
