@@ -289,19 +289,18 @@ describe('a source that takes the request', () => {
   });
 
   describe('while an operator has paused it', () => {
-    const QUARTER_MS = 15 * 60_000;
     const HOURS_MS = 3_600_000;
-    /** Paused for so long from its first step on, and then as `after`. */
-    const pausedFor = (hours: number, after: SourceStep) => {
+    /** Paused for so long from its first step on, and then as `after`; asked every hour, or as seldom as `everyHours`. */
+    const pausedFor = (hours: number, after: SourceStep, everyHours = 1) => {
       let pausedMs = 0;
       const look = async (): Promise<SourceStep> => {
         if (pausedMs >= hours * HOURS_MS) return after.state === 'waiting' ? { ...after, pausedMs } : after;
-        pausedMs += QUARTER_MS;
+        pausedMs += everyHours * HOURS_MS;
         const paused = {
           reason: 'paused by an operator (maintenance)',
           nextTryAt: '2026-11-22T10:15:00.000Z',
         };
-        return { state: 'waiting', retryAfterMs: QUARTER_MS, held: paused, pausedMs };
+        return { state: 'waiting', retryAfterMs: everyHours * HOURS_MS, held: paused, pausedMs };
       };
       return { ask: { 'pharmacy/1': [look] }, collect: { 'pharmacy/1': [look] } };
     };
@@ -320,7 +319,7 @@ describe('a source that takes the request', () => {
     });
 
     test('and forgotten it, the query ends all the same', async () => {
-      const { result } = await runToEnd(['pharmacy'], pausedFor(24 * 365, completed(3)));
+      const { result } = await runToEnd(['pharmacy'], pausedFor(24 * 365, completed(3), 6));
       expect(result).toMatchObject({
         status: 'failed',
         sources: [{ reason: expect.stringContaining('paused by an operator (maintenance)') }],
