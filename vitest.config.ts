@@ -13,9 +13,9 @@ const common = {
   pool: 'forks',
   // Files of a worker share a process: importing the same modules anew for each took a fifth of a run.
   isolate: false,
-  // Far above what a busy machine needs: only a test that hangs meets them.
-  testTimeout: 300_000,
-  hookTimeout: 300_000,
+  // Far above what a busy machine needs: only a test that hangs meets them. At a load of twenty a test of half a minute took seven minutes.
+  testTimeout: 900_000,
+  hookTimeout: 900_000,
   expect: { poll: { timeout: 240_000, interval: 50 } },
 } as const;
 /** For every project: a temporary folder of the run, which is cleared away whatever ends the run. */

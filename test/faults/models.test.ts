@@ -36,5 +36,4 @@ test.each(Object.keys(MODELS).flatMap((name) => SEEDS.map((seed): [string, numbe
     });
     expect(run?.commands).toBeGreaterThanOrEqual(COMMANDS_MIN);
   },
-  300_000,
 );

@@ -343,7 +343,7 @@ test('every message is kept once, although its sender never saw the answer: 200 
   }
   environment.startRecording();
   for (const number of numbers) expect(await stored(number)).toEqual([{ reused: false }]);
-}, 600_000);
+});
 
 describe('a sender whose messages drift', () => {
   /** As if what has come until now had come three days ago. */

@@ -62,7 +62,7 @@ test('the demo does what it promises, can be looked at in the Temporal UI, and l
   expect(shown).toContain('askSource • hie, attempt 1');
   expect(shown).toContain('hie: wait before attempt 2');
   expect(shown).toContain('"resources"');
-}, 400_000);
+});
 
 test('the demo says so, and fails, when something is not as it must be', async () => {
   const demo = startDemo('--break', 'fault', '--json');
@@ -70,7 +70,7 @@ test('the demo says so, and fails, when something is not as it must be', async (
   const summary = JSON.parse(demo.stdout().trimEnd().split('\n').at(-1) ?? '') as { faults: string[] };
   expect(summary.faults).toHaveLength(1);
   expect(summary.faults[0]).toContain('expected 503, 503, 200; got 200');
-}, 400_000);
+});
 
 /** What the page says once it shows `awaited`, to the operator who opened the link. */
 async function textOf(link: string, url: string, awaited: string): Promise<string> {

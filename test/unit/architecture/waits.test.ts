@@ -51,6 +51,30 @@ test('no wait of a test gives up in less than four minutes', () => {
   expect(found).toEqual([]);
 });
 
+/** Limits that tests and hooks have as their last argument. */
+function ownLimits(text: string): string[] {
+  /** By indentation: the latest line that begins something. */
+  const began = new Map<string, string>();
+  return text.split('\n').flatMap((line) => {
+    const [, indent = '', code = ''] = /^( *)(.*)$/.exec(line) ?? [];
+    const isLastLine = /^\}, [\d_]+\);$/.test(code);
+    const isOwnLine = /^[\d_]+,$/.test(code);
+    const call = began.get(isOwnLine ? indent.slice(2) : indent) ?? '';
+    if (!/^[})]/.test(code)) began.set(indent, code);
+    return (isLastLine || isOwnLine) && /^(?:test|before|after)/.test(call) ? [code] : [];
+  });
+}
+
+test('no test has a limit of its own, which a busy machine meets before that of vitest.config.ts', () => {
+  const found = files.flatMap((file) =>
+    ownLimits(readFileSync(join(TEST, file), 'utf8')).map((limit) => `test/${file}: ${limit}`),
+  );
+  expect(found).toEqual([]);
+  expect(ownLimits("test('a', async () => {\n  b();\n}, 240_000);\n")).toHaveLength(1);
+  expect(ownLimits("  test('a', async () => {\n    b();\n  }, 240_000);\n")).toHaveLength(1);
+  expect(ownLimits("test.each([1])(\n  'a',\n  async () => {},\n  240_000,\n);\n")).toHaveLength(1);
+});
+
 test.each([
   ['await vi.waitFor(() => expect(a(b)).toBe(1));', 1],
   ['await vi.waitFor(() => expect(a).toBe(1), 5_000);', 1],
