@@ -37,17 +37,16 @@ export async function soakAcknowledgements(options: AcknowledgementSoakOptions):
   try {
     const patientId = await createMonitoredPatient(stack);
     let unacknowledged = 0;
-    for (let round = 1; round <= kills; round += 1) {
+    for (let round = 1; round <= kills + 1; round += 1) {
       interrupted.signal.throwIfAborted();
       const gateway = await startMllpGateway(stack, dataDir);
-      const message = resultMessage(round);
-      const lost = await sendAndKill(stack, gateway, message, round);
-      if (lost) unacknowledged += 1;
-      const next = await startMllpGateway(stack, dataDir);
-      const acknowledgement = await send(next.port, message);
-      await next.stop();
-      if (!acknowledgement.includes(`MSA|AA|${controlOf(round)}`))
-        faults.push(`message ${round}: ${acknowledgement}`);
+      if (round > 1) {
+        const acknowledgement = await send(gateway.port, resultMessage(round - 1));
+        if (!acknowledgement.includes(`MSA|AA|${controlOf(round - 1)}`))
+          faults.push(`message ${round - 1}: ${acknowledgement}`);
+      }
+      if (round > kills) await gateway.stop();
+      else if (await sendAndKill(stack, gateway, resultMessage(round), round)) unacknowledged += 1;
       if (round % 10 === 0)
         print(`${round} messages; stored, and no acknowledgement seen: ${unacknowledged}`);
     }
