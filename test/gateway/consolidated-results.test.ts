@@ -19,6 +19,9 @@ import {
 } from '../../src/exchange/delivery/consolidated-query/query-store.ts';
 import { linkedBody } from '../../src/exchange/event-links.ts';
 import { createLinkMaker, signLink } from '../../src/exchange/platform/links/signed-link.ts';
+import { renderHtml } from '../../src/exchange/records/summary/render-html.ts';
+import { openRecordReader } from '../../src/exchange/records/summary/section.ts';
+import { summarise } from '../../src/exchange/records/summary/summarise.ts';
 import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';
 import { deliveriesOf, patientIdsOf, personOf, samples } from '../support/deliveries.ts';
 import { fhirIssues } from '../support/fhir-issues.ts';
@@ -116,6 +119,26 @@ async function build(parameters: ConsolidatedParameters) {
   });
   return { requestId, event, attachment, answer };
 }
+
+test('a summary is the same whether its record is read once, as a usual one, or for each table', async () => {
+  const summaryOf = async (atOnceMax?: number) => {
+    let transactions = 0;
+    const asAccount = ((account, work) => {
+      transactions += 1;
+      return environment.store.asAccount(account, work);
+    }) as typeof environment.store.asAccount;
+    const reader = await openRecordReader({ asAccount }, { accountId, patientId, filter: {} }, atOnceMax);
+    let html = '';
+    const madeAt = new Date('2026-11-20T08:00:00Z');
+    for await (const piece of renderHtml(summarise(reader, { filter: {}, madeAt }))) html += piece;
+    return { html, transactions };
+  };
+  await environment.records.merge(accountId, patientId);
+  const [once, inPages] = [await summaryOf(), await summaryOf(1)];
+  expect(once.html).toBe(inPages.html);
+  expect(once.transactions).toBe(3);
+  expect(inPages.transactions).toBeGreaterThan(20);
+});
 
 describe('a completed consolidated query', () => {
   test('leads by its webhook to the whole record as valid FHIR', async () => {

@@ -147,7 +147,7 @@ function statedText({ superseded = {} }: Origin): string {
   ]).join(', ');
 }
 
-/** Access to a record for the summary, which reads it once for each table, page by page. */
+/** Access to a record for the summary, which asks for it once for each table. */
 export interface RecordReader {
   /** How complete it is. */
   standing: RecordCompleteness;
@@ -158,28 +158,43 @@ export interface RecordReader {
 }
 
 const RESOURCES_PER_PAGE = 200;
+/** What fits in one such page is kept in memory, so that its tables cost no further statements. */
+const RESOURCES_AT_ONCE = 2_000;
 
 /**
- * Opens a patient's consolidated record for reading page by page. Call `RecordKeeper.merge` before.
+ * Opens a patient's consolidated record: a usual one is read once, a large one page by page for each table. Call
+ * `RecordKeeper.merge` before.
  *
  * @throws NotFoundError when the patient does not exist
  */
 export async function openRecordReader(
   store: Pick<Store, 'asAccount'>,
   { accountId, patientId, filter }: { accountId: string; patientId: string; filter: ConsolidatedFilter },
+  atOnceMax = RESOURCES_AT_ONCE,
 ): Promise<RecordReader> {
+  const page = (types: readonly string[] | undefined, after: ConsolidatedPlace | undefined, count: number) =>
+    store.asAccount(accountId, (tx) => readConsolidated(tx, patientId, { ...filter, types }, after, count));
+  // Read first, so that data which arrives while we read is reported as still missing.
+  const standing = await store.asAccount(accountId, (tx) => readRecordCompleteness(tx, patientId));
+  const counts = await store.asAccount(accountId, (tx) => countConsolidated(tx, patientId, filter));
+  const isUsual = Object.values(counts).reduce((sum, count) => sum + count, 0) <= atOnceMax;
+  const first =
+    isUsual && filter.types === undefined ? await page(undefined, undefined, atOnceMax) : undefined;
+  // Not the whole record if its resources are too large to hold.
+  const whole = first?.next === undefined ? first?.resources : undefined;
   return {
-    // Read first, so that data which arrives while we read is reported as still missing.
-    standing: await store.asAccount(accountId, (tx) => readRecordCompleteness(tx, patientId)),
-    counts: await store.asAccount(accountId, (tx) => countConsolidated(tx, patientId, filter)),
+    standing,
+    counts,
     async *read(types) {
+      if (whole !== undefined) {
+        yield* whole.filter(({ resourceType }) => types.includes(resourceType));
+        return;
+      }
       let after: ConsolidatedPlace | undefined;
       do {
-        const page = await store.asAccount(accountId, (tx) =>
-          readConsolidated(tx, patientId, { ...filter, types }, after, RESOURCES_PER_PAGE),
-        );
-        yield* page.resources;
-        after = page.next;
+        const { resources, next } = await page(types, after, RESOURCES_PER_PAGE);
+        yield* resources;
+        after = next;
       } while (after !== undefined);
     },
   };
