@@ -5,7 +5,6 @@ import { v7 as uuidv7 } from 'uuid';
 import { prepareDraining, SERVES_WHILE_CLOSING } from '../lib/draining.ts';
 import { createMetrics } from '../lib/metrics.ts';
 import { traceRequests } from '../lib/tracing/trace-requests.ts';
-import { hasRepeatedMember, parseFhirJson } from '../lib/written-decimals.ts';
 import {
   addAuthentication,
   addRequestShare,
@@ -34,6 +33,7 @@ import { observeRequests } from './platform/http/plugins/observe.ts';
 import { countRequests } from './platform/http/plugins/request-share.ts';
 import { createRefusalAudit } from './platform/http/refusals.ts';
 import { zodValidator } from './platform/http/validator.ts';
+import { readSourceJson } from './sources/connectors/http/http-response.ts';
 import { measureSources, publicSourceStates } from './sources/health/report.ts';
 
 /** Time in which a client must send its headers. For the body, see plugins/body-time.ts. */
@@ -125,9 +125,9 @@ function acceptEmptyBodies(app: FastifyInstance): void {
     void parse(request, body, (error, value) => {
       if (error !== null) return done(unreadableBody(body, error));
       if (hasHalfCharacter(body, value)) return done(halfCharacter());
-      if (isFhir && hasRepeatedMember(body, value))
-        return done(new ExchangeError(400, 'An object of the body has a member twice; send each once'));
-      done(null, isFhir ? parseFhirJson(body) : value);
+      const fhir = isFhir ? readSourceJson(Buffer.from(body)) : { isRead: true as const, json: value };
+      if (fhir.isRead) done(null, fhir.json);
+      else done(new ExchangeError(400, `The body is ${fhir.fault}`));
     });
   });
   app.addContentTypeParser<Buffer>('*', { parseAs: 'buffer' }, (_request, body, done) => {

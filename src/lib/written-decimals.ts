@@ -25,18 +25,6 @@ export function parseFhirJson(text: string): unknown {
   );
 }
 
-/** Whether an object of a JSON text names a member twice: JSON.parse keeps the last one without a word. */
-export function hasRepeatedMember(text: string, value: unknown): boolean {
-  const colons = text.replaceAll(/"(?:[^"\\]|\\.)*"/g, '').split(':').length - 1;
-  return colons !== countMembers(value);
-}
-
-function countMembers(value: unknown): number {
-  if (typeof value !== 'object' || value === null) return 0;
-  const own = Array.isArray(value) ? 0 : Object.keys(value).length;
-  return Object.values(value).reduce<number>((sum, part) => sum + countMembers(part), own);
-}
-
 /** A decimal that is no JSON yet (`5.00`, `+.5`, `7.`) as members of a FHIR element. */
 export function decimalOf(name: string, text: string): Record<string, unknown> {
   const [, sign = '', whole = '', fraction = ''] = /^([+-]?)0*(\d*)\.?(\d*)$/.exec(text) ?? [];

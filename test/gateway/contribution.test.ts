@@ -468,7 +468,7 @@ test('an object with a member twice is refused, instead of losing the first', as
     '{"resourceType":"Condition","id":"a","code":{"text":"Gout"},"code":{"text":"Mumps"}}',
   );
   expect(twice.statusCode).toBe(400);
-  expect(twice.json().detail).toContain('a member twice');
+  expect(twice.json().detail).toContain('names an element twice');
   const once = await send(
     '{"resourceType":"Condition","id":"a","code":{"text":"\\"a\\": \\\\: {\\"code\\":1}"}}',
   );

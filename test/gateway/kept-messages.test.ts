@@ -176,39 +176,47 @@ describe('a message that is answered AA is kept', () => {
   });
 });
 
-describe('of results sent in the same minute', () => {
-  test.each([
-    [
-      ['P', 'F'],
-      ['final', 101],
-    ],
-    [
-      ['F', 'P'],
-      ['final', 100],
-    ],
-    [
-      ['F', 'C'],
-      ['corrected', 101],
-    ],
-    [
-      ['C', 'F'],
-      ['corrected', 100],
-    ],
-    [
-      ['F', 'F', 'F'],
-      ['final', 102],
-    ],
-    [
-      ['C', 'P', 'C', 'F'],
-      ['corrected', 102],
-    ],
-  ])('the record has the right one: %j', async (statuses, expected) => {
-    const person = newPerson();
-    const patientId = await environment.addPatient(person);
-    for (const [index, status] of statuses.entries())
-      await environment.send(glucose(person, 100 + index, { status }));
-    expect(await glucoseOf(patientId)).toEqual([expected]);
-  });
+test('a FHIR message that names an element twice is refused, instead of losing the first', async () => {
+  const person = newPerson();
+  const patientId = await environment.addPatient(person);
+  const observation = {
+    ...{ resourceType: 'Observation', id: 'twice', status: 'final', subject: { reference: 'Patient/p' } },
+    ...{ code: { coding: [{ system: 'http://loinc.org', code: '2345-7' }] }, valueQuantity: { value: 412 } },
+  };
+  const entry = [senderPatient(person), observation].map((resource) => ({ resource }));
+  const bundle = JSON.stringify({ resourceType: 'Bundle', id: 'twice', type: 'collection', entry });
+  const response = await environment.post('fhir', bundle.replace('"value":412', '"value":90,"value":412'));
+  expect(response.statusCode).toBe(400);
+  expect(response.json().issue[0].diagnostics).toBe('The body is JSON that names an element twice');
+  expect(await glucoseOf(patientId)).toEqual([]);
+  expect((await environment.post('fhir', `\uFEFF${bundle}`)).statusCode).toBe(200);
+});
+
+/** A correction counts over a final result, that over a preliminary one; among equals, the last to arrive. */
+const RANKS = ['P', 'F', 'C'] as const;
+const STATES = { P: 'preliminary', F: 'final', C: 'corrected' };
+const sequences = (length: number): (typeof RANKS)[number][][] =>
+  length === 0 ? [[]] : sequences(length - 1).flatMap((before) => RANKS.map((status) => [...before, status]));
+
+test('of results sent in the same minute the record has the right one, in every order of arrival', async () => {
+  const cases = await Promise.all(
+    [2, 3].flatMap(sequences).map(async (statuses) => {
+      const person = newPerson();
+      return { statuses, person, patientId: await environment.addPatient(person) };
+    }),
+  );
+  for (const round of [0, 1, 2])
+    await environment.send(
+      ...cases.flatMap(({ statuses, person }) => {
+        const status = statuses[round];
+        return status === undefined ? [] : [glucose(person, 100 + round, { status })];
+      }),
+    );
+  for (const { statuses, patientId } of cases) {
+    const highest = RANKS.findLast((rank) => statuses.includes(rank)) ?? 'P';
+    const expected = [[STATES[highest], 100 + statuses.lastIndexOf(highest)]];
+    expect(await glucoseOf(patientId), statuses.join()).toEqual(expected);
+  }
 });
 
 test('documents, vaccinations, orders, prescriptions and appointments are in the record, and follow a merge of records', async () => {

@@ -13,7 +13,7 @@ import {
   FakeSource,
   never,
   type Reply,
-} from './fake-source.ts';
+} from '../../support/fake-source.ts';
 
 let source: FakeSource;
 

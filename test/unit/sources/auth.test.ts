@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { missingScopes } from '../../../src/exchange/sources/connectors/http/auth/token-request.ts';
-import { ada, bundle, connect, FakeSource, never } from './fake-source.ts';
+import { ada, bundle, connect, FakeSource, never } from '../../support/fake-source.ts';
 
 let source: FakeSource;
 

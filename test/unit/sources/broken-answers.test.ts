@@ -12,7 +12,7 @@ import {
   idsOf,
   never,
   type Reply,
-} from './fake-source.ts';
+} from '../../support/fake-source.ts';
 
 /** With the default quality, megabytes of blanks take seconds. */
 const quickBrotli = (bytes: string | Buffer): Buffer =>

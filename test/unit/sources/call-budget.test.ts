@@ -8,7 +8,7 @@ import {
   callsAtOnce,
   takeCalls,
 } from '../../../src/exchange/sources/connectors/budgets.ts';
-import { ada, connect, FakeSource, never } from './fake-source.ts';
+import { ada, connect, FakeSource, never } from '../../support/fake-source.ts';
 
 const UNUSED: CallBudget = {
   secondUsedUntil: Number.NEGATIVE_INFINITY,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createFhirConnector } from '../../../src/exchange/sources/connectors/fhir-connector.ts';
-import { ada, bundle, FakeSource, never, type Reply } from './fake-source.ts';
+import { ada, bundle, FakeSource, never, type Reply } from '../../support/fake-source.ts';
 
 let source: FakeSource;
 

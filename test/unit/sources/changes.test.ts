@@ -13,7 +13,7 @@ import {
   FakeSource,
   idsOf,
   never,
-} from './fake-source.ts';
+} from '../../support/fake-source.ts';
 
 const STORED_AT = '2026-03-01T08:00:00.000Z';
 const SINCE = '2026-05-01T00:00:00.000Z';

@@ -19,7 +19,7 @@ import {
   idsOf,
   never,
   type Reply,
-} from './fake-source.ts';
+} from '../../support/fake-source.ts';
 
 let source: FakeSource;
 

@@ -12,7 +12,7 @@ import {
   idsOf,
   never,
   type Reply,
-} from './fake-source.ts';
+} from '../../support/fake-source.ts';
 
 let source: FakeSource;
 

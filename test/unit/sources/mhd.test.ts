@@ -15,7 +15,7 @@ import {
   FakeSource,
   idsOf,
   never,
-} from './fake-source.ts';
+} from '../../support/fake-source.ts';
 
 /** A server that is a Document Responder of IHE MHD, as its guide states it, and a supplier of patients. */
 const responder = (rest: object = {}, documents: object = {}) => ({

@@ -8,7 +8,7 @@ import {
   type PersonSearch,
   personSearches,
 } from '../../../src/exchange/sources/connectors/patient/search-person.ts';
-import { ada } from './fake-source.ts';
+import { ada } from '../../support/fake-source.ts';
 
 /** How FHIR's string search compares: from the beginning, without case and accents, punctuation as it is. */
 const indexed = (text: string) => text.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase();

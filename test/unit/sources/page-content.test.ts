@@ -10,7 +10,7 @@ import {
   FakeSource,
   idsOf,
   somebodyElse,
-} from './fake-source.ts';
+} from '../../support/fake-source.ts';
 
 let source: FakeSource;
 

@@ -6,7 +6,7 @@ import {
   agreesWithPerson,
   describesPerson,
 } from '../../../src/exchange/people/patients/rules/patient-matching.ts';
-import { ada, adaAtSource } from './fake-source.ts';
+import { ada, adaAtSource } from '../../support/fake-source.ts';
 
 const theirs = adaAtSource as Patient;
 const person = (change: Partial<Demographics>) => ({ ...ada, ...change });

@@ -4,7 +4,16 @@ import {
   resolveSourceConfig,
   type SourceConfig,
 } from '../../../src/exchange/sources/connectors/source-config.ts';
-import { ada, adaAtSource, bundle, collectAtOnce, connect, FakeSource, idsOf, never } from './fake-source.ts';
+import {
+  ada,
+  adaAtSource,
+  bundle,
+  collectAtOnce,
+  connect,
+  FakeSource,
+  idsOf,
+  never,
+} from '../../support/fake-source.ts';
 
 /** A server that is a Patient Demographics Supplier of IHE PDQm, as its guide states it (ITI-119). */
 const supplier = {

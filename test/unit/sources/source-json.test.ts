@@ -25,6 +25,10 @@ test.prop({ text: fc.string({ unit: fc.constantFrom('[', '{', '"', '\\', ']', 'x
   },
 );
 
+test('a byte order mark is no part of it', () => {
+  expect(read('\uFEFF{"a":1}')).toEqual({ isRead: true, json: { a: 1 } });
+});
+
 test.each(['', '{', '"', '"\\', '[}', 'x'])('%j is broken', (text) => {
   expect(read(text)).toEqual({ isRead: false, fault: 'broken JSON' });
 });

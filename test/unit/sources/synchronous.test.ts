@@ -11,7 +11,7 @@ import {
   FakeSource,
   idsOf,
   never,
-} from './fake-source.ts';
+} from '../../support/fake-source.ts';
 
 let source: FakeSource;
 

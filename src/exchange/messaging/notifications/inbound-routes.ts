@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { OperationOutcome } from 'fhir/r4.js';
 import { ExchangeError, InvalidRequestError } from '../../platform/errors.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
+import { readSourceJson } from '../../sources/connectors/http/http-response.ts';
 import { readFhirBundle } from './fhir/bundle.ts';
 import type { FollowUps } from './follow-up/follow-ups.ts';
 import { batchOf, type ParsedMessage, parseAll, respondToHl7 } from './hl7v2/respond.ts';
@@ -78,7 +79,11 @@ export function addInboundNotificationRoutes(
       const sender = senderOf(request);
       reply.type(FHIR_JSON);
       try {
-        await intake.accept(sender, 'fhir', bytes, readFhirBundle(bytes));
+        const message = readFhirBundle(bytes);
+        // Here and not with the rest: what was accepted before stays readable.
+        const read = readSourceJson(bytes);
+        if (!read.isRead) throw new UnreadableMessageError('invalid', `The body is ${read.fault}`);
+        await intake.accept(sender, 'fhir', bytes, message);
         return reply.send(JSON.stringify(accepted()));
       } catch (error) {
         if (!(error instanceof UnreadableMessageError)) throw error;

@@ -249,7 +249,8 @@ export function readSourceJson(bytes: Buffer): SourceJson {
   if (memberCount === undefined)
     return { isRead: false, fault: `JSON nested more than ${LEVELS_MAX} levels deep` };
   try {
-    const json = parseFhirJson(bytes.toString('utf8'));
+    // Without a byte order mark.
+    const json = parseFhirJson(new TextDecoder().decode(bytes));
     // JSON.parse keeps the last of two equal names, other parsers the first: nobody knows which one the source means.
     if (membersIn(json) !== memberCount) return { isRead: false, fault: 'JSON that names an element twice' };
     return { isRead: true, json };

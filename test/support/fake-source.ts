@@ -1,16 +1,16 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import type { SourcePage } from '../../../src/exchange/sources/connectors/connector.ts';
+import type { SourcePage } from '../../src/exchange/sources/connectors/connector.ts';
 import {
   type ConnectorDeps,
   createFhirConnector,
-} from '../../../src/exchange/sources/connectors/fhir-connector.ts';
-import type { SourceConfig } from '../../../src/exchange/sources/connectors/source-config.ts';
+} from '../../src/exchange/sources/connectors/fhir-connector.ts';
+import type { SourceConfig } from '../../src/exchange/sources/connectors/source-config.ts';
 
-import { ada } from '../../support/ada.ts';
+import { ada } from './ada.ts';
 
-export { ada, adaAtSource } from '../../support/ada.ts';
+export { ada, adaAtSource } from './ada.ts';
 
 export interface Asked {
   method: string;
