@@ -9,10 +9,8 @@ test('a time limit that only a joined signal refers to is in force after garbage
   setFlagsFromString('--expose-gc');
   const collectGarbage = runInNewContext('gc') as () => void;
   const limited = anySignal([new AbortController().signal, timeoutSignal(200)]);
-  for (let round = 0; round < 3; round++) {
-    await sleep(20);
-    collectGarbage();
-  }
+  await sleep(20);
+  collectGarbage();
   await expect.poll(() => limited.aborted, { timeout: 240_000 }).toBe(true);
   expect(limited.reason).toMatchObject({ name: 'TimeoutError' });
 });
