@@ -28,12 +28,18 @@ export interface CommandLine {
  * one document with the exit code, for an error too; everything else goes to stderr.
  */
 export async function runCommandLine(argv: readonly string[], line: CommandLine): Promise<ExitCode> {
-  const { name, out, err } = line;
+  const { name, err } = line;
   const json = argv.includes('--json');
   let exitCode: ExitCode = EXIT.done;
+  let isClosed = false;
+  const out = async (text: string) => {
+    isClosed = true;
+    await line.out(text);
+    isClosed = false;
+  };
   const writeDocument = (document: object) => out(`${JSON.stringify(document)}\n`);
   const program = new Command(name).exitOverride().configureOutput({
-    writeOut: (text) => void (json ? err : out)(text),
+    writeOut: (text) => void (json ? err : line.out)(text),
     writeErr: (text) => void err(text),
   });
   line.define(program, async ({ lines, document, stream, ...outcome }) => {
@@ -47,13 +53,15 @@ export async function runCommandLine(argv: readonly string[], line: CommandLine)
     program
       .command('completion')
       .description(`Print a script for bash or zsh; use it with: source <(npm run -s ${name} -- completion)`)
-      .action(() => void out(script));
+      .action(() => void line.out(script));
   }
   for (const command of program.commands) command.exitOverride();
   try {
     await program.parseAsync([...argv], { from: 'user' });
     return exitCode;
   } catch (error) {
+    // The reader of the output went away, as `| head` does: no fault of a service.
+    if (isClosed) return EXIT.interrupted;
     if (error instanceof CommanderError && error.exitCode === 0) return EXIT.done;
     const isUsage = error instanceof CommanderError;
     const described = isUsage ? { message: error.message, exitCode: EXIT.usage } : line.describe(error);

@@ -13,6 +13,7 @@ import { SOURCE_TYPES } from '../contract/primitives.ts';
 import { runCommandLine } from '../lib/command-line.ts';
 import { addCommands, type CommandAction, type CommandWords } from '../lib/command-table.ts';
 import { EXIT_CODES_HELP, type ExitCode } from '../lib/exit-codes.ts';
+import { LiveLines } from '../lib/live-lines.ts';
 import { bulk } from './commands/bulk.ts';
 import { bulkCancel, bulkStatus, bulkSteer } from './commands/bulk-control.ts';
 import { cohortsAdd, cohortsCreate, cohortsList, cohortsRemove, cohortsShow } from './commands/cohorts.ts';
@@ -37,7 +38,7 @@ import { describeError } from './errors.ts';
 import { parseSources, SIMULATED_EVENTS, SUBJECT_KINDS } from './input/arguments.ts';
 import { PERSON_OUTCOMES } from './target/simulated-person.ts';
 import type { Env } from './target/target.ts';
-import { type CommandResult, openTerminal, type Streams } from './terminal.ts';
+import type { CommandResult, Streams } from './terminal.ts';
 
 export interface StarterOptions extends Streams {
   /** Aborted by Ctrl-C: following ends, the work continues. */
@@ -123,7 +124,9 @@ export function runStarter(argv: readonly string[], options: StarterOptions): Pr
       addCommands(program, table, WORDS, (name) => async (...given) => {
         // Commander adds itself after the arguments and the options.
         const [args, common] = [given.slice(0, -2), given.at(-2)];
-        const terminal = openTerminal(options, { json, interrupted: options.interrupted });
+        // Stdout carries only the document.
+        const live = new LiveLines(json ? options.stderr : options.stdout);
+        const terminal = { live, interrupted: options.interrupted };
         await print(
           await withTarget(common, { terminal, env: options.env }, (context) =>
             COMMANDS[name](...args, common, context),

@@ -1,6 +1,6 @@
 import type { CommandOutcome } from '../lib/command-line.ts';
 import { EXIT, type ExitCode } from '../lib/exit-codes.ts';
-import { type LineStream, LiveLines } from '../lib/live-lines.ts';
+import type { LineStream, LiveLines } from '../lib/live-lines.ts';
 
 export type CommandResult = CommandOutcome;
 
@@ -15,12 +15,6 @@ export interface Terminal {
   /** Aborted by Ctrl-C. */
   interrupted: AbortSignal;
 }
-
-/** With `json`, progress goes to stderr: stdout carries only the document. */
-export const openTerminal = (
-  { stdout, stderr }: Streams,
-  { json, interrupted }: { json: boolean; interrupted: AbortSignal },
-): Terminal => ({ live: new LiveLines(json ? stderr : stdout), interrupted });
 
 /** Exit code when following ended before the work did: by Ctrl-C, or by `--timeout`. */
 export const unfinishedExit = (interrupted: AbortSignal): ExitCode =>

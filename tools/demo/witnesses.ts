@@ -18,10 +18,8 @@ export type Received = z.infer<typeof receivedSchema>;
 
 export async function readReceiverLog(dataDir: string): Promise<Received[]> {
   const text = await readFile(join(dataDir, 'logs', 'received-webhooks.jsonl'), 'utf8').catch(() => '');
-  return text
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => receivedSchema.parse(JSON.parse(line)));
+  const lines = text.split('\n').filter(Boolean);
+  return lines.map((line) => receivedSchema.parse(JSON.parse(line)));
 }
 
 /** Results of one patient, for the checks and for the table at the end. */

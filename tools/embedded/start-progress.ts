@@ -1,3 +1,4 @@
+import { availableParallelism, loadavg } from 'node:os';
 import { type LineStream, LiveLines } from '../../src/lib/live-lines.ts';
 
 /** Receives that a part of the stack is being started; the function that it returns, that the part is ready. */
@@ -25,7 +26,7 @@ export function createStartProgress(stream: LineStream): { onStart: StartListene
       const late = setTimeout(
         () =>
           live.print(
-            `  ${part.padEnd(PART_WIDTH)} not ready after ${LATE_MS / 1_000} s: a slow or busy machine; still waiting`,
+            `  ${part.padEnd(PART_WIDTH)} not ready after ${LATE_MS / 1_000} s, still waiting: ${(loadavg()[0] ?? 0) > availableParallelism() ? 'the machine is busy' : 'the machine is not busy, so it may hang: see its log in the data folder'}`,
           ),
         LATE_MS,
       ).unref();

@@ -78,10 +78,10 @@ function countsTable(view: BulkView | undefined): string[] {
   const { rows, created, updated, failed, handled } = view.counts;
   const [create, update] =
     view.dryRun === true ? ['Would be created', 'Would be updated'] : ['Created', 'Updated'];
-  const cells = view.state === 'running' ? [handled, created, updated, failed] : [created, updated, failed];
-  const titles =
-    view.state === 'running' ? ['Processed', create, update, 'Failed'] : [create, update, 'Failed'];
-  return [...renderTable(['Rows', ...titles], [[number(rows), ...cells.map(number)]]), ''];
+  const titles = ['Rows', 'Processed', create, update, 'Failed'];
+  const cells = [rows, handled, created, updated, failed].map(number);
+  const shown = (_: string, index: number) => index !== 1 || view.state === 'running';
+  return [...renderTable(titles.filter(shown), [cells.filter(shown)]), ''];
 }
 
 function fileLines(saved: SavedOutcome | undefined, view: BulkView | undefined): string[] {

@@ -36,6 +36,18 @@ test('a command prints lines for people, and one document with the exit code for
   expect([exitCode, JSON.parse(out)]).toEqual([3, { found: 1, exitCode: 3 }]);
 });
 
+test('a reader that closes the output, as head does, ends the command with 130 and without a message', async () => {
+  let err = '';
+  const exitCode = await runCommandLine(['find'], {
+    name: 'tool',
+    define: (program, print) => void program.command('find').action(() => print(outcome)),
+    describe: () => ({ message: 'The database cannot be reached', exitCode: EXIT.error }),
+    out: () => Promise.reject(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })),
+    err: (text) => (err += text),
+  });
+  expect([exitCode, err]).toEqual([130, '']);
+});
+
 test('an error is one message on stderr, and with --json one document on stdout', async () => {
   const define = (program: Command) =>
     void program

@@ -27,7 +27,7 @@ export async function listSourcesCommand({ store }: Pick<AdminTarget, 'store'>):
   };
 }
 
-/** Stops all calls to a source until it is resumed. Its queries wait; their deadlines continue. */
+/** Stops all calls to a source until it is resumed. Its queries wait; up to 14 days of it do not count for their deadlines. */
 export async function pauseSourceCommand(
   { store }: Pick<AdminTarget, 'store'>,
   source: string,
@@ -42,7 +42,7 @@ export async function pauseSourceCommand(
   return {
     document: { source, state: 'paused' },
     lines: [
-      `Paused ${source}: within a second no worker calls it. Its queries wait, and their deadlines continue.`,
+      `Paused ${source}: within a second no worker calls it. Its queries wait; up to 14 days do not count for their deadlines.`,
       `To resume: npm run admin -- sources resume ${source}`,
     ],
   };
