@@ -17,6 +17,7 @@ import {
   openConsolidatedQuery,
   readConsolidatedQuery,
 } from '../../src/exchange/delivery/consolidated-query/query-store.ts';
+import { createSummaryLines } from '../../src/exchange/delivery/embed/data-routes.ts';
 import { linkedBody } from '../../src/exchange/event-links.ts';
 import { createLinkMaker, signLink } from '../../src/exchange/platform/links/signed-link.ts';
 import { renderHtml } from '../../src/exchange/records/summary/render-html.ts';
@@ -138,6 +139,29 @@ test('a summary is the same whether its record is read once, as a usual one, or 
   expect(once.html).toBe(inPages.html);
   expect(once.transactions).toBe(3);
   expect(inPages.transactions).toBeGreaterThan(20);
+});
+
+test('the embedded page’s summaries hold eight records at most; others are read page by page, to the same lines', async () => {
+  let transactions = 0;
+  const asAccount = ((account, work) => {
+    transactions += 1;
+    return environment.store.asAccount(account, work);
+  }) as typeof environment.store.asAccount;
+  const summaryLines = createSummaryLines({ asAccount });
+  const cost = async (lines: AsyncGenerator<string>) => {
+    const before = transactions;
+    let text = '';
+    for await (const line of lines) text += line;
+    return { text: text.replaceAll(/"madeAt":"[^"]*"/g, ''), transactions: transactions - before };
+  };
+  const slow = Array.from({ length: 8 }, () => summaryLines({ accountId, patientId }));
+  for (const lines of slow) await lines.next();
+  const ninth = await cost(summaryLines({ accountId, patientId }));
+  expect(ninth.transactions).toBeGreaterThan(20);
+  await slow[0]?.return(undefined);
+  const next = await cost(summaryLines({ accountId, patientId }));
+  expect(next.transactions).toBe(3);
+  expect(next.text).toBe(ninth.text);
 });
 
 describe('a completed consolidated query', () => {
