@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { type Endpoint, errorStatusesOf } from '../../../src/contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../../src/contract/endpoints.ts';
 import { SCOPES, scopeOf } from '../../../src/contract/scope.ts';
-import { accountContent } from './account-content.ts';
+import { type AccountContent, openAccountContent } from './account-content.ts';
 import { describeAliases } from './aliases.ts';
 import { ALL_CASES } from './all-cases.ts';
 import { generatedCases } from './generated-cases.ts';
@@ -15,10 +15,15 @@ import { expectGood, expectRefused, send } from './requests.ts';
 import { createWorld, type World } from './world.ts';
 
 let world: World;
+let content: AccountContent;
 beforeAll(async () => {
   world = await createWorld();
+  content = await openAccountContent(world.databaseUrl);
 });
-afterAll(() => world.close());
+afterAll(async () => {
+  await content.close();
+  await world.close();
+});
 
 const names = Object.keys(endpoints) as EndpointName[];
 const casesOf = (name: EndpointName): OperationCases => ALL_CASES[name];
@@ -94,7 +99,7 @@ describe.each(names)('%s', (name) => {
       })),
     );
     await world.settled();
-    const before = await accountContent(world);
+    const before = await content.read(world.account.accountId);
     const mistakes: string[] = [];
     for (const { what, sent: wrong, ...expected } of cases) {
       const answer = await call(name, wrong);
@@ -105,7 +110,7 @@ describe.each(names)('%s', (name) => {
       }
     }
     if (mistakes.length > 0) throw new Error(mistakes.join('\n'));
-    expect(await accountContent(world)).toEqual(before);
+    expect(await content.read(world.account.accountId)).toEqual(before);
   });
 
   if (rowOf(name).method !== 'GET')
