@@ -1,6 +1,9 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Files that last a minute or more, longest first: they kill parts, start several stacks or compare pictures. */
+/**
+ * Files that last long for their size, longest first: they kill parts, start several stacks, compare pictures, or wait for servers
+ * while others compute.
+ */
 const LONGEST = [
   'faults/',
   'system/starter',
@@ -12,6 +15,12 @@ const LONGEST = [
   'pages/summary-pictures',
   'system/embedded-postgres',
   'system/embedded-backup',
+  'workflows/two-builds',
+  'workflows/patient-onboarding-continue',
+  'workflows/forgotten-person',
+  'integration/s3-audit-heads',
+  'integration/source-login',
+  'gateway/operations',
 ];
 
 /**
