@@ -1,8 +1,9 @@
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { fittedTables } from '../../src/exchange/records/summary/fitted-tables.ts';
 import { renderHtml } from '../../src/exchange/records/summary/render-html.ts';
 import { renderPdf } from '../../src/exchange/records/summary/render-pdf.ts';
+import { accessibilityFaults } from '../support/axe.ts';
 import { describeInChromium, launchChromium } from '../support/chromium.ts';
 import { samples } from '../support/deliveries.ts';
 import { embeddedPage, expectPicture, type PictureOptions, pdfPage, pictureOf } from '../support/pictures.ts';
@@ -92,3 +93,54 @@ function personAsAnswered(key: string): object {
   const { firstName, lastName, dob, genderAtBirth } = body ?? {};
   return { firstName: [firstName], lastName: [lastName], dob, genderAtBirth, contact: [], address: [] };
 }
+
+describeInChromium('a summary in html', () => {
+  let browser: Browser;
+  let html = '';
+  beforeAll(async () => {
+    browser = await launchChromium();
+    html = (await gather(renderHtml(fittedTables(partsOf(sampleReader('isaiah-weber')))))).join('');
+  });
+  afterAll(() => browser.close());
+
+  test.each([
+    ['light', { colorScheme: 'light', viewport: DESKTOP }],
+    ['dark', { colorScheme: 'dark', viewport: DESKTOP }],
+    [
+      '320 pixels wide, as at a zoom of 400 %',
+      { colorScheme: 'light', viewport: { width: 320, height: 640 } },
+    ],
+  ] as const)('can be read by everybody: %s', async (_, options) => {
+    const page = await browser.newPage({ ...options, bypassCSP: true });
+    await page.setContent(html);
+    expect(await accessibilityFaults(page)).toEqual([]);
+    expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0);
+    await page.close();
+  });
+
+  test('works by keyboard: the skip link first, then the contents, each stop in view and with a ring', async () => {
+    const page = await browser.newPage({ viewport: DESKTOP });
+    await page.setContent(html);
+    const stops: string[] = [];
+    for (let index = 0; index < 25; index += 1) {
+      await page.keyboard.press('Tab');
+      const stop = (await page.evaluate(`(({ activeElement }) => {
+        const { top, bottom } = activeElement.getBoundingClientRect();
+        const isShown = getComputedStyle(activeElement).outlineStyle !== 'none' && bottom > 0 && top < innerHeight;
+        return (isShown ? '' : 'not shown: ') + (activeElement.getAttribute('aria-label') ?? activeElement.textContent);
+      })(document)`)) as string;
+      stops.push(stop);
+    }
+    expect(stops.slice(0, 3)).toEqual(['Skip to the content', 'Overview', 'Problems']);
+    expect(stops.filter((stop) => stop.startsWith('not shown'))).toEqual([]);
+    await page.close();
+  });
+
+  test('prints its overview on one page', async () => {
+    const page = await browser.newPage();
+    await page.setContent(html.replace(/<section aria-labelledby="problems">.*<\/main>/s, '</main>'));
+    const pdf = await page.pdf({ preferCSSPageSize: true });
+    expect(pdf.toString('latin1').match(/\/Type \/Page\b/g)).toHaveLength(1);
+    await page.close();
+  });
+});
