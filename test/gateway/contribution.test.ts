@@ -388,6 +388,36 @@ test('a contributed C-CDA document is read into the record afterwards, and its c
   expect(await recordOf(id, 'Condition')).toEqual([]);
 });
 
+test('a contributed file that may be a C-CDA document of any media type is withheld until it has been read', async () => {
+  const ann = {
+    ...newPerson(),
+    firstName: 'Ann',
+    lastName: 'Example',
+    dob: '1970-01-02',
+    genderAtBirth: 'F',
+  };
+  const { id } = await call('POST', `patient?facilityId=${account.facilityId}`, ann);
+  const ccda = ccdaOf(problems('R', '66590003', 'Alcoholism'));
+  for (const [content, type] of [
+    [ccda, 'application/octet-stream'],
+    ['Dear colleague', 'text/plain'],
+  ] as const) {
+    const { uploadUrl } = await call('POST', `document/upload?patientId=${id}`, LETTER);
+    await upload(uploadUrl, content, type);
+  }
+  const types = async () =>
+    (await call('GET', `document?patientId=${id}`)).documents.map(
+      ({ content }: { content: { attachment: { contentType: string } }[] }) =>
+        content[0]?.attachment.contentType,
+    );
+  expect((await types()).sort()).toEqual(['application/octet-stream', 'text/plain']);
+  await withholdLabels(gateway.store, account.accountId, ['R']);
+  expect(await types()).toEqual([]);
+  await recover();
+  expect(await types()).toEqual(['text/plain']);
+  await withholdLabels(gateway.store, account.accountId, []);
+});
+
 test('what is contributed with a withheld label is in the record for nobody, until the policy is lifted', async () => {
   const id = await newPatient();
   const security = [{ system: 'http://terminology.hl7.org/CodeSystem/v3-ActCode', code: 'ETH' }];
