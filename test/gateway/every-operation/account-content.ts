@@ -16,7 +16,7 @@ export interface AccountContent {
 }
 
 /**
- * On a connection of its own, whose statement has a name: to plan one that reads all tables takes much longer than to run it.
+ * On a connection of its own, whose statement has a name: planning one that reads all tables costs about as much as running it.
  *
  * @param databaseUrl a superuser's, for whom row-level security hides nothing
  */
