@@ -238,7 +238,7 @@ export async function setConnectionCommand(
   });
 }
 
-/** `connections pause` and `connections resume`. Running queries wait for a paused connection until their deadline. */
+/** `connections pause` and `connections resume`. Running queries wait; up to 14 days of it do not count for their deadlines. */
 export const enableConnectionCommand = (
   target: AdminTarget,
   id: string,
