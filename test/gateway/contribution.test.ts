@@ -354,8 +354,8 @@ const PROBLEM = (code: string, text: string) => `<entry><act classCode="ACT" moo
 const problems = (level: string, code: string, text: string) =>
   section(`${TEMPLATE}2.5.1`, '11450-4', `<confidentialityCode code="${level}"/>${PROBLEM(code, text)}`);
 
-test('a contributed C-CDA document is read into the record afterwards, and its confidentiality is obeyed', async () => {
-  // Whom the document is about.
+/** The id of the person whom the documents of `ccdaOf` are about. */
+async function createAnn(): Promise<string> {
   const ann = {
     ...newPerson(),
     firstName: 'Ann',
@@ -363,7 +363,11 @@ test('a contributed C-CDA document is read into the record afterwards, and its c
     dob: '1970-01-02',
     genderAtBirth: 'F',
   };
-  const { id } = await call('POST', `patient?facilityId=${account.facilityId}`, ann);
+  return (await call('POST', `patient?facilityId=${account.facilityId}`, ann)).id;
+}
+
+test('a contributed C-CDA document is read into the record afterwards, and its confidentiality is obeyed', async () => {
+  const id = await createAnn();
   const { uploadUrl } = await call('POST', `document/upload?patientId=${id}`, LETTER);
   await upload(
     uploadUrl,
@@ -389,14 +393,7 @@ test('a contributed C-CDA document is read into the record afterwards, and its c
 });
 
 test('a contributed file that may be a C-CDA document of any media type is withheld until it has been read', async () => {
-  const ann = {
-    ...newPerson(),
-    firstName: 'Ann',
-    lastName: 'Example',
-    dob: '1970-01-02',
-    genderAtBirth: 'F',
-  };
-  const { id } = await call('POST', `patient?facilityId=${account.facilityId}`, ann);
+  const id = await createAnn();
   const ccda = ccdaOf(problems('R', '66590003', 'Alcoholism'));
   for (const [content, type] of [
     [ccda, 'application/octet-stream'],
@@ -418,7 +415,7 @@ test('a contributed file that may be a C-CDA document of any media type is withh
   await withholdLabels(gateway.store, account.accountId, []);
 });
 
-test('what is contributed with a withheld label is in the record for nobody, until the policy is lifted', async () => {
+test('what is contributed with a withheld label is shown to no reader of the record until the policy is lifted', async () => {
   const id = await newPatient();
   const security = [{ system: 'http://terminology.hl7.org/CodeSystem/v3-ActCode', code: 'ETH' }];
   await contribute(id, condition('Gout'), { ...condition('Alcoholism'), id: 'c-2', meta: { security } });

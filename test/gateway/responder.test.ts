@@ -138,7 +138,7 @@ const TYPES = [
   'Patient',
 ];
 
-/** Every response of the door about a patient, and to what somebody could try with ids of the whole record. */
+/** Every response of the door about a patient, and to what a caller could try with ids of the whole record. */
 async function allResponses(id: string, person: Person, tried: readonly string[]): Promise<string[]> {
   const address = [person.address].flat()[0] as { zip: string };
   const described = {
@@ -392,7 +392,7 @@ test('social security numbers do not leave, neither ours nor contributed ones; o
   }
 });
 
-test('nobody is matched in doubt', async () => {
+test('no patient is matched in doubt', async () => {
   const person = { ...newPerson(), genderAtBirth: 'F' };
   const id = await newPatient(person);
   await contribute(id, resourceOf(0, 1, { patient: id }));
@@ -430,7 +430,7 @@ test('of two patients who fit, or who have the same identifier, none is matched,
   const [toNetwork, toAccount] = await matches(both);
   expect([toNetwork.total, toAccount.total]).toEqual([0, 0]);
   expect(JSON.stringify(toAccount)).toContain('multiple-matches');
-  // What a network is given does not say that there is somebody.
+  // The response to a network does not show that there is such a patient.
   expect(JSON.stringify(toNetwork)).not.toContain('OperationOutcome');
 
   const holder = { ...newPerson(), personalIdentifiers: [{ type: 'ssn', value: ssn.value }] };

@@ -201,7 +201,7 @@ function addDocumentUploadRoute(
 /** Makes the awaited document one with this file. `same`: it has it already; `other`: it has another one. */
 async function receive(tx: AccountTx, blobs: Pick<BlobStore, 'put'>, id: string, blob: BlobRef) {
   const { patientId } = orNotFound('Document', await findContribution(tx, id));
-  // From here on it does not change: whoever changes it has this lock.
+  // From here on it does not change: every writer takes this lock.
   await lockRecord(tx, patientId);
   const { awaiting, contributedBy, sha256 } = orNotFound('Document', await findContribution(tx, id));
   if (awaiting === null)

@@ -261,7 +261,7 @@ export function addMatchRoute(app: FastifyInstance, deps: FhirDeps): void {
           .map(({ id }) => id);
         return found.length === 0 ? [] : [...new Set([...found, ...(await holdersOf(tx, described))])];
       });
-      // In doubt nobody is a match.
+      // In doubt no patient is a match.
       const [patientId] = holders.length === 1 ? holders : [];
       if (patientId !== undefined) await deps.records.merge(accountId, patientId);
       const { matches, score } = await deps.store.asAccount(accountId, async (tx) => {
