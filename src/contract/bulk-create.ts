@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { TEXT_LENGTH_MAX } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
-import { byRequestId, pageMetaSchema } from './endpoint-parts.ts';
+import { pageMetaSchema } from './endpoint-parts.ts';
 import { errorBodySchema } from './errors.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { pageQuery } from './paging.ts';
@@ -141,9 +141,7 @@ export const bulkCreateEndpoints = {
     errors: [404],
   }),
   getBulkCreate: endpoint('GET /medical/v1/patient/bulk/:requestId', {
-    params: byRequestId,
     responses: { 200: bulkCreateStatusResponseSchema },
-    errors: [404],
   }),
   listBulkCreates: endpoint('GET /medical/v1/patient/bulk', {
     query: pageQuery({}, { sort: BULK_CREATE_SORT }),
@@ -152,18 +150,12 @@ export const bulkCreateEndpoints = {
     },
   }),
   pauseBulkCreate: endpoint('POST /medical/v1/patient/bulk/:requestId/pause', {
-    params: byRequestId,
     responses: { 200: bulkCreateStatusResponseSchema },
-    errors: [404],
   }),
   resumeBulkCreate: endpoint('POST /medical/v1/patient/bulk/:requestId/resume', {
-    params: byRequestId,
     responses: { 200: bulkCreateStatusResponseSchema },
-    errors: [404],
   }),
   cancelBulkCreate: endpoint('POST /medical/v1/patient/bulk/:requestId/cancel', {
-    params: byRequestId,
     responses: { 200: bulkCreateStatusResponseSchema },
-    errors: [404],
   }),
 } as const;

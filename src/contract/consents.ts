@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { boundedList, NOT_BLANK, required } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
-import { byId } from './endpoint-parts.ts';
 import { idSchema } from './primitives.ts';
 import { SOURCE_TYPES } from './source-types.ts';
 
@@ -147,19 +146,13 @@ export type ConsentResponse = z.output<typeof consentSchema>;
 /** Consents of a patient, as FHIR resources. */
 export const consentEndpoints = {
   recordConsent: endpoint('POST /medical/v1/patient/:id/consent', {
-    params: byId,
     body: recordConsentBodySchema,
     responses: { 201: consentSchema },
-    errors: [404],
   }),
   listConsents: endpoint('GET /medical/v1/patient/:id/consent', {
-    params: byId,
     responses: { 200: z.object({ consents: z.array(consentSchema) }) },
-    errors: [404],
   }),
   endConsent: endpoint('POST /medical/v1/patient/:id/consent/:consentId/end', {
-    params: z.object({ id: idSchema, consentId: idSchema }),
     responses: { 200: consentSchema },
-    errors: [404],
   }),
 } as const;

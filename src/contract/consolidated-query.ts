@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { boundedList, quoted } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
-import { byId } from './endpoint-parts.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { metadataSchema } from './network-query.ts';
 import { idSchema } from './primitives.ts';
@@ -142,14 +141,11 @@ export type ConsolidatedDataEvent = z.output<typeof consolidatedDataEventSchema>
 
 export const consolidatedEndpoints = {
   startConsolidatedQuery: endpoint('POST /medical/v1/patient/:id/consolidated/query', {
-    params: byId,
     query: recordQuery({ conversionType: z.enum(CONVERSION_TYPES).default('json') }),
     body: startConsolidatedBodySchema,
     responses: { 200: consolidatedQuerySchema },
-    errors: [404],
   }),
   listConsolidatedQueries: endpoint('GET /medical/v1/patient/:id/consolidated/query', {
-    params: byId,
     responses: {
       200: z.object({
         status: z.enum(CONSOLIDATED_STATUSES).nullable().meta({
@@ -159,22 +155,16 @@ export const consolidatedEndpoints = {
         queries: z.array(consolidatedQuerySchema),
       }),
     },
-    errors: [404],
   }),
   getConsolidatedQuery: endpoint('GET /medical/v1/patient/:id/consolidated/query/:requestId', {
-    params: z.object({ id: idSchema, requestId: idSchema }),
     responses: { 200: oneConsolidatedQuerySchema },
-    errors: [404],
   }),
   getConsolidated: endpoint('GET /medical/v1/patient/:id/consolidated', {
-    params: byId,
     query: recordQuery({}),
     mediaType: 'application/fhir+json',
     responses: { 200: fhirBundleSchema },
-    errors: [404],
   }),
   countConsolidated: endpoint('GET /medical/v1/patient/:id/consolidated/count', {
-    params: byId,
     query: recordQuery({}),
     responses: {
       200: z.object({
@@ -187,27 +177,18 @@ export const consolidatedEndpoints = {
         }),
       }),
     },
-    errors: [404],
   }),
   getRecordOrigins: endpoint('GET /medical/v1/patient/:id/record/:resourceId/origins', {
-    params: z.object({ id: idSchema, resourceId: idSchema }),
     responses: { 200: recordOriginsSchema },
-    errors: [404],
   }),
   getRecordConformance: endpoint('GET /medical/v1/patient/:id/record/conformance', {
-    params: byId,
     responses: { 200: recordConformanceSchema },
-    errors: [404],
   }),
   splitRecordResource: endpoint('POST /medical/v1/patient/:id/record/:resourceId/split', {
-    params: z.object({ id: idSchema, resourceId: idSchema }),
     body: splitDeliverySchema,
     responses: { 200: recordOriginsSchema },
-    errors: [404],
   }),
   joinRecordResource: endpoint('POST /medical/v1/patient/:id/record/:resourceId/join', {
-    params: z.object({ id: idSchema, resourceId: idSchema }),
     responses: { 200: recordOriginsSchema },
-    errors: [404],
   }),
 } as const;

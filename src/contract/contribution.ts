@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { boundedList, quoted } from './bounds.ts';
 import { fhirBundleSchema, RECORD_TYPES } from './consolidated-query.ts';
 import { endpoint } from './endpoint.ts';
-import { byId } from './endpoint-parts.ts';
 import { idSchema, instantSchema } from './primitives.ts';
 
 /** Limits of one contribution. */
@@ -78,20 +77,15 @@ export const contributionEndpoints = {
     errors: [404],
   }),
   contributeData: endpoint('PUT /medical/v1/patient/:id/consolidated', {
-    params: byId,
     body: bundleSchema,
     fhirBytesMax: CONTRIBUTION_BYTES_MAX,
     responses: { 200: fhirBundleSchema },
-    errors: [404],
   }),
   listContributions: endpoint('GET /medical/v1/patient/:id/contribution', {
-    params: byId,
     responses: { 200: z.object({ contributions: z.array(contributionSchema) }) },
-    errors: [404],
   }),
   removeContribution: endpoint('DELETE /medical/v1/patient/:id/contribution/:contributionId', {
-    params: z.object({ id: idSchema, contributionId: idSchema }),
     responses: { 204: null },
-    errors: [404, 409],
+    errors: [409],
   }),
 } as const;

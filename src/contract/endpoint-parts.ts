@@ -1,9 +1,6 @@
 import { z } from 'zod';
 import { ETAG_LENGTH_MAX } from './bounds.ts';
-import { idSchema } from './primitives.ts';
 
-export const byId = z.object({ id: idSchema });
-export const byRequestId = z.object({ requestId: idSchema });
 export const ifMatch = z.object({
   'if-match': z
     .string()

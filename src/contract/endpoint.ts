@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { ErrorStatus } from './errors.ts';
 import texts from './operations.json' with { type: 'json' };
+import { idSchema } from './primitives.ts';
 import type { Scope } from './scope.ts';
 
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -30,6 +31,7 @@ export interface Endpoint {
     | 'system';
   summary: string;
   description?: string;
+  /** Default: an id for each parameter of the path. */
   params?: z.ZodType;
   query?: z.ZodType;
   /** Every write also accepts `Idempotency-Key`. */
@@ -60,20 +62,32 @@ export function errorStatusesOf({
   errors = [],
 }: Endpoint): ErrorStatus[] {
   const ofInput: readonly ErrorStatus[] = (params ?? query ?? headers ?? body) ? [400] : [];
+  const ofPath: readonly ErrorStatus[] = params === undefined ? [] : [404];
+  const ofMatch: readonly ErrorStatus[] = headers !== undefined && 'if-match' in headers.shape ? [412] : [];
   // With an Idempotency-Key: 409 while the first request is in progress, 422 if the key was used for a different request.
   const ofKey: readonly ErrorStatus[] = method === 'GET' ? [] : [409, 422];
   const ofBody: readonly ErrorStatus[] = body === undefined ? [] : [413, 415];
   // The address counts as part of the headers.
   const ofAddress: readonly ErrorStatus[] = query === undefined ? [] : [431];
-  return [...new Set([...COMMON_ERRORS, ...ofInput, ...ofKey, ...ofBody, ...ofAddress, ...errors])].sort(
-    (a, b) => a - b,
-  );
+  const all = [COMMON_ERRORS, ofInput, ofPath, ofMatch, ofKey, ofBody, ofAddress, errors].flat();
+  return [...new Set(all)].sort((a, b) => a - b);
 }
 
 /** Method and path of an operation, under which `operations.json` has its texts: `GET /medical/v1/facility`. */
 type Route = `${HttpMethod} /${string}`;
 type Texts = Pick<Endpoint, 'tag' | 'reference' | 'summary' | 'description'>;
-type Addressed<R> = R extends `${infer M extends HttpMethod} ${infer P}` ? { method: M; path: P } : never;
+type Addressed<R> = R extends `${infer M extends HttpMethod} ${infer P}`
+  ? { method: M; path: P } & IdsIn<P>
+  : never;
+type IdsIn<P> = [NameIn<P>] extends [never]
+  ? unknown
+  : { params: z.ZodObject<Record<NameIn<P>, typeof idSchema>> };
+/** The names of the parameters of a path. */
+type NameIn<P> = P extends `${string}:${infer N}/${infer Rest}`
+  ? N | NameIn<Rest>
+  : P extends `${string}:${infer N}`
+    ? N
+    : never;
 
 /**
  * An operation from its route, its shapes and errors, and the texts of the route. Keeps the literal types. Throws when the module
@@ -82,14 +96,16 @@ type Addressed<R> = R extends `${infer M extends HttpMethod} ${infer P}` ? { met
 export function endpoint<R extends Route, const E extends Omit<Endpoint, keyof Texts | 'method' | 'path'>>(
   route: R,
   shapes: E,
-): E & Addressed<R> & Texts {
-  const [method, path] = route.split(' ');
+): E & Omit<Addressed<R>, keyof E> & Texts {
+  const [method, path = ''] = route.split(' ');
   // Not the type of the file: declarations of the library cannot name a JSON file.
   const said = (texts as Partial<Record<string, object>>)[route] as Texts | undefined;
   if (said === undefined) throw new Error(`operations.json has no texts of ${route}`);
   const { headers }: Pick<Endpoint, 'headers'> = shapes;
   const ofWrite = method === 'GET' ? {} : { headers: idempotency.extend(headers?.shape ?? {}) };
-  return { ...({ method, path } as Addressed<R>), ...said, ...shapes, ...ofWrite };
+  const ids = [...path.matchAll(/:(\w+)/g)].map(([, name]) => [name, idSchema]);
+  const ofPath = ids.length === 0 ? {} : { params: z.object(Object.fromEntries(ids)) };
+  return { ...({ method, path, ...ofPath } as Addressed<R>), ...said, ...shapes, ...ofWrite };
 }
 
 const idempotency = z.object({

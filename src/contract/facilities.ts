@@ -8,7 +8,7 @@ import {
   quoted,
 } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
-import { byId, eTagBody, ifMatch } from './endpoint-parts.ts';
+import { eTagBody, ifMatch } from './endpoint-parts.ts';
 import { addressSchema, storedAddressSchema } from './patients.ts';
 import { idSchema, isNpi } from './primitives.ts';
 
@@ -92,35 +92,22 @@ export const facilityEndpoints = {
     body: createFacilityBodySchema,
     responses: { 201: facilitySchema },
   }),
-  getFacility: endpoint('GET /medical/v1/facility/:id', {
-    params: byId,
-    responses: { 200: facilitySchema },
-    errors: [404],
-  }),
+  getFacility: endpoint('GET /medical/v1/facility/:id', { responses: { 200: facilitySchema } }),
   updateFacility: endpoint('PUT /medical/v1/facility/:id', {
-    params: byId,
     headers: ifMatch,
     body: updateFacilityBodySchema,
     responses: { 200: facilitySchema },
-    errors: [404, 412],
   }),
   deleteFacility: endpoint('DELETE /medical/v1/facility/:id', {
-    params: byId,
     headers: ifMatch,
     body: eTagBody,
     responses: { 204: null },
-    errors: [404, 412, 423],
+    errors: [423],
   }),
-  getPatientFacilities: endpoint('GET /medical/v1/patient/:id/facility', {
-    params: byId,
-    responses: { 200: facilities },
-    errors: [404],
-  }),
+  getPatientFacilities: endpoint('GET /medical/v1/patient/:id/facility', { responses: { 200: facilities } }),
   setPatientFacilities: endpoint('POST /medical/v1/patient/:id/facility', {
-    params: byId,
     headers: ifMatch,
     body: patientFacilitiesBodySchema,
     responses: { 200: facilities },
-    errors: [404, 412],
   }),
 } as const;

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { URL_LENGTH_MAX } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
-import { byId } from './endpoint-parts.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { metadataSchema } from './network-query.ts';
 import { idSchema, instantSchema } from './primitives.ts';
@@ -106,9 +105,7 @@ export const identityEndpoints = {
     errors: [404],
   }),
   getIdentitySession: endpoint('GET /medical/v1/identity/session/:id', {
-    params: byId,
     responses: { 200: identitySessionStateSchema },
-    errors: [404],
   }),
   createAal2Challenge: endpoint('POST /medical/v1/identity/aal2/challenge', {
     body: aal2ChallengeRequestSchema,
@@ -117,8 +114,6 @@ export const identityEndpoints = {
   }),
   getAal2Challenge: endpoint('GET /medical/v1/identity/aal2/challenge/:id', {
     scope: 'write',
-    params: byId,
     responses: { 200: aal2ChallengeStateSchema },
-    errors: [404],
   }),
 } as const;

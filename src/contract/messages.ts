@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { boundedList, NOT_BLANK, quoted, required } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
-import { byId, pageMetaSchema } from './endpoint-parts.ts';
+import { pageMetaSchema } from './endpoint-parts.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { pageQuery } from './paging.ts';
 import { idSchema, instantSchema, isNpi } from './primitives.ts';
@@ -175,11 +175,7 @@ export const messageEndpoints = {
     ),
     responses: { 200: z.object({ messages: z.array(messageSchema), meta: pageMetaSchema }) },
   }),
-  getMessage: endpoint('GET /medical/v1/message/:id', {
-    params: byId,
-    responses: { 200: messageSchema },
-    errors: [404],
-  }),
+  getMessage: endpoint('GET /medical/v1/message/:id', { responses: { 200: messageSchema } }),
   sendMessage: endpoint('POST /medical/v1/message', {
     query: z.object({ patientId: idSchema }),
     body: messageRequestSchema,

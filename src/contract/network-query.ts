@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { boundedList, boundedRecord, required, TEXT_LENGTH_MAX, unknownOf } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
-import { byRequestId, pageMetaSchema } from './endpoint-parts.ts';
+import { pageMetaSchema } from './endpoint-parts.ts';
 import { pageQuery } from './paging.ts';
 import { idSchema, instantSchema, SOURCE_TYPES, type SourceType, sourceTypeSchema } from './primitives.ts';
 import { strictMembers } from './strict-members.ts';
@@ -174,9 +174,7 @@ export const networkQueryEndpoints = {
     errors: [404],
   }),
   getNetworkQuery: endpoint('GET /medical/v1/network/query/:requestId', {
-    params: byRequestId,
     responses: { 200: networkQueryStatusSchema },
-    errors: [404],
   }),
   listNetworkQueries: endpoint('GET /medical/v1/network/query', {
     query: pageQuery(
@@ -191,23 +189,17 @@ export const networkQueryEndpoints = {
     responses: { 200: z.object({ queries: z.array(listedNetworkQuerySchema), meta: pageMetaSchema }) },
   }),
   getNetworkQueryTimeline: endpoint('GET /medical/v1/network/query/:requestId/timeline', {
-    params: byRequestId,
     responses: { 200: z.object({ requestId: idSchema, timeline: z.array(timelineEntrySchema) }) },
-    errors: [404],
   }),
   retrySource: endpoint('POST /medical/v1/network/query/:requestId/source/:type/retry', {
-    params: byRequestId.extend({ type: sourceTypeSchema }),
+    params: z.object({ requestId: idSchema, type: sourceTypeSchema }),
     responses: { 200: networkQueryStatusSchema },
-    errors: [404],
   }),
   giveUpSource: endpoint('POST /medical/v1/network/query/:requestId/source/:type/cancel', {
-    params: byRequestId.extend({ type: sourceTypeSchema }),
+    params: z.object({ requestId: idSchema, type: sourceTypeSchema }),
     responses: { 200: networkQueryStatusSchema },
-    errors: [404],
   }),
   cancelNetworkQuery: endpoint('POST /medical/v1/network/query/:requestId/cancel', {
-    params: byRequestId,
     responses: { 200: networkQueryStatusSchema },
-    errors: [404],
   }),
 } as const;

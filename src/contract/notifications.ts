@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
-import { byId, pageMetaSchema } from './endpoint-parts.ts';
+import { pageMetaSchema } from './endpoint-parts.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { pageQuery } from './paging.ts';
 import { idSchema, instantSchema } from './primitives.ts';
@@ -111,14 +111,8 @@ export const notificationEndpoints = {
     ),
     responses: { 200: z.object({ notifications: z.array(notificationSchema), meta: pageMetaSchema }) },
   }),
-  getNotification: endpoint('GET /medical/v1/notification/:id', {
-    params: byId,
-    responses: { 200: notificationSchema },
-    errors: [404],
-  }),
+  getNotification: endpoint('GET /medical/v1/notification/:id', { responses: { 200: notificationSchema } }),
   cancelFollowUp: endpoint('POST /medical/v1/notification/:id/follow-up/cancel', {
-    params: byId,
     responses: { 200: notificationSchema },
-    errors: [404],
   }),
 } as const;

@@ -11,7 +11,7 @@ import {
   unknownOf,
 } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
-import { byId, eTagBody, ifMatch, pageMetaSchema } from './endpoint-parts.ts';
+import { eTagBody, ifMatch, pageMetaSchema } from './endpoint-parts.ts';
 import { networkQueryRequestSchema, networkQueryStatusSchema } from './network-query.ts';
 import { pageQuery } from './paging.ts';
 import { dobSchema, idSchema, namesSchema, usStateSchema, zipSchema } from './primitives.ts';
@@ -330,25 +330,19 @@ export const patientEndpoints = {
     responses: { 201: patientSchema, 200: patientSchema },
     errors: [404],
   }),
-  getPatient: endpoint('GET /medical/v1/patient/:id', {
-    params: byId,
-    responses: { 200: patientSchema },
-    errors: [404],
-  }),
+  getPatient: endpoint('GET /medical/v1/patient/:id', { responses: { 200: patientSchema } }),
   updatePatient: endpoint('PUT /medical/v1/patient/:id', {
-    params: byId,
     query: z.object({ facilityId: idSchema.optional() }),
     headers: ifMatch,
     body: updatePatientBodySchema,
     responses: { 200: patientSchema },
-    errors: [404, 409, 412],
+    errors: [409],
   }),
   deletePatient: endpoint('DELETE /medical/v1/patient/:id', {
-    params: byId,
     headers: ifMatch,
     body: eTagBody,
     responses: { 204: null },
-    errors: [404, 409, 412],
+    errors: [409],
   }),
   listPatients: endpoint('GET /medical/v1/patient', {
     query: pageQuery(
@@ -379,19 +373,15 @@ export const patientEndpoints = {
     errors: [404],
   }),
   setHieOptOut: endpoint('PUT /medical/v1/patient/:id/hie-opt-out', {
-    params: byId,
     query: z.object({ hieOptOut: flag('hieOptOut') }),
     headers: ifMatch,
     body: eTagBody,
     responses: { 200: z.object({ id: idSchema, hieOptOut: z.boolean(), message: z.string() }) },
-    errors: [404, 412],
   }),
   setTreatmentRelationship: endpoint('PUT /medical/v1/patient/:id/treatment-relationship', {
-    params: byId,
     query: z.object({ treatmentRelationship: flag('treatmentRelationship') }),
     headers: ifMatch,
     body: eTagBody,
     responses: { 200: z.object({ id: idSchema, treatmentRelationship: z.boolean(), message: z.string() }) },
-    errors: [404, 412],
   }),
 } as const;

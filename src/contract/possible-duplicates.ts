@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
-import { byId, pageMetaSchema } from './endpoint-parts.ts';
+import { pageMetaSchema } from './endpoint-parts.ts';
 import { pageQuery } from './paging.ts';
 import { patientSchema } from './patients.ts';
 import { idSchema, instantSchema } from './primitives.ts';
@@ -55,18 +55,12 @@ export const possibleDuplicateEndpoints = {
     },
   }),
   getPossibleDuplicate: endpoint('GET /medical/v1/possible-duplicate/:id', {
-    params: byId,
     responses: { 200: comparedPatientsSchema },
-    errors: [404],
   }),
   acceptPossibleDuplicate: endpoint('POST /medical/v1/possible-duplicate/:id/accept', {
-    params: byId,
     responses: { 200: decidedDuplicateSchema },
-    errors: [404],
   }),
   refusePossibleDuplicate: endpoint('POST /medical/v1/possible-duplicate/:id/refuse', {
-    params: byId,
     responses: { 200: decidedDuplicateSchema },
-    errors: [404],
   }),
 } as const;

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { TEXT_LENGTH_MAX } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
-import { byRequestId } from './endpoint-parts.ts';
 import { idSchema, instantSchema, sourceTypeSchema } from './primitives.ts';
 
 const count = z.number().int();
@@ -59,13 +58,9 @@ export const queryRedriveEndpoints = {
     responses: { 200: queryRedriveSchema },
   }),
   getQueryRedrive: endpoint('GET /medical/v1/network/redrive/:requestId', {
-    params: byRequestId,
     responses: { 200: queryRedriveSchema },
-    errors: [404],
   }),
   cancelQueryRedrive: endpoint('POST /medical/v1/network/redrive/:requestId/cancel', {
-    params: byRequestId,
     responses: { 200: queryRedriveSchema },
-    errors: [404],
   }),
 } as const;

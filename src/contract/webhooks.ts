@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { boundedList, quoted, required, URL_LENGTH_MAX } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
-import { byId } from './endpoint-parts.ts';
 import { webhookEventSchema } from './events.ts';
 import { idSchema, instantSchema } from './primitives.ts';
 import { TEST_EVENT_TYPE } from './webhook-test.ts';
@@ -144,28 +143,20 @@ export const webhookEndpoints = {
   }),
   getWebhook: endpoint('GET /medical/v1/webhook/:id', {
     scope: 'webhooks-admin',
-    params: byId,
     responses: { 200: webhookSchema },
-    errors: [404],
   }),
   updateWebhook: endpoint('PATCH /medical/v1/webhook/:id', {
     scope: 'webhooks-admin',
-    params: byId,
     body: updateWebhookBodySchema,
     responses: { 200: webhookSchema },
-    errors: [404],
   }),
   deleteWebhook: endpoint('DELETE /medical/v1/webhook/:id', {
     scope: 'webhooks-admin',
-    params: byId,
     responses: { 204: null },
-    errors: [404],
   }),
   rotateWebhookKey: endpoint('POST /medical/v1/webhook/:id/key', {
     scope: 'webhooks-admin',
-    params: byId,
     body: rotateKeyBodySchema,
     responses: { 200: rotatedKeySchema },
-    errors: [404],
   }),
 } as const;
