@@ -22,7 +22,14 @@ export const eTagBody = z
 export const pageMetaSchema = z
   .object({
     itemsOnPage: z.number().int(),
-    itemsInTotal: z.number().int(),
+    itemsInTotal: z
+      .number()
+      .int()
+      .meta({ description: 'Counted up to 10,000; the patients of a cohort always.' }),
+    itemsInTotalIsMinimum: z
+      .literal(true)
+      .optional()
+      .meta({ description: 'Present when there are more than `itemsInTotal`.' }),
     nextPage: z.string().optional(),
     prevPage: z.string().optional(),
   })

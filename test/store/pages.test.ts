@@ -131,3 +131,16 @@ test('a page whose items are all gone still leads back', async () => {
     expect(back.next).toBeUndefined();
   });
 });
+
+test('a total is exact up to 10,000; above, it says that there are more', async () => {
+  await undone(async (tx) => {
+    const read = () => listPatients(tx, {}, { sort: [{ column: 'id', direction: 'asc' }], count: 1 });
+    await add(
+      tx,
+      Array.from({ length: 10_000 }, () => 0),
+    );
+    expect(await read()).toMatchObject({ total: 10_000, isTotalMinimum: false });
+    await add(tx, [0]);
+    expect(await read()).toMatchObject({ total: 10_000, isTotalMinimum: true });
+  });
+});

@@ -56,6 +56,12 @@ const patientAnswerSchema = z.object({
   networkQuery: queryAnswerSchema.nullish(),
 });
 
+const pageMetaAnswer = z.object({
+  itemsInTotal: z.number().nullish(),
+  itemsInTotalIsMinimum: z.boolean().nullish(),
+  nextPage: z.string().max(4_000).nullish(),
+});
+
 /** A page of patients, with the few members that callers of lists read. `nextPage` is the address of the next page. */
 const patientPageSchema = z.object({
   patients: z.array(
@@ -71,7 +77,7 @@ const patientPageSchema = z.object({
       status: z.object({ hieOptOut: z.boolean().nullish() }).nullish(),
     }),
   ),
-  meta: z.object({ itemsInTotal: z.number().nullish(), nextPage: z.string().max(4000).nullish() }),
+  meta: pageMetaAnswer,
 });
 
 const cohortAnswerSchema = z.object({
@@ -130,7 +136,7 @@ const queryListSchema = z.object({
       metadata: z.record(z.string(), z.unknown()).nullish(),
     }),
   ),
-  meta: z.object({ itemsInTotal: z.number().nullish(), nextPage: z.string().max(4_000).nullish() }).nullish(),
+  meta: pageMetaAnswer.nullish(),
 });
 
 /** A list of documents with `output=dto`. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { renderTable } from '../../lib/table.ts';
 import type { CommandResult } from '../terminal.ts';
 import type { Command, CommandContext, CommonOptions } from './command.ts';
-import { fullName } from './patients.ts';
+import { fullName, moreLines } from './patients.ts';
 
 export interface DuplicateListOptions extends CommonOptions {
   all?: boolean;
@@ -19,7 +19,6 @@ export async function duplicatesList(
     query: { ...(all === true ? {} : { status: 'open' }), patientId: patient, count },
   });
   const { possibleDuplicates, meta } = answer;
-  const more = meta.itemsInTotal - possibleDuplicates.length;
   const rows = possibleDuplicates.map(({ id, grade, score, status, patientIds, agrees }) => [
     ...[id, grade, String(score), status, ...patientIds, agrees.join(' ')],
   ]);
@@ -29,7 +28,7 @@ export async function duplicatesList(
         ? ['No possible duplicates.']
         : [
             ...renderTable(['pair', 'grade', 'score', 'status', 'patient', 'patient', 'agrees'], rows),
-            ...(more > 0 ? ['', `${more} more; raise --count.`] : []),
+            ...moreLines(meta, possibleDuplicates.length, 'raise --count'),
           ],
     document: { command: 'duplicates list', possibleDuplicates, total: meta.itemsInTotal },
   };

@@ -80,7 +80,7 @@ export async function messagesList(
     lines: [
       ...(rows.length === 0 ? ['No messages found.'] : renderTable(HEAD, rows)),
       '',
-      `${messages.length} of ${meta.itemsInTotal ?? 'an unknown number of'} messages.`,
+      `${messages.length} of ${meta.itemsInTotalIsMinimum === true ? 'more than ' : ''}${meta.itemsInTotal ?? 'an unknown number of'} messages.`,
       ...(next === undefined ? [] : [`Next page: --from-item ${next}`]),
       ...(previous === undefined ? [] : [`Previous page: --to-item ${previous}`]),
     ],

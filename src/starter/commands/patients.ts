@@ -20,17 +20,30 @@ export async function patientsList(
   const filters = words.length === 0 ? undefined : words.join(' ');
   const { answer } = await target.exchange.call('listPatients', { query: { filters, count } });
   const { patients, meta } = answer;
-  const more = (meta.itemsInTotal ?? patients.length) - patients.length;
   return {
     lines:
       patients.length === 0
         ? [`No patients found${filters === undefined ? '' : ` with ${filters}`}.`]
         : [
             ...renderTable(HEAD, patients.map(patientRow)),
-            ...(more > 0 ? ['', `${more} more; narrow the search, or raise --count.`] : []),
+            ...moreLines(meta, patients.length, 'narrow the search, or raise --count'),
           ],
     document: { command: 'patients list', patients, total: meta.itemsInTotal },
   };
+}
+
+/** Says that a list has more items than are shown, and how to see them; nothing where it has not. */
+export function moreLines(
+  {
+    itemsInTotal,
+    itemsInTotalIsMinimum,
+  }: { itemsInTotal?: number | null; itemsInTotalIsMinimum?: boolean | null },
+  shown: number,
+  hint: string,
+): string[] {
+  const more = (itemsInTotal ?? shown) - shown;
+  if (more <= 0) return [];
+  return ['', `${itemsInTotalIsMinimum === true ? 'More than ' : ''}${more} more; ${hint}.`];
 }
 
 interface ShownPatient {

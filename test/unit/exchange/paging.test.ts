@@ -39,6 +39,11 @@ describe('meta', () => {
     }
   });
 
+  test('says that a list has more items than were counted', () => {
+    const more = open().meta({ items: [1], total: 10_000, isTotalMinimum: true });
+    expect(more).toMatchObject({ itemsInTotal: 10_000, itemsInTotalIsMinimum: true });
+  });
+
   test('names no page beyond the ends', () => {
     expect(open().meta({ items: [], total: 0 })).toEqual({ itemsOnPage: 0, itemsInTotal: 0 });
   });

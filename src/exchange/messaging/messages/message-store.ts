@@ -10,9 +10,9 @@ import { externalIdOf } from '../../people/patients/patient-store.ts';
 import { columnsOf, type Members, membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
 import {
+  type CountedPage,
   column,
   type ListOrder,
-  type Page,
   type PageRequest,
   readCountedPage,
 } from '../../platform/database/page.ts';
@@ -85,13 +85,14 @@ export async function listMessages(
   tx: AccountTx,
   { direction, patientId, destination, status }: MessageFilter,
   request: PageRequest,
-): Promise<Page<StoredMessage> & { total: number }> {
+): Promise<CountedPage<StoredMessage>> {
   let matching = tx.db.selectFrom('message');
   if (direction !== undefined) matching = matching.where('direction', '=', direction);
   if (patientId !== undefined) matching = matching.where('patient_id', '=', patientId);
   if (destination !== undefined) matching = matching.where('destination', '=', destination);
   if (status !== undefined) matching = matching.where('status', '=', status);
   const page = await readCountedPage(
+    tx.db,
     matching.selectAll('message').select(EXTERNAL_ID),
     MESSAGE_ORDER,
     request,

@@ -3,9 +3,9 @@ import type { NOTIFICATION_SORT } from '../../../contract/notifications.ts';
 import { columnsOf, type Members, membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import {
+  type CountedPage,
   column,
   type ListOrder,
-  type Page,
   type PageRequest,
   readCountedPage,
 } from '../../platform/database/page.ts';
@@ -85,13 +85,13 @@ export async function listNotifications(
   tx: AccountTx,
   filter: NotificationFilter,
   request: PageRequest,
-): Promise<Page<StoredNotification> & { total: number }> {
+): Promise<CountedPage<StoredNotification>> {
   let matching = tx.db.selectFrom('notification as n');
   if (filter.patientId !== undefined) matching = matching.where('n.patient_id', '=', filter.patientId);
   if (filter.type !== undefined) matching = matching.where('n.type', '=', filter.type);
   if (filter.status !== undefined)
     matching = matching.where('n.withdrawn_at', filter.status === 'current' ? 'is' : 'is not', null);
-  const page = await readCountedPage(matching.select('n.id'), NOTIFICATION_ORDER, request);
+  const page = await readCountedPage(tx.db, matching.select('n.id'), NOTIFICATION_ORDER, request);
   const ids = page.items.map(({ id }) => id);
   const read = new Map(
     (await readNotifications(tx, ids)).map((notification) => [notification.id, notification]),

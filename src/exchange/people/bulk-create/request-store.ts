@@ -4,9 +4,9 @@ import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
 import { columnsOf, presentOf } from '../../platform/database/columns.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
 import {
+  type CountedPage,
   column,
   type ListOrder,
-  type Page,
   type PageRequest,
   readCountedPage,
 } from '../../platform/database/page.ts';
@@ -80,8 +80,8 @@ export const BULK_REQUEST_ORDER: ListOrder<(typeof BULK_CREATE_SORT)[number]> = 
 export async function listBulkRequests(
   tx: AccountTx,
   request: PageRequest,
-): Promise<Page<BulkRequestView> & { total: number }> {
-  const page = await readCountedPage(select(tx), BULK_REQUEST_ORDER, request);
+): Promise<CountedPage<BulkRequestView>> {
+  const page = await readCountedPage(tx.db, select(tx), BULK_REQUEST_ORDER, request);
   return { ...page, items: page.items.map(toView) };
 }
 

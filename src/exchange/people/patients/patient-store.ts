@@ -3,9 +3,9 @@ import type { PATIENT_SORT } from '../../../contract/patients.ts';
 import { membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import {
+  type CountedPage,
   column,
   type ListOrder,
-  type Page,
   type PageRequest,
   readCountedPage,
 } from '../../platform/database/page.ts';
@@ -217,7 +217,7 @@ export async function listPatients(
     words?: readonly string[];
   },
   request: PageRequest,
-): Promise<Page<StoredPatient> & { total: number }> {
+): Promise<CountedPage<StoredPatient>> {
   let matching = tx.db.selectFrom('patient');
   if (filter.externalId !== undefined) matching = matching.where(hasExternalId(filter.externalId));
   if (filter.facilityId !== undefined) {
@@ -228,6 +228,6 @@ export async function listPatients(
     const found = sql`select patients_with_words(${all}::text[], ${plain}::text[])`;
     matching = matching.where(sql<boolean>`patient.id in (${found})`);
   }
-  const page = await readCountedPage(matching.selectAll('patient'), PATIENT_ORDER, request);
+  const page = await readCountedPage(tx.db, matching.selectAll('patient'), PATIENT_ORDER, request);
   return { ...page, items: page.items.map(toPatient) };
 }

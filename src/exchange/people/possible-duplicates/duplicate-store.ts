@@ -5,9 +5,9 @@ import type {
 } from '../../../contract/possible-duplicates.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import {
+  type CountedPage,
   column,
   type ListOrder,
-  type Page,
   type PageRequest,
   readCountedPage,
 } from '../../platform/database/page.ts';
@@ -29,14 +29,19 @@ export async function listDuplicates(
   tx: AccountTx,
   { status, patientId }: { status?: StoredDuplicate['status']; patientId?: string },
   request: PageRequest,
-): Promise<Page<StoredDuplicate> & { total: number }> {
+): Promise<CountedPage<StoredDuplicate>> {
   let matching = tx.db.selectFrom('possible_duplicate');
   if (status !== undefined) matching = matching.where('status', '=', status);
   if (patientId !== undefined)
     matching = matching.where(({ or, eb }) =>
       or([eb('patient_id', '=', patientId), eb('other_patient_id', '=', patientId)]),
     );
-  const page = await readCountedPage(matching.selectAll('possible_duplicate'), DUPLICATE_ORDER, request);
+  const page = await readCountedPage(
+    tx.db,
+    matching.selectAll('possible_duplicate'),
+    DUPLICATE_ORDER,
+    request,
+  );
   return { ...page };
 }
 

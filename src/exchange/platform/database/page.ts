@@ -1,4 +1,4 @@
-import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
+import { type QueryExecutorProvider, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import type { SortBy } from '../../../contract/paging.ts';
 
 /** An item's place in a list: the values of its sort columns as text; times have microseconds. */
@@ -20,6 +20,16 @@ export interface Page<T> {
   /** First item of the next page; undefined at the end of the list. */
   next?: Place;
 }
+
+/** A page of a list, and how many items the list has. */
+export interface CountedPage<T> extends Page<T> {
+  total: number;
+  /** There are more than `total`. */
+  isTotalMinimum?: boolean;
+}
+
+/** Up to so many items, the total of a list is exact. */
+export const COUNTED_MAX = 10_000;
 
 interface Column {
   ref: RawBuilder<unknown>;
@@ -66,15 +76,23 @@ export async function readPage<DB, TB extends keyof DB, O>(
     : { items: shown, previous: behind, next: further };
 }
 
-/** A page, and how many rows there are in total. */
+/** A page, and how many rows there are in total, counted up to `COUNTED_MAX`: counting a million costs more than the page. */
 export async function readCountedPage<DB, TB extends keyof DB, O>(
+  db: QueryExecutorProvider,
   rows: SelectQueryBuilder<DB, TB, O>,
   order: ListOrder,
   request: PageRequest,
-): Promise<Page<O> & { total: number }> {
-  const count = rows.clearSelect().select(({ fn }) => fn.countAll<number>().as('total'));
-  const { total } = (await count.executeTakeFirstOrThrow()) as { total: number };
-  return { ...(await readPage(rows, order, request)), total };
+): Promise<CountedPage<O>> {
+  const listed = rows
+    .clearSelect()
+    .select(sql`1`.as('one'))
+    .limit(COUNTED_MAX + 1);
+  const counted = await sql<{
+    total: number;
+  }>`select count(*)::int as total from (${listed}) as listed`.execute(db);
+  const total = counted.rows[0]?.total ?? 0;
+  const page = await readPage(rows, order, request);
+  return { ...page, total: Math.min(total, COUNTED_MAX), isTotalMinimum: total > COUNTED_MAX };
 }
 
 /** The place of the item next to `place`, in the direction away from the page; undefined if there is none. */

@@ -2,7 +2,7 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { Endpoint } from '../../../contract/endpoint.ts';
 import { endpoints } from '../../../contract/endpoints.ts';
 import { parseSort, type SortBy } from '../../../contract/paging.ts';
-import type { ListOrder, Page, PageRequest, Place } from '../database/page.ts';
+import type { CountedPage, ListOrder, PageRequest, Place } from '../database/page.ts';
 import { InvalidRequestError } from '../errors.ts';
 import type { OperationName } from './operation.ts';
 
@@ -27,6 +27,7 @@ interface ListRequest {
 export interface PageMeta {
   itemsOnPage: number;
   itemsInTotal: number;
+  itemsInTotalIsMinimum?: true;
   nextPage?: string;
   prevPage?: string;
 }
@@ -35,9 +36,7 @@ export interface OpenedPage {
   /** The page to read from the store. */
   request: PageRequest;
   /** Makes `meta` of the response; its links to other pages keep the filters. */
-  meta(
-    page: Pick<Page<unknown>, 'previous' | 'next'> & { items: readonly unknown[]; total: number },
-  ): PageMeta;
+  meta(page: Omit<CountedPage<unknown>, 'items'> & { items: readonly unknown[] }): PageMeta;
 }
 
 /**
@@ -67,9 +66,10 @@ export function openPage(
       from: fromItem === undefined ? undefined : cursors.read('fromItem', fromItem),
       to: toItem === undefined ? undefined : cursors.read('toItem', toItem),
     },
-    meta: ({ items, total, previous, next }) => ({
+    meta: ({ items, total, isTotalMinimum, previous, next }) => ({
       itemsOnPage: items.length,
       itemsInTotal: total,
+      itemsInTotalIsMinimum: isTotalMinimum === true ? true : undefined,
       nextPage: next && address({ fromItem: cursors.write(next) }),
       prevPage: previous && address({ toItem: cursors.write(previous) }),
     }),

@@ -13,9 +13,9 @@ import type { Dialect } from '../../platform/account.ts';
 import { columnsOf, membersOf, presentOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import {
+  type CountedPage,
   column,
   type ListOrder,
-  type Page,
   type PageRequest,
   readCountedPage,
 } from '../../platform/database/page.ts';
@@ -150,7 +150,7 @@ export async function listQueries(
   tx: AccountTx,
   filter: QueryFilter,
   request: PageRequest,
-): Promise<Page<QueryView> & { total: number }> {
+): Promise<CountedPage<QueryView>> {
   let matching = tx.db.selectFrom('network_query as q');
   if (filter.patientId !== undefined) matching = matching.where('q.patient_id', '=', filter.patientId);
   if (filter.status !== undefined) matching = matching.where('q.status', '=', filter.status);
@@ -168,7 +168,7 @@ export async function listQueries(
     );
   }
   const rows = matching.selectAll('q').select(externalIdOf('q.patient_id'));
-  const page = await readCountedPage(rows, QUERY_ORDER, request);
+  const page = await readCountedPage(tx.db, rows, QUERY_ORDER, request);
   const attempts = await readAttempts(
     tx,
     page.items.map((row) => row.id),

@@ -7,7 +7,7 @@ import type {
 import type { Logger } from '../../../lib/logger.ts';
 import type { StoredPatient } from '../../people/patients/patient-store.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
-import type { Page, PageRequest } from '../../platform/database/page.ts';
+import type { CountedPage, PageRequest } from '../../platform/database/page.ts';
 import type { Caller } from '../../platform/http/caller.ts';
 import { createQueryControl, type QueryControl } from './control.ts';
 import { createLauncher, type Launcher } from './launcher.ts';
@@ -26,11 +26,7 @@ export interface NetworkQueryService extends QueryControl, QueryStart {
   /** Writes the query of a request (E2, E4) in the caller's transaction. */
   startQuery(tx: AccountTx, input: StartInput): Promise<StartedQuery>;
   readQuery(tx: AccountTx, requestId: string): Promise<QueryView | undefined>;
-  listQueries(
-    tx: AccountTx,
-    filter: QueryFilter,
-    page: PageRequest,
-  ): Promise<Page<QueryView> & { total: number }>;
+  listQueries(tx: AccountTx, filter: QueryFilter, page: PageRequest): Promise<CountedPage<QueryView>>;
   readTimeline(tx: AccountTx, requestId: string): Promise<TimelineEntry[]>;
   /** Resolves when all background work has finished. */
   drain(): Promise<void>;
