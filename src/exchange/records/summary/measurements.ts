@@ -12,7 +12,7 @@ import {
   valueIn,
 } from './observation.ts';
 import { NOTHING, row, type SummaryCell, type SummaryRow } from './parts.ts';
-import { type Lookup, ORIGIN, type SectionRule, type SummaryEntry, withoutShorter } from './section.ts';
+import { type Lookup, ORIGIN, type SummaryEntry, type TableRule, withoutShorter } from './section.ts';
 
 interface PendingResult {
   report: string;
@@ -77,25 +77,18 @@ function resultRow(name: string, part: Json, origin: string): SummaryRow {
   );
 }
 
-export const results: SectionRule = {
-  id: 'results',
-  title: 'Laboratory results',
-  empty: 'The sources have delivered no laboratory results.',
-  tables: [
-    {
-      caption: 'Results by day and report, newest first',
-      types: ['Observation'],
-      columns: [
-        { title: 'Test' },
-        { title: 'Value', isNumeric: true },
-        { title: 'Unit' },
-        { title: 'Reference range' },
-        { title: 'Flag' },
-        ORIGIN,
-      ],
-      rows: byMomentAndReport,
-    },
+export const resultTable: TableRule = {
+  caption: 'Results by day and report, newest first',
+  types: ['Observation'],
+  columns: [
+    { title: 'Test' },
+    { title: 'Value', isNumeric: true },
+    { title: 'Unit' },
+    { title: 'Reference range' },
+    { title: 'Flag' },
+    ORIGIN,
   ],
+  rows: byMomentAndReport,
 };
 
 /** The measurements of one time: a line of the flow sheet. */
@@ -187,25 +180,15 @@ async function* flowSheet(entries: AsyncIterable<SummaryEntry>): AsyncGenerator<
   if (line !== undefined) yield line.toRow();
 }
 
-export const vitalSigns: SectionRule = {
-  id: 'vital-signs',
-  title: 'Vital signs',
-  empty: 'The sources have delivered no vital signs.',
-  tables: [
-    {
-      caption: 'Vital signs, newest first',
-      types: ['Observation'],
-      columns: [
-        { title: 'Date' },
-        { title: 'BP (mmHg)', isNumeric: true },
-        ...VITAL_SIGNS.map(({ title, unit }) => ({
-          title: `${title} (${unit})`,
-          isNumeric: true,
-        })),
-        { title: 'Other' },
-        { title: 'Origin' },
-      ],
-      rows: flowSheet,
-    },
+export const vitalSignTable: TableRule = {
+  caption: 'Vital signs, newest first',
+  types: ['Observation'],
+  columns: [
+    { title: 'Date' },
+    { title: 'BP (mmHg)', isNumeric: true },
+    ...VITAL_SIGNS.map(({ title, unit }) => ({ title: `${title} (${unit})`, isNumeric: true })),
+    { title: 'Other' },
+    ORIGIN,
   ],
+  rows: flowSheet,
 };

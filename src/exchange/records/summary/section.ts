@@ -13,7 +13,7 @@ import { isJson, type Json, objectsOf } from '../rules/json.ts';
 import { conceptText, dayText, referenceText, sourceName, statusText, unique } from '../rules/words.ts';
 import { directions } from './directions.ts';
 import { valueIn } from './observation.ts';
-import { type Column, row, type SummaryCell, type SummaryRow } from './parts.ts';
+import type { Column, SummaryRow } from './parts.ts';
 
 /** Each text once, without those that another one begins with: `HIE` beside `HIE (also document of 3 Mar 2024)`. */
 export const withoutShorter = (texts: readonly (string | undefined)[]): string[] =>
@@ -67,27 +67,6 @@ export const reasonsOf = ({ reasonCode, reasonReference }: Json, { conditions }:
   ]);
 
 export const ORIGIN: Column = { title: 'Origin' };
-
-/** A table with a row for each resource: a cell by column title, then the origin. */
-export const resourceTable = ({
-  caption,
-  types,
-  shows = () => true,
-  numeric = [],
-  cells,
-}: Pick<TableRule, 'caption' | 'types'> & {
-  /** Whether a resource belongs in this table; default: each of these types does. */
-  shows?: (content: Json) => boolean;
-  /** Titles of the columns with numbers. */
-  numeric?: readonly string[];
-  cells: Readonly<Record<string, (content: Json, lookup: Lookup) => string | SummaryCell | undefined>>;
-}): TableRule => ({
-  caption,
-  types,
-  columns: [...Object.keys(cells).map((title) => ({ title, isNumeric: numeric.includes(title) })), ORIGIN],
-  row: ({ content, origin }, lookup) =>
-    shows(content) ? row(...Object.values(cells).map((cell) => cell(content, lookup)), origin) : undefined,
-});
 
 const DAY = /\b\d{1,2} (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4}\b/g;
 /** No place on earth is further ahead of UTC. */

@@ -12,15 +12,10 @@ import {
   statusText,
   unique,
 } from '../rules/words.ts';
-import { encounters, otherObservations, procedures, reports } from './care.ts';
 import { chartsOf } from './charts/chart.ts';
 import { Trends } from './charts/trend.ts';
-import { results, vitalSigns } from './measurements.ts';
-import { immunizations, medications } from './medications.ts';
-import { background, carePlans, documents } from './other-sections.ts';
 import { overviewOf } from './overview/overview.ts';
 import { NOTHING, type SummaryHead, type SummaryNote, type SummaryPart, type SummaryRow } from './parts.ts';
-import { allergies, problems, socialFindings } from './problems.ts';
 import {
   entryOf,
   idOf,
@@ -31,34 +26,11 @@ import {
   type SummaryEntry,
   type TableRule,
 } from './section.ts';
-
-const SECTIONS: readonly SectionRule[] = [
-  problems,
-  medications,
-  allergies,
-  immunizations,
-  results,
-  vitalSigns,
-  reports,
-  procedures,
-  encounters,
-  documents,
-  carePlans,
-  socialFindings,
-  otherObservations,
-  background,
-];
+import table from './sections.json' with { type: 'json' };
+import { SECTIONS } from './sections.ts';
 
 /** Types without a section: they are shown with the resources that refer to them. */
-const SUPPORTING = [
-  'Medication',
-  'Patient',
-  'Practitioner',
-  'PractitionerRole',
-  'Organization',
-  'Location',
-  'Provenance',
-];
+const SUPPORTING: readonly string[] = table.supporting;
 
 /**
  * Summarises a consolidated record, part by part, in bounded memory: it keeps only the names of medications, conditions and reports.
@@ -162,21 +134,10 @@ async function* sectionParts(
 }
 
 /** Columns that only give context (when, by whom): a row with nothing else is not shown. */
-const CONTEXT = new Set([
-  'Date',
-  'Since',
-  'From',
-  'Until',
-  'Ordered',
-  'Noted',
-  'Period',
-  'Status',
-  'Manufactured',
-  'Origin',
-]);
+const CONTEXT: ReadonlySet<string> = new Set(table.context);
 
 /** Columns with days on which something has happened. */
-const HAPPENED = new Set(['Date', 'Since', 'From', 'Ordered', 'Noted']);
+const HAPPENED: ReadonlySet<string> = new Set(table.happened);
 
 const marked = (each: SummaryRow, { columns }: TableRule, madeAt: Date): SummaryRow =>
   each.kind === 'group'

@@ -3,7 +3,7 @@ import { clinicalTime } from '../../rules/dates.ts';
 import type { OverviewItem } from '../parts.ts';
 import type { Lookup, SummaryEntry } from '../section.ts';
 
-/** How one block of the overview is made from the resources of some types, newest first by type. */
+/** A block of the overview (`sections.json`), which is made from the resources of some types, newest first by type. */
 export interface BlockRule {
   /** The section that shows all of it. */
   section: string;
@@ -14,9 +14,10 @@ export interface BlockRule {
   /** Items beyond this number are only counted. High where it would be dangerous to overlook one. */
   itemsMax: number;
   /** What an item is, for counting: `active problem`. */
-  item: readonly [one: string, many: string];
-  collect: (context: OverviewContext) => BlockCollector;
+  item: readonly string[];
 }
+
+export type Collect = (context: OverviewContext, itemsMax: number) => BlockCollector;
 
 export interface OverviewContext {
   lookup: Lookup;

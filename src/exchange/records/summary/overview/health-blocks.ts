@@ -8,98 +8,84 @@ import {
   statusText,
   unique,
 } from '../../rules/words.ts';
-import { classText } from '../care.ts';
 import type { OverviewItem } from '../parts.ts';
 import { allergyReactions, isActive, isOfEncounter, isSocial, onset, stateOf } from '../problems.ts';
 import { type SummaryEntry, withoutShorter } from '../section.ts';
-import { type BlockRule, Counts, OtherStatements } from './block-rule.ts';
+import { classText } from '../sections.ts';
+import { type Collect, Counts, OtherStatements } from './block-rule.ts';
 
 /** What sources say of one substance is one item: the table has each entry. Two that name no substance may be about two. */
-export const allergiesBlock: BlockRule = {
-  section: 'allergies',
-  title: 'Allergies and intolerances',
-  types: ['AllergyIntolerance'],
-  itemsMax: 40,
-  item: ['allergy', 'allergies'],
-  collect: () => {
-    const byName = new Map<string, SummaryEntry[]>();
-    const others = new Counts();
-    const statements = new OtherStatements();
-    return {
-      take: (entry) => {
-        if (isActive(entry)) {
-          const name = conceptText(entry.content.code)?.toLowerCase() ?? String(entry.content.id);
-          byName.set(name, [...(byName.get(name) ?? []), entry]);
-          return;
-        }
-        others.add('inactive or refuted allergy', 'inactive or refuted allergies');
-        statements.note(conceptText(entry.content.code), entry, stateOf(entry).toLowerCase());
-      },
-      collected: () => ({
-        items: [...byName.values()].map((entries) => {
-          const isHigh = entries.some(({ content }) => content.criticality === 'high');
-          const name = conceptText(entries[0]?.content.code);
-          return {
-            text: name ?? 'Unnamed substance',
-            detail: unique([
-              isHigh ? 'high criticality' : undefined,
-              ...withoutShorter(entries.flatMap(({ content }) => allergyReactions(content).split('; '))),
-              ...entries.map(unlessActive),
-              ...entries.map(onset),
-              entries.length > 1 ? `${entries.length} entries` : undefined,
-              statements.about(name, entries),
-            ]).join('; '),
-            ...(isHigh && { tone: 'alert' as const }),
-          };
-        }),
-        none: others.isEmpty ? undefined : 'None of the delivered allergies is active.',
-        others,
+export const collectAllergies: Collect = () => {
+  const byName = new Map<string, SummaryEntry[]>();
+  const others = new Counts();
+  const statements = new OtherStatements();
+  return {
+    take: (entry) => {
+      if (isActive(entry)) {
+        const name = conceptText(entry.content.code)?.toLowerCase() ?? String(entry.content.id);
+        byName.set(name, [...(byName.get(name) ?? []), entry]);
+        return;
+      }
+      others.add('inactive or refuted allergy', 'inactive or refuted allergies');
+      statements.note(conceptText(entry.content.code), entry, stateOf(entry).toLowerCase());
+    },
+    collected: () => ({
+      items: [...byName.values()].map((entries) => {
+        const isHigh = entries.some(({ content }) => content.criticality === 'high');
+        const name = conceptText(entries[0]?.content.code);
+        return {
+          text: name ?? 'Unnamed substance',
+          detail: unique([
+            isHigh ? 'high criticality' : undefined,
+            ...withoutShorter(entries.flatMap(({ content }) => allergyReactions(content).split('; '))),
+            ...entries.map(unlessActive),
+            ...entries.map(onset),
+            entries.length > 1 ? `${entries.length} entries` : undefined,
+            statements.about(name, entries),
+          ]).join('; '),
+          ...(isHigh && { tone: 'alert' as const }),
+        };
       }),
-    };
-  },
+      none: others.isEmpty ? undefined : 'None of the delivered allergies is active.',
+      others,
+    }),
+  };
 };
 
 /** Entries with the same name are one item, with all their days. */
-export const problemsBlock: BlockRule = {
-  section: 'problems',
-  title: 'Active problems',
-  types: ['Condition'],
-  itemsMax: 20,
-  item: ['active problem', 'active problems'],
-  collect: () => {
-    const byName = new Map<string, { name: string; entries: SummaryEntry[] }>();
-    const others = new Counts();
-    const statements = new OtherStatements();
-    return {
-      take: (entry) => {
-        if (isSocial(entry.content)) others.add('social or other finding');
-        else if (isOfEncounter(entry)) others.add('diagnosis at an encounter', 'diagnoses at encounters');
-        else if (!isActive(entry)) {
-          others.add('past problem');
-          statements.note(conceptText(entry.content.code), entry, stateOf(entry).toLowerCase());
-        } else {
-          const name = conceptText(entry.content.code) ?? 'Unnamed problem';
-          const known = byName.get(name.toLowerCase());
-          if (known === undefined) byName.set(name.toLowerCase(), { name, entries: [entry] });
-          else known.entries.push(entry);
-        }
-      },
-      collected: () => ({
-        items: [...byName.values()].map(({ name, entries }) => ({
-          text: name,
-          detail: unique([
-            ...entries.map((entry) => {
-              const since = onset(entry);
-              return unique([since && `since ${since}`, unlessActive(entry)]).join(', ');
-            }),
-            statements.about(name, entries),
-          ]).join('; '),
-        })),
-        none: others.isEmpty ? undefined : 'None of the delivered problems is active.',
-        others,
-      }),
-    };
-  },
+export const collectProblems: Collect = () => {
+  const byName = new Map<string, { name: string; entries: SummaryEntry[] }>();
+  const others = new Counts();
+  const statements = new OtherStatements();
+  return {
+    take: (entry) => {
+      if (isSocial(entry.content)) others.add('social or other finding');
+      else if (isOfEncounter(entry)) others.add('diagnosis at an encounter', 'diagnoses at encounters');
+      else if (!isActive(entry)) {
+        others.add('past problem');
+        statements.note(conceptText(entry.content.code), entry, stateOf(entry).toLowerCase());
+      } else {
+        const name = conceptText(entry.content.code) ?? 'Unnamed problem';
+        const known = byName.get(name.toLowerCase());
+        if (known === undefined) byName.set(name.toLowerCase(), { name, entries: [entry] });
+        else known.entries.push(entry);
+      }
+    },
+    collected: () => ({
+      items: [...byName.values()].map(({ name, entries }) => ({
+        text: name,
+        detail: unique([
+          ...entries.map((entry) => {
+            const since = onset(entry);
+            return unique([since && `since ${since}`, unlessActive(entry)]).join(', ');
+          }),
+          statements.about(name, entries),
+        ]).join('; '),
+      })),
+      none: others.isEmpty ? undefined : 'None of the delivered problems is active.',
+      others,
+    }),
+  };
 };
 
 const unlessActive = (entry: SummaryEntry): string | undefined => {
@@ -111,57 +97,41 @@ const unlessActive = (entry: SummaryEntry): string | undefined => {
 const DAYS_MAX = 5;
 
 /** Doses of one vaccine are one item with their days. */
-export const immunizationsBlock: BlockRule = {
-  section: 'immunizations',
-  title: 'Immunizations',
-  types: ['Immunization'],
-  itemsMax: 30,
-  item: ['further vaccine', 'further vaccines'],
-  collect: () => {
-    const days = new Map<string, { name: string; days: string[] }>();
-    const others = new Counts();
-    return {
-      take: ({ content }) => {
-        if (content.status === 'entered-in-error') return others.add('retracted immunization');
-        if (content.status === 'not-done')
-          return others.add('vaccine that was not given', 'vaccines that were not given');
-        const name = conceptText(content.vaccineCode) ?? 'Unnamed vaccine';
-        const day = firstDay(content, 'occurrenceDateTime') ?? textOf(content.occurrenceString) ?? 'undated';
-        const known = days.get(name.toLowerCase()) ?? { name, days: [] };
-        days.set(name.toLowerCase(), { name, days: [...known.days, day] });
-      },
-      collected: () => ({
-        items: [...days.values()].map(({ name, days: given }) => ({
-          text: name,
-          detail: `${given.length > 1 ? `${given.length} doses: ` : ''}${given.slice(0, DAYS_MAX).join('; ')}${given.length > DAYS_MAX ? '; earlier ones' : ''}`,
-        })),
-        none: others.isEmpty ? undefined : 'None that was given.',
-        others,
-      }),
-    };
-  },
+export const collectImmunizations: Collect = () => {
+  const days = new Map<string, { name: string; days: string[] }>();
+  const others = new Counts();
+  return {
+    take: ({ content }) => {
+      if (content.status === 'entered-in-error') return others.add('retracted immunization');
+      if (content.status === 'not-done')
+        return others.add('vaccine that was not given', 'vaccines that were not given');
+      const name = conceptText(content.vaccineCode) ?? 'Unnamed vaccine';
+      const day = firstDay(content, 'occurrenceDateTime') ?? textOf(content.occurrenceString) ?? 'undated';
+      const known = days.get(name.toLowerCase()) ?? { name, days: [] };
+      days.set(name.toLowerCase(), { name, days: [...known.days, day] });
+    },
+    collected: () => ({
+      items: [...days.values()].map(({ name, days: given }) => ({
+        text: name,
+        detail: `${given.length > 1 ? `${given.length} doses: ` : ''}${given.slice(0, DAYS_MAX).join('; ')}${given.length > DAYS_MAX ? '; earlier ones' : ''}`,
+      })),
+      none: others.isEmpty ? undefined : 'None that was given.',
+      others,
+    }),
+  };
 };
 
-const RECENT = 4;
-
-export const encountersBlock: BlockRule = {
-  section: 'encounters',
-  title: 'Recent encounters',
-  types: ['Encounter'],
-  itemsMax: RECENT,
-  item: ['earlier encounter', 'earlier encounters'],
-  collect: () => {
-    const items: OverviewItem[] = [];
-    const others = new Counts();
-    return {
-      take: ({ content }) => {
-        if (content.status === 'entered-in-error') others.add('retracted encounter');
-        else if (items.length === RECENT) others.add('earlier encounter');
-        else items.push(encounterItem(content));
-      },
-      collected: () => ({ items, none: others.isEmpty ? undefined : 'None that is valid.', others }),
-    };
-  },
+export const collectEncounters: Collect = (_, itemsMax) => {
+  const items: OverviewItem[] = [];
+  const others = new Counts();
+  return {
+    take: ({ content }) => {
+      if (content.status === 'entered-in-error') others.add('retracted encounter');
+      else if (items.length === itemsMax) others.add('earlier encounter');
+      else items.push(encounterItem(content));
+    },
+    collected: () => ({ items, none: others.isEmpty ? undefined : 'None that is valid.', others }),
+  };
 };
 
 const encounterItem = (content: Json): OverviewItem => ({
@@ -175,40 +145,32 @@ const encounterItem = (content: Json): OverviewItem => ({
   ]).join('; '),
 });
 
-export const careTeamBlock: BlockRule = {
-  section: 'care-plans',
-  title: 'Care team',
-  types: ['CareTeam', 'Patient'],
-  empty: 'The sources have delivered no care team.',
-  itemsMax: 12,
-  item: ['member of a care team', 'members of care teams'],
-  collect: () => {
-    const rolesByName = new Map<string, string[]>();
-    const others = new Counts();
-    const add = (name: string | undefined, ...roles: (string | undefined)[]) => {
-      if (name !== undefined) rolesByName.set(name, unique([...(rolesByName.get(name) ?? []), ...roles]));
-    };
-    return {
-      take: ({ content }) => {
-        if (content.resourceType === 'Patient') {
-          for (const each of objectsOf(content.generalPractitioner))
-            add(referenceText(each), 'general practitioner');
-          return;
-        }
-        if (!isOngoing(content)) return others.add('past care team');
-        const team = textOf(content.name) ?? (conceptTexts(content.reasonCode) || undefined);
-        for (const { member, role } of objectsOf(content.participant)) {
-          const isPatient = isJson(member) && String(member.reference).startsWith('Patient/');
-          if (!isPatient) add(referenceText(member), conceptTexts(role), team);
-        }
-      },
-      collected: () => ({
-        items: [...rolesByName].map(([text, roles]) => ({ text, detail: roles.join('; ') })),
-        none: others.isEmpty ? undefined : 'No present member is named.',
-        others,
-      }),
-    };
-  },
+export const collectCareTeam: Collect = () => {
+  const rolesByName = new Map<string, string[]>();
+  const others = new Counts();
+  const add = (name: string | undefined, ...roles: (string | undefined)[]) => {
+    if (name !== undefined) rolesByName.set(name, unique([...(rolesByName.get(name) ?? []), ...roles]));
+  };
+  return {
+    take: ({ content }) => {
+      if (content.resourceType === 'Patient') {
+        for (const each of objectsOf(content.generalPractitioner))
+          add(referenceText(each), 'general practitioner');
+        return;
+      }
+      if (!isOngoing(content)) return others.add('past care team');
+      const team = textOf(content.name) ?? (conceptTexts(content.reasonCode) || undefined);
+      for (const { member, role } of objectsOf(content.participant)) {
+        const isPatient = isJson(member) && String(member.reference).startsWith('Patient/');
+        if (!isPatient) add(referenceText(member), conceptTexts(role), team);
+      }
+    },
+    collected: () => ({
+      items: [...rolesByName].map(([text, roles]) => ({ text, detail: roles.join('; ') })),
+      none: others.isEmpty ? undefined : 'No present member is named.',
+      others,
+    }),
+  };
 };
 
 const isOngoing = ({ status, period }: Json): boolean =>

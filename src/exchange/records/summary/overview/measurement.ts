@@ -16,7 +16,7 @@ import {
   valueIn,
 } from '../observation.ts';
 import type { OverviewItem } from '../parts.ts';
-import { type BlockRule, Counts, isOfLastYear, monthsBefore, type OverviewContext } from './block-rule.ts';
+import { type Collect, Counts, isOfLastYear, monthsBefore, type OverviewContext } from './block-rule.ts';
 
 /** A value as the overview shows it; `amount` only if it can be compared with others of the same unit. */
 interface Measurement {
@@ -116,51 +116,44 @@ function freshMonths({ birthDate, madeAt }: OverviewContext): number {
 }
 
 /** Those of one visit together, the newest visit first; none older than says something at the patient's age. */
-export const vitalsBlock: BlockRule = {
-  section: 'vital-signs',
-  title: 'Last vital signs',
-  types: ['Observation'],
-  itemsMax: 14,
-  item: ['further vital sign', 'further vital signs'],
-  collect: (context) => {
-    const vitals = new Map<string, Vital>();
-    const others = new Counts();
-    const months = freshMonths(context);
-    let newestOld: string | undefined;
-    return {
-      take: ({ content }) => {
-        if (categoryOf(content) !== 'vital-signs' || isEmpty(content)) return;
-        const value = measurementOf(rounded(content));
-        if (RETRACTED.includes(String(content.status))) return others.add('retracted measurement');
-        if (value === undefined)
-          return others.add('measurement without a value', 'measurements without a value');
-        const at = moment(timeOf(content)) ?? '';
-        const isOld = (by: number) => at !== '' && at < monthsBefore(context.madeAt, by);
-        if (isOld(months) && !vitals.has(measuredThing(content).key))
-          newestOld ??= dayText(timeOf(content)) ?? '';
-        // One before says where the last one leads, if it is not much older.
-        else if (!isOld(2 * months) && take(vitals, content, value, at)) return;
-        others.add('earlier measurement');
-      },
-      collected: () => ({
-        ...ofOneDay(
-          [...vitals.values()]
-            .sort(
-              (left, right) =>
-                right.at.slice(0, 10).localeCompare(left.at.slice(0, 10)) ||
-                vitalPlace(left.name) - vitalPlace(right.name),
-            )
-            .map(vitalItem),
-        ),
-        none: others.isEmpty
-          ? undefined
-          : newestOld
-            ? `None of the last ${months} months; the last ones are of ${newestOld}.`
-            : 'No valid measurement was delivered.',
-        others,
-      }),
-    };
-  },
+export const collectVitals: Collect = (context) => {
+  const vitals = new Map<string, Vital>();
+  const others = new Counts();
+  const months = freshMonths(context);
+  let newestOld: string | undefined;
+  return {
+    take: ({ content }) => {
+      if (categoryOf(content) !== 'vital-signs' || isEmpty(content)) return;
+      const value = measurementOf(rounded(content));
+      if (RETRACTED.includes(String(content.status))) return others.add('retracted measurement');
+      if (value === undefined)
+        return others.add('measurement without a value', 'measurements without a value');
+      const at = moment(timeOf(content)) ?? '';
+      const isOld = (by: number) => at !== '' && at < monthsBefore(context.madeAt, by);
+      if (isOld(months) && !vitals.has(measuredThing(content).key))
+        newestOld ??= dayText(timeOf(content)) ?? '';
+      // One before says where the last one leads, if it is not much older.
+      else if (!isOld(2 * months) && take(vitals, content, value, at)) return;
+      others.add('earlier measurement');
+    },
+    collected: () => ({
+      ...ofOneDay(
+        [...vitals.values()]
+          .sort(
+            (left, right) =>
+              right.at.slice(0, 10).localeCompare(left.at.slice(0, 10)) ||
+              vitalPlace(left.name) - vitalPlace(right.name),
+          )
+          .map(vitalItem),
+      ),
+      none: others.isEmpty
+        ? undefined
+        : newestOld
+          ? `None of the last ${months} months; the last ones are of ${newestOld}.`
+          : 'No valid measurement was delivered.',
+      others,
+    }),
+  };
 };
 
 /** Decimals that a reader of the overview needs, by unit; the section has the value as it was measured. */
@@ -261,74 +254,66 @@ interface Test {
  * one before. Critical ones come first, then those that a source or the reference range calls abnormal. An absent flag does not
  * mean a normal result, so it says how many could not be judged.
  */
-export const resultsBlock: BlockRule = {
-  section: 'results',
-  title: 'Results of the last year',
-  types: ['Observation'],
-  itemsMax: 25,
-  item: ['further test', 'further tests'],
-  collect: (context) => {
-    const tests = new Map<string, Test>();
-    const others = new Counts();
-    let unjudged = 0;
-    let newestOld: string | undefined;
+export const collectResults: Collect = (context) => {
+  const tests = new Map<string, Test>();
+  const others = new Counts();
+  let unjudged = 0;
+  let newestOld: string | undefined;
 
-    function takeRecent(content: Json, key: string, result: Result): void {
-      const { alerts } = result;
-      if (alerts.length === 0 && partsIn(content).some(isNotJudged)) unjudged += 1;
-      const test = tests.get(key) ?? {
-        ...{ name: observationName(content), ranges: rangesText(partsIn(content)), last: result },
-        date: clinicalTime(content).sortDate.slice(0, 10),
-        report: context.lookup.reports.get(String(content.id)) ?? NO_REPORT,
-        ...{ results: 0, abnormal: 0 },
-      };
-      tests.set(key, test);
-      if (test.results === 1) test.before = result;
-      test.results += 1;
-      if (alerts.length === 0) return;
-      test.abnormal += 1;
-      test.newestAbnormal ??= result;
-    }
-
-    return {
-      take: (entry) => {
-        const { content } = entry;
-        if (categoryOf(content) === 'vital-signs' || isEmpty(content)) return;
-        const alerts = alertsOf(content);
-        // Social history and the like are no results, unless a source flagged them.
-        if (categoryOf(content) === 'other' && alerts.length === 0) return;
-        if (RETRACTED.includes(String(content.status))) return others.add('retracted result');
-        const value = measurementOf(content);
-        const { key } = measuredThing(content);
-        const day =
-          firstDay(content, 'effectiveDateTime', 'effectivePeriod', 'effectiveInstant', 'issued') ??
-          'undated';
-        if (isOfLastYear(entry, context))
-          return value === undefined
-            ? others.add('result without a value', 'results without a value')
-            : takeRecent(content, key, { value, alerts, day });
-        newestOld ??= day;
-        const test = tests.get(key);
-        if (test !== undefined && value !== undefined) test.before ??= { value, alerts, day };
-        others.add(alerts.length > 0 ? 'older abnormal result' : 'older result');
-      },
-      collected: () => ({
-        ...ofOneDay(
-          named([...tests.values()])
-            .sort(inOrder)
-            .map(testItem),
-        ),
-        none: newestOld && `No results of the last year were delivered; the last one is of ${newestOld}.`,
-        remarks:
-          unjudged === 0
-            ? []
-            : [
-                `Not judged: ${counted(unjudged, 'result')} of the last year without a flag and a usable reference range.`,
-              ],
-        others,
-      }),
+  function takeRecent(content: Json, key: string, result: Result): void {
+    const { alerts } = result;
+    if (alerts.length === 0 && partsIn(content).some(isNotJudged)) unjudged += 1;
+    const test = tests.get(key) ?? {
+      ...{ name: observationName(content), ranges: rangesText(partsIn(content)), last: result },
+      date: clinicalTime(content).sortDate.slice(0, 10),
+      report: context.lookup.reports.get(String(content.id)) ?? NO_REPORT,
+      ...{ results: 0, abnormal: 0 },
     };
-  },
+    tests.set(key, test);
+    if (test.results === 1) test.before = result;
+    test.results += 1;
+    if (alerts.length === 0) return;
+    test.abnormal += 1;
+    test.newestAbnormal ??= result;
+  }
+
+  return {
+    take: (entry) => {
+      const { content } = entry;
+      if (categoryOf(content) === 'vital-signs' || isEmpty(content)) return;
+      const alerts = alertsOf(content);
+      // Social history and the like are no results, unless a source flagged them.
+      if (categoryOf(content) === 'other' && alerts.length === 0) return;
+      if (RETRACTED.includes(String(content.status))) return others.add('retracted result');
+      const value = measurementOf(content);
+      const { key } = measuredThing(content);
+      const day =
+        firstDay(content, 'effectiveDateTime', 'effectivePeriod', 'effectiveInstant', 'issued') ?? 'undated';
+      if (isOfLastYear(entry, context))
+        return value === undefined
+          ? others.add('result without a value', 'results without a value')
+          : takeRecent(content, key, { value, alerts, day });
+      newestOld ??= day;
+      const test = tests.get(key);
+      if (test !== undefined && value !== undefined) test.before ??= { value, alerts, day };
+      others.add(alerts.length > 0 ? 'older abnormal result' : 'older result');
+    },
+    collected: () => ({
+      ...ofOneDay(
+        named([...tests.values()])
+          .sort(inOrder)
+          .map(testItem),
+      ),
+      none: newestOld && `No results of the last year were delivered; the last one is of ${newestOld}.`,
+      remarks:
+        unjudged === 0
+          ? []
+          : [
+              `Not judged: ${counted(unjudged, 'result')} of the last year without a flag and a usable reference range.`,
+            ],
+      others,
+    }),
+  };
 };
 
 /** What LOINC adds to the name of a test of blood, which its unit says, or of a score. */

@@ -6,7 +6,7 @@ import { directions } from '../directions.ts';
 import { isCurrent, medicationName, prescriptionStatus } from '../medications.ts';
 import type { OverviewItem } from '../parts.ts';
 import { markFuture, type SummaryEntry } from '../section.ts';
-import { type BlockRule, Counts, isOfLastYear, monthsBefore, OtherStatements } from './block-rule.ts';
+import { type Collect, Counts, isOfLastYear, monthsBefore, OtherStatements } from './block-rule.ts';
 
 /** Statuses that speak against a prescription that another source has as current; a completed one is often only an earlier course. */
 const NOT_CURRENT = ['cancelled', 'entered-in-error', 'not-taken', 'stopped'];
@@ -25,89 +25,82 @@ interface Product {
 }
 
 /** Current medications by product, those of one drug together; what was dispensed in the last year without a current prescription is listed too. */
-export const medicationsBlock: BlockRule = {
-  section: 'medications',
-  title: 'Current medications',
-  types: ['MedicationRequest', 'MedicationStatement', 'MedicationDispense', 'MedicationAdministration'],
-  itemsMax: 30,
-  item: ['current medication', 'current medications'],
-  collect: (context) => {
-    const products = new Map<string, Product>();
-    const dispensed = new Map<string, { item: OverviewItem; count: number }>();
-    const others = new Counts();
-    const statements = new OtherStatements();
+export const collectMedications: Collect = (context) => {
+  const products = new Map<string, Product>();
+  const dispensed = new Map<string, { item: OverviewItem; count: number }>();
+  const others = new Counts();
+  const statements = new OtherStatements();
 
-    function prescribe(entry: SummaryEntry, name: string): void {
-      const { content } = entry;
-      const title = productName(name);
-      const product = products.get(title.toLowerCase()) ?? {
-        ...{ name: title, drug: drugName(name).toLowerCase(), directions: [], statuses: [], orders: [] },
-        newest: newestText(content, context.madeAt),
-      };
-      products.set(title.toLowerCase(), product);
-      product.orders.push(entry);
-      const how = directions(withoutStart(content.dosageInstruction ?? content.dosage));
-      product.directions = unique([...product.directions, how]);
-      const status = prescriptionStatus(content).toLowerCase() || 'status unknown';
-      if (status !== 'active') product.statuses = unique([...product.statuses, status]);
-    }
-
-    function dispense({ content }: SummaryEntry, name: string): void {
-      const key = drugName(name).toLowerCase();
-      const known = dispensed.get(key);
-      if (known !== undefined) {
-        known.count += 1;
-        return;
-      }
-      const day = firstDay(content, 'whenHandedOver', 'whenPrepared') ?? 'undated';
-      const supply = unique([amountText(content.quantity), amountText(content.daysSupply)]).join(', ');
-      const detail = `dispensed ${day}${supply && ` (${supply})`}; no current prescription was delivered`;
-      dispensed.set(key, { item: { text: name, detail }, count: 1 });
-    }
-
-    return {
-      take: (entry) => {
-        const type = textOf(entry.content.resourceType);
-        const name = medicationName(entry.content, context.lookup) ?? UNNAMED;
-        if (type === 'MedicationAdministration') others.add('medication given', 'medications given');
-        else if (type === 'MedicationDispense') {
-          const isRecent =
-            isOfLastYear(entry, context) && !NOT_DISPENSED.includes(String(entry.content.status));
-          if (isRecent) dispense(entry, name);
-          else others.add('earlier or cancelled dispense');
-        } else if (isCurrent(entry)) prescribe(entry, name);
-        else {
-          others.add('past medication');
-          const { status } = entry.content;
-          if (NOT_CURRENT.includes(String(status)))
-            statements.note(
-              name === UNNAMED ? undefined : drugName(name),
-              entry,
-              statusText(status)?.toLowerCase() ?? '',
-            );
-        }
-      },
-      collected: () => {
-        const drugs = [...products.values()].map(({ drug }) => drug);
-        const unprescribed: OverviewItem[] = [];
-        for (const [key, { item, count }] of dispensed) {
-          if (!drugs.includes(key)) unprescribed.push(item);
-          others.add('further dispense', 'further dispenses', drugs.includes(key) ? count : count - 1);
-        }
-        const together = [...products.values()].sort(
-          (left, right) => drugs.indexOf(left.drug) - drugs.indexOf(right.drug),
-        );
-        return {
-          items: [
-            ...together.map((each) => productItem(each, statements.about(each.drug, each.orders))),
-            ...unprescribed,
-          ],
-          none: others.isEmpty ? undefined : 'None of the delivered medications is current.',
-          others,
-        };
-      },
+  function prescribe(entry: SummaryEntry, name: string): void {
+    const { content } = entry;
+    const title = productName(name);
+    const product = products.get(title.toLowerCase()) ?? {
+      ...{ name: title, drug: drugName(name).toLowerCase(), directions: [], statuses: [], orders: [] },
+      newest: newestText(content, context.madeAt),
     };
-  },
+    products.set(title.toLowerCase(), product);
+    product.orders.push(entry);
+    const how = directions(withoutStart(content.dosageInstruction ?? content.dosage));
+    product.directions = unique([...product.directions, how]);
+    const status = prescriptionStatus(content).toLowerCase() || 'status unknown';
+    if (status !== 'active') product.statuses = unique([...product.statuses, status]);
+  }
+
+  function dispense({ content }: SummaryEntry, name: string): void {
+    const key = drugName(name).toLowerCase();
+    const known = dispensed.get(key);
+    if (known !== undefined) {
+      known.count += 1;
+      return;
+    }
+    const day = firstDay(content, 'whenHandedOver', 'whenPrepared') ?? 'undated';
+    const supply = unique([amountText(content.quantity), amountText(content.daysSupply)]).join(', ');
+    const detail = `dispensed ${day}${supply && ` (${supply})`}; no current prescription was delivered`;
+    dispensed.set(key, { item: { text: name, detail }, count: 1 });
+  }
+
+  return {
+    take: (entry) => {
+      const type = textOf(entry.content.resourceType);
+      const name = medicationName(entry.content, context.lookup) ?? UNNAMED;
+      if (type === 'MedicationAdministration') others.add('medication given', 'medications given');
+      else if (type === 'MedicationDispense') {
+        const isRecent =
+          isOfLastYear(entry, context) && !NOT_DISPENSED.includes(String(entry.content.status));
+        if (isRecent) dispense(entry, name);
+        else others.add('earlier or cancelled dispense');
+      } else if (isCurrent(entry)) prescribe(entry, name);
+      else {
+        others.add('past medication');
+        const { status } = entry.content;
+        if (NOT_CURRENT.includes(String(status)))
+          statements.note(
+            name === UNNAMED ? undefined : drugName(name),
+            entry,
+            statusText(status)?.toLowerCase() ?? '',
+          );
+      }
+    },
+    collected: () => {
+      const drugs = [...products.values()].map(({ drug }) => drug);
+      const unprescribed: OverviewItem[] = [];
+      for (const [key, { item, count }] of dispensed) {
+        if (!drugs.includes(key)) unprescribed.push(item);
+        others.add('further dispense', 'further dispenses', drugs.includes(key) ? count : count - 1);
+      }
+      const together = [...products.values()].sort(
+        (left, right) => drugs.indexOf(left.drug) - drugs.indexOf(right.drug),
+      );
+      return {
+        items: [
+          ...together.map((each) => productItem(each, statements.about(each.drug, each.orders))),
+          ...unprescribed,
+        ],
+        none: others.isEmpty ? undefined : 'None of the delivered medications is current.',
+        others,
+      };
+    },
+  };
 };
 
 const productItem = (

@@ -9,26 +9,28 @@ import {
   type SectionRule,
   type SummaryEntry,
 } from '../section.ts';
-import type { BlockCollector, BlockRule } from './block-rule.ts';
+import table from '../sections.json' with { type: 'json' };
+import type { BlockCollector, BlockRule, Collect } from './block-rule.ts';
 import {
-  allergiesBlock,
-  careTeamBlock,
-  encountersBlock,
-  immunizationsBlock,
-  problemsBlock,
+  collectAllergies,
+  collectCareTeam,
+  collectEncounters,
+  collectImmunizations,
+  collectProblems,
 } from './health-blocks.ts';
-import { resultsBlock, vitalsBlock } from './measurement.ts';
-import { medicationsBlock } from './medications-block.ts';
+import { collectResults, collectVitals } from './measurement.ts';
+import { collectMedications } from './medications-block.ts';
 
-const BLOCKS: readonly BlockRule[] = [
-  allergiesBlock,
-  problemsBlock,
-  medicationsBlock,
-  vitalsBlock,
-  resultsBlock,
-  immunizationsBlock,
-  encountersBlock,
-  careTeamBlock,
+const { blocks } = table;
+const BLOCKS: readonly [BlockRule, Collect][] = [
+  [blocks.allergies, collectAllergies],
+  [blocks.problems, collectProblems],
+  [blocks.medications, collectMedications],
+  [blocks.vitals, collectVitals],
+  [blocks.results, collectResults],
+  [blocks.immunizations, collectImmunizations],
+  [blocks.encounters, collectEncounters],
+  [blocks.careTeam, collectCareTeam],
 ];
 
 /** Longer texts are cut here, visibly; the sections show them in full. */
@@ -51,21 +53,21 @@ export async function overviewOf(context: {
   alsoTake: (entry: SummaryEntry) => void;
 }): Promise<OverviewBlock[]> {
   const { reader, madeAt, sections, statements, isWanted, alsoTake } = context;
-  const blocks = BLOCKS.flatMap((rule) => {
+  const made = BLOCKS.flatMap(([rule, collect]) => {
     const section = sections.find(({ id }) => id === rule.section);
-    return section === undefined ? [] : [{ rule, section, collector: rule.collect(context) }];
+    return section === undefined ? [] : [{ rule, section, collector: collect(context, rule.itemsMax) }];
   });
-  const types = new Set(blocks.flatMap(({ rule }) => rule.types).filter(isWanted));
+  const types = new Set(made.flatMap(({ rule }) => rule.types).filter(isWanted));
   for await (const resource of reader.read([...types])) {
     const entry = entryOf(resource);
     // Statements of absence are shown as notes.
     if (absencesIn(entry.content).length > 0) continue;
     alsoTake(entry);
-    for (const { rule, collector } of blocks)
+    for (const { rule, collector } of made)
       if (rule.types.includes(resource.resourceType)) collector.take(entry);
   }
   return [
-    ...blocks.map(({ rule, section, collector }) =>
+    ...made.map(({ rule, section, collector }) =>
       blockOf(rule, section, collector, statements.get(section.id) ?? [], madeAt),
     ),
     {
@@ -84,7 +86,8 @@ function blockOf(
   madeAt: Date,
 ): OverviewBlock {
   const { items, day, none, remarks = [], others } = collector.collected();
-  if (items.length > rule.itemsMax) others.add(...rule.item, items.length - rule.itemsMax);
+  const [one = '', many] = rule.item;
+  if (items.length > rule.itemsMax) others.add(one, many, items.length - rule.itemsMax);
   const empty = none ?? (statements.length === 0 ? (rule.empty ?? section.empty) : undefined);
   const notes = [...(items.length === 0 && empty !== undefined ? [empty] : []), ...remarks];
   return {
