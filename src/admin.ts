@@ -8,8 +8,7 @@ import { createStore } from './exchange/platform/database/database.ts';
 import { parseKeyRing } from './lib/key-ring.ts';
 import { openSealedStorage } from './shared/blobs/open-blob-store.ts';
 import type { S3Login } from './shared/blobs/s3-bucket.ts';
-import { readConnection } from './starter/local-stack/connection-file.ts';
-import { ensureSecrets, temporalOfStack } from './starter/local-stack/stack-secrets.ts';
+import { ensureSecrets, readConnection, temporalOfStack } from './starter/local-stack/connection-file.ts';
 import { createTemporalClient, TEMPORAL_VARIABLES } from './temporal/client.ts';
 
 /** `npm run admin`: manages accounts, facilities, API keys and the audit, in DATABASE_URL or the running embedded stack. */

@@ -5,7 +5,7 @@ import { parse } from 'csv-parse';
 import { stringify } from 'csv-stringify';
 import type pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
-import { RESULT_COLUMNS } from '../../src/shared/bulk-csv/result.ts';
+import { RESULT_COLUMNS } from '../../src/shared/bulk-csv/layout.ts';
 import { GENERATED_COLUMNS } from './generate.ts';
 
 /**

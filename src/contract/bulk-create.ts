@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { TEXT_LENGTH_MAX } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
-import { pageMetaSchema } from './endpoint-parts.ts';
 import { errorBodySchema } from './errors.ts';
 import { eventMetaOf } from './event-meta.ts';
-import { pageQuery } from './paging.ts';
+import { pageMetaSchema, pageQuery } from './paging.ts';
 import { idSchema, instantSchema } from './primitives.ts';
 import { querySweepSchema } from './query-sweep.ts';
 

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { boundedList, ETAG_LENGTH_MAX, NOT_BLANK, required } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
-import { eTagBody, ifMatch, pageMetaSchema } from './endpoint-parts.ts';
-import { pageQuery } from './paging.ts';
+import { eTagBody, ifMatch, pageMetaSchema, pageQuery } from './paging.ts';
 import { patientSchema } from './patients.ts';
 import { idSchema } from './primitives.ts';
 import { membersWithoutTypos, strictMembers } from './strict-members.ts';

@@ -8,7 +8,7 @@ import {
   quoted,
 } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
-import { eTagBody, ifMatch } from './endpoint-parts.ts';
+import { eTagBody, ifMatch } from './paging.ts';
 import { addressSchema, storedAddressSchema } from './patients.ts';
 import { idSchema, isNpi } from './primitives.ts';
 

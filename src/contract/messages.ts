@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { boundedList, NOT_BLANK, quoted, required } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
-import { pageMetaSchema } from './endpoint-parts.ts';
 import { eventMetaOf } from './event-meta.ts';
-import { pageQuery } from './paging.ts';
+import { pageMetaSchema, pageQuery } from './paging.ts';
 import { idSchema, instantSchema, isNpi } from './primitives.ts';
 
 /** docs/interface.md, Message. */

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { boundedList, boundedRecord, required, TEXT_LENGTH_MAX, unknownOf } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
-import { pageMetaSchema } from './endpoint-parts.ts';
-import { pageQuery } from './paging.ts';
+import { pageMetaSchema, pageQuery } from './paging.ts';
 import { idSchema, instantSchema, SOURCE_TYPES, type SourceType, sourceTypeSchema } from './primitives.ts';
 import { strictMembers } from './strict-members.ts';
 

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
-import { pageMetaSchema } from './endpoint-parts.ts';
 import { eventMetaOf } from './event-meta.ts';
-import { pageQuery } from './paging.ts';
+import { pageMetaSchema, pageQuery } from './paging.ts';
 import { idSchema, instantSchema } from './primitives.ts';
 
 /** Notifications that an account receives about its patients (docs/interface.md, Notifications). */

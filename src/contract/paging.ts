@@ -1,5 +1,39 @@
 import { z } from 'zod';
-import { quoted } from './bounds.ts';
+import { ETAG_LENGTH_MAX, quoted } from './bounds.ts';
+
+export const ifMatch = z.object({
+  'if-match': z
+    .string()
+    .max(ETAG_LENGTH_MAX)
+    .optional()
+    .meta({ description: 'The last known eTag. 412 if it is no longer current.' }),
+});
+/** Optional body of operations whose other parameters are all in the path and query. */
+export const eTagBody = z
+  .object({
+    eTag: z
+      .string()
+      .max(ETAG_LENGTH_MAX)
+      .optional()
+      .meta({ description: 'The last known eTag; an alternative to `If-Match`.' }),
+  })
+  .nullish()
+  .transform((body) => body ?? {});
+export const pageMetaSchema = z
+  .object({
+    itemsOnPage: z.number().int(),
+    itemsInTotal: z
+      .number()
+      .int()
+      .meta({ description: 'Counted up to 10,000; the patients of a cohort always.' }),
+    itemsInTotalIsMinimum: z
+      .literal(true)
+      .optional()
+      .meta({ description: 'Present when there are more than `itemsInTotal`.' }),
+    nextPage: z.string().optional(),
+    prevPage: z.string().optional(),
+  })
+  .meta({ id: 'PageMeta' });
 
 export interface SortBy<C extends string = string> {
   column: C;
@@ -7,7 +41,7 @@ export interface SortBy<C extends string = string> {
 }
 
 /** Default and maximum number of items per page; E9 has its own maximum of 100. */
-export const PAGE_COUNT = { default: 50, max: 500 } as const;
+const PAGE_COUNT = { default: 50, max: 500 } as const;
 
 /** Query parameter `count`: the number of items to return. */
 export const itemCount = z.coerce

@@ -11,9 +11,8 @@ import {
   unknownOf,
 } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
-import { eTagBody, ifMatch, pageMetaSchema } from './endpoint-parts.ts';
 import { networkQueryRequestSchema, networkQueryStatusSchema } from './network-query.ts';
-import { pageQuery } from './paging.ts';
+import { eTagBody, ifMatch, pageMetaSchema, pageQuery } from './paging.ts';
 import { dobSchema, idSchema, namesSchema, usStateSchema, zipSchema } from './primitives.ts';
 
 export const genderSchema = z.enum(['M', 'F', 'O', 'U'], {

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
-import { pageMetaSchema } from './endpoint-parts.ts';
-import { pageQuery } from './paging.ts';
+import { pageMetaSchema, pageQuery } from './paging.ts';
 import { patientSchema } from './patients.ts';
 import { idSchema, instantSchema } from './primitives.ts';
 

@@ -3,8 +3,7 @@ import type { Command } from 'commander';
 import { ConfigError, givenVariables, readConfig } from '../config.ts';
 import { type CommandOutcome, runCommandLine } from '../lib/command-line.ts';
 import { EXIT, EXIT_CODES_HELP, type ExitCode } from '../lib/exit-codes.ts';
-import { NoStackError, readConnection } from '../starter/local-stack/connection-file.ts';
-import { temporalOfStack } from '../starter/local-stack/stack-secrets.ts';
+import { NoStackError, readConnection, temporalOfStack } from '../starter/local-stack/connection-file.ts';
 import {
   createTemporalClient,
   TEMPORAL_VARIABLES,

@@ -23,9 +23,15 @@ import { duplicatesDecide, duplicatesList, duplicatesShow } from './commands/dup
 import { embed } from './commands/embed.ts';
 import { exportCancel, exportRecords } from './commands/export.ts';
 import { messagesList, messagesSend, messagesShow } from './commands/messages.ts';
-import { monitorBackfill, monitorCreate } from './commands/monitor-create.ts';
+import {
+  monitorBackfill,
+  monitorCreate,
+  monitorDelete,
+  monitorPause,
+  monitorResume,
+  monitorTrigger,
+} from './commands/monitor.ts';
 import { monitorList } from './commands/monitor-report.ts';
-import { monitorDelete, monitorPause, monitorResume, monitorTrigger } from './commands/monitor-steer.ts';
 import { notificationsList, notificationsSimulate } from './commands/notifications.ts';
 import { onboard } from './commands/onboard.ts';
 import { patientsList, patientsShow } from './commands/patients.ts';

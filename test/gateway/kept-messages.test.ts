@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findingsOf } from '../../src/exchange/operations/ops/findings.ts';
-import { readOperationsReport } from '../../src/exchange/operations/ops/read-report.ts';
+import { readOperationsReport } from '../../src/exchange/operations/ops/report.ts';
 import { newPerson } from '../support/gateway.ts';
 import { runAdminOn } from '../support/run-admin.ts';
 import {

@@ -6,15 +6,14 @@ import { openAuditHeads } from '../../src/exchange/platform/audit/open-heads.ts'
 import { freePort } from '../../src/lib/free-port.ts';
 import { openBlobStore } from '../../src/shared/blobs/open-blob-store.ts';
 import { openS3Bucket } from '../../src/shared/blobs/s3-bucket.ts';
-import type { StackStorage } from '../../src/starter/local-stack/connection-file.ts';
-import { ensureSecrets } from '../../src/starter/local-stack/stack-secrets.ts';
+import { ensureSecrets, type StackStorage } from '../../src/starter/local-stack/connection-file.ts';
 import {
   SEAWEEDFS_PORTS,
   type SeaweedFsPorts,
   s3Storage,
   startSeaweedFs,
 } from '../../tools/cluster/seaweedfs/seaweedfs.ts';
-import type { RunningPart } from '../../tools/embedded/running-part.ts';
+import type { RunningPart } from '../../tools/embedded/child-process.ts';
 import { gatewayEnvironment, workerEnvironment } from '../../tools/embedded/stack-environment.ts';
 import { findSeaweedFs } from '../support/seaweedfs.ts';
 import { makeTestFolder } from '../support/test-folder.ts';

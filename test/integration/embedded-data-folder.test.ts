@@ -4,9 +4,8 @@ import { readdir, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { readConnection } from '../../src/starter/local-stack/connection-file.ts';
+import { ensureSecrets, readConnection } from '../../src/starter/local-stack/connection-file.ts';
 import { lockDataFolder, lockHolder } from '../../src/starter/local-stack/stack-lock.ts';
-import { ensureSecrets } from '../../src/starter/local-stack/stack-secrets.ts';
 import { ensurePorts } from '../../tools/embedded/stack-ports.ts';
 import { testFolder } from '../support/postgres-tools.ts';
 

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { inject } from 'vitest';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
+import type { RunningPart } from '../../tools/embedded/child-process.ts';
 import { startPostgres } from '../../tools/embedded/postgres.ts';
-import type { RunningPart } from '../../tools/embedded/running-part.ts';
 
 const TEMPLATE = 'exchange_template';
 /** The default strategy writes the whole copy to the log too: four times the processor time. */

@@ -11,8 +11,11 @@ import { insertFacility } from '../../src/exchange/people/facilities/facility-st
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { parseKeyRing } from '../../src/lib/key-ring.ts';
-import type { StackConnection } from '../../src/starter/local-stack/connection-file.ts';
-import { ensureSecrets, type StackSecrets } from '../../src/starter/local-stack/stack-secrets.ts';
+import {
+  ensureSecrets,
+  type StackConnection,
+  type StackSecrets,
+} from '../../src/starter/local-stack/connection-file.ts';
 import { createTemporalClient, type TemporalClient } from '../../src/temporal/client.ts';
 import { type Stack, startStack } from '../../tools/embedded/stack.ts';
 import type { StackOptions } from '../../tools/embedded/stack-options.ts';

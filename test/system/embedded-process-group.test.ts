@@ -4,13 +4,13 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { commandLineOf } from '../../src/lib/command-line-of.ts';
 import {
   type EntryPoint,
+  type RunningPart,
   startChild,
   startNodeProcess,
   stopLeftOverProcesses,
   writePidFile,
 } from '../../tools/embedded/child-process.ts';
 import { ProcessGroup, StoppedError } from '../../tools/embedded/process-group.ts';
-import type { RunningPart } from '../../tools/embedded/running-part.ts';
 import { killAndWait, runHolder, testFolder } from '../support/postgres-tools.ts';
 
 const CHILD: EntryPoint = `file:${new URL('../support/stack-child.ts', import.meta.url).pathname}`;

@@ -20,7 +20,7 @@ import {
   resumeReconcileCommand,
 } from '../../src/exchange/operations/admin/reconcile.ts';
 import { findingsOf } from '../../src/exchange/operations/ops/findings.ts';
-import { readOperationsReport } from '../../src/exchange/operations/ops/read-report.ts';
+import { readOperationsReport } from '../../src/exchange/operations/ops/report.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { keepReconcileLoop } from '../../src/exchange/platform/recovery/reconcile-loop.ts';
 import { createRoundCount } from '../../src/exchange/platform/recovery/reconcile-state-store.ts';

@@ -1,7 +1,6 @@
 import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
-import type { StackConnection } from '../../src/starter/local-stack/connection-file.ts';
-import { ensureSecrets } from '../../src/starter/local-stack/stack-secrets.ts';
+import { ensureSecrets, type StackConnection } from '../../src/starter/local-stack/connection-file.ts';
 import { pinnedRuns, setCurrentBuild, unpinRun } from '../../src/temporal/builds.ts';
 import { createTemporalClient, type TemporalClient } from '../../src/temporal/client.ts';
 import { BACKGROUND_QUEUES } from '../../src/temporal/task-queues.ts';

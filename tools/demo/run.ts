@@ -18,8 +18,7 @@ import {
   startOnboarding,
 } from '../../src/orchestrator/patient-onboarding/start-onboarding.ts';
 import { workflowLink } from '../../src/starter/links.ts';
-import type { StackConnection } from '../../src/starter/local-stack/connection-file.ts';
-import { ensureSecrets } from '../../src/starter/local-stack/stack-secrets.ts';
+import { ensureSecrets, type StackConnection } from '../../src/starter/local-stack/connection-file.ts';
 import { createTemporalClient } from '../../src/temporal/client.ts';
 import { startCluster } from '../cluster/cluster.ts';
 import { startStack } from '../embedded/stack.ts';

@@ -9,15 +9,38 @@ import { systemEnvironment } from '../../src/config.ts';
 import { commandLineOf } from '../../src/lib/command-line-of.ts';
 import type { ReadyMessage } from '../../src/lib/exit-with-parent.ts';
 import { anySignal, timeoutSignal } from '../../src/lib/timeout-signal.ts';
-import {
-  describeExit,
-  type ExitStatus,
-  type RunningPart,
-  STOP_STEPS as SERVER_STOP_STEPS,
-  type StopStep,
-} from './running-part.ts';
 
-export interface ChildOptions {
+/** How a process ended: with an exit code, or by a signal. */
+interface ExitStatus {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** A started process of the stack. */
+export interface RunningPart {
+  readonly pid: number;
+  /** Resolves when the process has ended for any reason. Never rejects. */
+  readonly exited: Promise<ExitStatus>;
+  /** Stops it gracefully, and kills it when that takes too long. May be called again. */
+  stop(): Promise<void>;
+}
+
+/** One step of stopping a process: the signal to send (0: none, only wait), and how long to wait afterwards. */
+export interface StopStep {
+  readonly signal: NodeJS.Signals | 0;
+  readonly waitMs: number;
+}
+
+/** How a server of others is stopped, unless its own signals say otherwise. */
+export const STOP_STEPS: readonly StopStep[] = [
+  { signal: 'SIGTERM', waitMs: 15_000 },
+  { signal: 'SIGKILL', waitMs: 5_000 },
+];
+
+export const describeExit = ({ code, signal }: ExitStatus): string =>
+  signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`;
+
+interface ChildOptions {
   file: string;
   args: readonly string[];
   /** File to which standard output and standard error are appended (mode 0600). */
@@ -32,7 +55,7 @@ export interface ChildOptions {
   ipc?: boolean;
 }
 
-export interface RunningChild extends RunningPart {
+interface RunningChild extends RunningPart {
   readonly process: ChildProcess;
 }
 
@@ -67,11 +90,7 @@ function withUmask<T>(start: () => T): T {
 }
 
 /** Sends the signals of the steps one after the other until the process has ended. */
-export async function stopProcess(
-  pid: number,
-  steps: readonly StopStep[],
-  exited: Promise<unknown>,
-): Promise<void> {
+async function stopProcess(pid: number, steps: readonly StopStep[], exited: Promise<unknown>): Promise<void> {
   for (const { signal, waitMs } of steps) {
     if (!sendSignal(pid, signal)) return;
     if (await resolvesWithin(exited, waitMs)) return;
@@ -128,7 +147,7 @@ const READY_TIMEOUT_MS = 240_000;
 /** glibc keeps freed memory in one arena per thread; with two arenas a worker uses some 40 MiB less. */
 const FEW_ARENAS = { MALLOC_ARENA_MAX: '2' };
 /** Longer than the graceful shutdown of runProcess. */
-const STOP_STEPS: readonly StopStep[] = [
+const NODE_STOP_STEPS: readonly StopStep[] = [
   { signal: 'SIGTERM', waitMs: 32_000 },
   { signal: 'SIGKILL', waitMs: 5_000 },
 ];
@@ -147,7 +166,7 @@ export async function startNodeProcess(options: NodeProcessOptions): Promise<Run
     env: { ...FEW_ARENAS, ...systemEnvironment(), ...env },
     cwd: fileURLToPath(PROJECT),
     logFile: join(dataDir, 'logs', `${name}.log`),
-    stopSteps: STOP_STEPS,
+    stopSteps: NODE_STOP_STEPS,
     ipc: true,
     onStarted: (started) => writePidFile(dataDir, name, started),
     serves: async (child, ending) => {
@@ -166,7 +185,7 @@ export async function startNodeProcess(options: NodeProcessOptions): Promise<Run
   return { pid, exited, stop, info };
 }
 
-export interface ServingOptions<T> extends ChildOptions {
+interface ServingOptions<T> extends ChildOptions {
   /** As errors call it, such as `The Temporal server`. */
   name: string;
   /** Keeps the pid for a later run. */
@@ -214,7 +233,7 @@ export const startServer = <T>(
     ...server,
     logFile: join(server.dataDir, 'logs', `${server.name}.log`),
     cwd: server.dataDir,
-    stopSteps: SERVER_STOP_STEPS,
+    stopSteps: STOP_STEPS,
     onStarted: (pid) => writePidFile(server.dataDir, server.name, pid),
   });
 

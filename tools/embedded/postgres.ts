@@ -18,9 +18,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { freePort } from '../../src/lib/free-port.ts';
 import { runCommand } from '../../src/lib/run-command.ts';
-import { startServing, stopOrphan } from './child-process.ts';
+import { type RunningPart, type StopStep, startServing, stopOrphan } from './child-process.ts';
 import { chooseLauncher, findPostgresBinaries, type PostgresLauncher } from './postgres-launcher.ts';
-import type { RunningPart, StopStep } from './running-part.ts';
 import { waitUntil } from './wait-until.ts';
 
 export interface PostgresOptions {

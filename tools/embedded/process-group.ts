@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describeExit, type RunningPart } from './running-part.ts';
+import { describeExit, type RunningPart } from './child-process.ts';
 
 /** One process of the stack. */
 export interface Part<R extends RunningPart = RunningPart> {

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { SEARCH_ATTRIBUTES } from '../../src/contract/temporal.ts';
-import type { StackSecrets } from '../../src/starter/local-stack/stack-secrets.ts';
+import type { StackSecrets } from '../../src/starter/local-stack/connection-file.ts';
+import type { RunningPart } from './child-process.ts';
 import { startPostgres } from './postgres.ts';
 import type { ProcessGroup } from './process-group.ts';
-import type { RunningPart } from './running-part.ts';
 import type { StackOptions } from './stack-options.ts';
 import type { StackPorts } from './stack-ports.ts';
 import { startTemporalServer } from './temporal-server.ts';

@@ -1,7 +1,10 @@
 import { mkdir, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { holdsCluster, type StackConnection } from '../../src/starter/local-stack/connection-file.ts';
-import { ensureSecrets } from '../../src/starter/local-stack/stack-secrets.ts';
+import {
+  ensureSecrets,
+  holdsCluster,
+  type StackConnection,
+} from '../../src/starter/local-stack/connection-file.ts';
 import { getTemporalCli } from '../../src/temporal/server-binary.ts';
 import { allOrThrow, openStack, type StackSite, type StartedParts } from './open-stack.ts';
 import {

@@ -4,8 +4,7 @@ import { msToTs } from '@temporalio/common/lib/time.js';
 import { freePort } from '../../src/lib/free-port.ts';
 import { withConnection } from '../../src/temporal/connection.ts';
 import { getTemporalCli } from '../../src/temporal/server-binary.ts';
-import { startServing, stopOrphan } from './child-process.ts';
-import { type RunningPart, STOP_STEPS } from './running-part.ts';
+import { type RunningPart, STOP_STEPS, startServing, stopOrphan } from './child-process.ts';
 import { checkListening, waitUntil } from './wait-until.ts';
 
 export interface TemporalServerOptions {

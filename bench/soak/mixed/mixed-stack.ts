@@ -1,7 +1,10 @@
 import { DEMO_ACCOUNT_ID } from '../../../src/exchange/operations/admin/seed.ts';
 import { freePort } from '../../../src/lib/free-port.ts';
-import { storageInFolders } from '../../../src/starter/local-stack/connection-file.ts';
-import { ensureSecrets, type StackSecrets } from '../../../src/starter/local-stack/stack-secrets.ts';
+import {
+  ensureSecrets,
+  type StackSecrets,
+  storageInFolders,
+} from '../../../src/starter/local-stack/connection-file.ts';
 import { startTestStack, type TestStack } from '../../../test/support/stack.ts';
 import { startNodeProcess } from '../../../tools/embedded/child-process.ts';
 import { ProcessGroup } from '../../../tools/embedded/process-group.ts';

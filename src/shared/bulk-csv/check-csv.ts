@@ -1,8 +1,7 @@
 import { columnOf, MAX_INDEX, plainName, usualName } from './columns.ts';
 import { CsvFormatError, createCsvScanner } from './csv-scanner.ts';
-import { type CsvCheck, type CsvChunk, DEFAULT_CHUNK_ROWS, MAX_BULK_ROWS } from './layout.ts';
+import { type CsvCheck, type CsvChunk, DEFAULT_CHUNK_ROWS, MAX_BULK_ROWS, RESULT_COLUMNS } from './layout.ts';
 import { parseRecords } from './records.ts';
-import { RESULT_COLUMNS } from './result.ts';
 
 export interface CheckCsvOptions {
   /** Rows per chunk. Default DEFAULT_CHUNK_ROWS. */

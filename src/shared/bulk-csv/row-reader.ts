@@ -9,8 +9,7 @@ import {
   type SingleField,
   usualName,
 } from './columns.ts';
-import type { CsvLayout } from './layout.ts';
-import { unescapeFormula } from './result.ts';
+import { type CsvLayout, unescapeFormula } from './layout.ts';
 import type { CellId, ReadRow, RowError, RowReader } from './row.ts';
 
 /** The position of a field in a row, and the name of its column for messages. */

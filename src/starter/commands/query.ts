@@ -10,7 +10,7 @@ import type { ExchangeClient } from '../../orchestrator/client/exchange-client.t
 import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import type { OnboardingHandle } from '../../orchestrator/patient-onboarding/start-onboarding.ts';
 import { RefusedError, UsageError } from '../errors.ts';
-import { parseSubject, requestedSources, type SubjectKind } from '../input/arguments.ts';
+import { parseSubject, requestedSources, type Subject, type SubjectKind } from '../input/arguments.ts';
 import { workflowLink } from '../links.ts';
 import { followOnboarding, readOnboarding } from '../progress/onboarding-view.ts';
 import { type FollowOptions, pollExchange } from '../progress/poll-exchange.ts';
@@ -22,13 +22,13 @@ import {
   onboardingRows,
   queryRows,
 } from '../progress/rows.ts';
-import { findSubject } from '../target/find-subject.ts';
-import type { Target } from '../target/target.ts';
+import { type Onboardings, openOnboardings } from '../target/onboardings.ts';
+import type { Env, Target } from '../target/target.ts';
 import { type CommandResult, howToFollow, howToRetry, type Terminal, unfinishedExit } from '../terminal.ts';
 import { type Command, type CommandContext, endOfFollowing, type FollowingOptions } from './command.ts';
 import { onboardingsResult } from './report-onboarding.ts';
 
-export interface QueryOptions extends FollowingOptions {
+interface QueryOptions extends FollowingOptions {
   sources: SourceType[];
   realtime?: boolean;
   purpose: 'treatment' | 'ias';
@@ -50,7 +50,7 @@ export const query: Command<[string, QueryOptions]> = async (patientId, options,
 };
 
 /** Shows a query's progress until it ends or following is stopped. */
-export async function watchQuery(
+async function watchQuery(
   command: string,
   requestId: string,
   options: { timeout?: number },
@@ -60,7 +60,7 @@ export async function watchQuery(
 }
 
 /** The state of a query when it ended or following was stopped; shows its progress until then. */
-export async function followedQuery(
+async function followedQuery(
   requestId: string,
   options: { timeout?: number },
   context: CommandContext,
@@ -123,7 +123,7 @@ export async function retry(
 }
 
 /** Explains a conflict by the state of the query or source; returns every other error unchanged. */
-export async function explained(
+async function explained(
   error: unknown,
   requestId: string,
   source: SourceType | undefined,
@@ -310,4 +310,29 @@ function timelineLines({ timeline }: QueryView, colors: Colors): string[] {
       `${message} ${colors.dim(`(${kind})`)}`,
     ]),
   );
+}
+
+type FoundSubject =
+  | { kind: 'query'; query: QueryView }
+  | { kind: 'onboarding'; onboardings: Onboardings; handle: OnboardingHandle; workflowId: string };
+
+/**
+ * Finds the query of an id, else returns the handle of an onboarding, which may not exist: its first use then throws
+ * WorkflowNotFoundError. Throws ExchangeCallError, ConfigError.
+ */
+async function findSubject(target: Target, { kind, id }: Subject, env?: Env): Promise<FoundSubject> {
+  if (kind === 'onboarding') return findOnboarding(target, id, env);
+  try {
+    return { kind: 'query', query: await new QueryReader(target.exchange).read(id) };
+  } catch (error) {
+    if (kind === 'query' || !(error instanceof ExchangeCallError) || error.kind !== 'not-found') throw error;
+    const canAskTemporal = target.stack !== undefined;
+    if (!canAskTemporal) throw error;
+    return findOnboarding(target, id, env);
+  }
+}
+
+async function findOnboarding(target: Target, job: string, env: Env | undefined): Promise<FoundSubject> {
+  const onboardings = await openOnboardings(target, env);
+  return { kind: 'onboarding', onboardings, ...onboardings.find(job) };
 }

@@ -1,7 +1,12 @@
+import { randomBytes } from 'node:crypto';
 import { access, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
+import { readConfig } from '../../config.ts';
+import { generateApiKey } from '../../exchange/access/accounts/rules/api-key.ts';
+import { generateWebhookKey } from '../../exchange/platform/outbox/webhook-key.ts';
+import type { TemporalConfig } from '../../temporal/client.ts';
 import { readJsonFile, writeJsonFile } from './json-file.ts';
 import { lockHolder } from './stack-lock.ts';
 
@@ -36,7 +41,7 @@ export const s3Environment = ({ s3 }: StackStorage): Readonly<Record<string, str
       };
 
 /** How to reach a running stack. It contains secrets (API key, database password), so only its owner may read it. */
-export const connectionSchema = z.object({
+const connectionSchema = z.object({
   pid: z.number().int().positive(),
   /** Base address of the gateway. */
   baseUrl: z.url(),
@@ -98,3 +103,69 @@ export const holdsCluster = (dataDir: string): Promise<boolean> =>
     () => true,
     () => false,
   );
+
+/** How each secret is generated. A secret that is added later is generated at the next start. */
+const GENERATORS = {
+  serviceDatabasePassword: token,
+  dataKeys: () => `k1:${randomBytes(32).toString('base64')}`,
+  idHmacKey: token,
+  linkSigningKey: token,
+  internalTokenKey: token,
+  auditKey: token,
+  codecToken: token,
+  apiKey: generateApiKey,
+  webhookKey: generateWebhookKey,
+  intakeKey: generateWebhookKey,
+  hieClientSecret: token,
+  hieCallbackSecret: generateWebhookKey,
+  pharmacyBearerToken: token,
+  pharmacyCallbackSecret: generateWebhookKey,
+  labBearerToken: token,
+  labCallbackSecret: generateWebhookKey,
+  notificationSecret: token,
+  identityPartnerSecret: generateWebhookKey,
+  messagePartnerSecret: generateWebhookKey,
+  simulatorAdminToken: token,
+  /** The key of the S3 server of `npm run cluster`. */
+  s3SecretKey: token,
+} as const satisfies Record<string, () => string>;
+
+export type StackSecrets = Readonly<Record<keyof typeof GENERATORS, string>>;
+
+/** Another version may have stored further secrets; they are kept. */
+const storedSchema = z.record(z.string(), z.string());
+
+/**
+ * Returns the stack's secrets, which are generated once for each data folder. Without this file the encrypted data is
+ * lost, so it is stored, and must be backed up, together with the data.
+ */
+export async function ensureSecrets(dataDir: string): Promise<StackSecrets> {
+  const path = join(dataDir, 'secrets.json');
+  const stored = (await readJsonFile(path, storedSchema)) ?? {};
+  const entries = Object.entries(GENERATORS).map(([name, generate]) => [name, stored[name] ?? generate()]);
+  const secrets = Object.fromEntries(entries) as StackSecrets;
+  if (entries.some(([name = '']) => stored[name] === undefined))
+    await writeJsonFile(path, { ...stored, ...secrets });
+  return secrets;
+}
+
+function token(): string {
+  return randomBytes(32).toString('base64url');
+}
+
+/**
+ * How to reach the Temporal of the stack on a data folder. A Temporal outside the stack may need credentials, which the stack's
+ * files do not contain: they are read from the environment. Throws ConfigError.
+ */
+export async function temporalOfStack(
+  dataDir: string,
+  { temporalAddress, temporalNamespace }: StackConnection,
+  env?: Readonly<Record<string, string | undefined>>,
+): Promise<TemporalConfig> {
+  return {
+    ...readConfig(['TEMPORAL_API_KEY', 'TEMPORAL_TLS_CA', 'TEMPORAL_TLS_CERT', 'TEMPORAL_TLS_KEY'], env),
+    TEMPORAL_ADDRESS: temporalAddress,
+    TEMPORAL_NAMESPACE: temporalNamespace,
+    DATA_KEYS: (await ensureSecrets(dataDir)).dataKeys,
+  };
+}

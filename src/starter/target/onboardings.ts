@@ -26,7 +26,7 @@ import {
   type TemporalConfig,
 } from '../../temporal/client.ts';
 import { UsageError } from '../errors.ts';
-import { ensureSecrets, temporalOfStack } from '../local-stack/stack-secrets.ts';
+import { ensureSecrets, temporalOfStack } from '../local-stack/connection-file.ts';
 import type { Env, Target } from './target.ts';
 
 /** The onboardings of an exchange in Temporal. Calls throw when Temporal cannot be reached. */

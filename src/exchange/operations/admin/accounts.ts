@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { v7 as uuidv7 } from 'uuid';
+import { createFacilityBodySchema } from '../../../contract/facilities.ts';
 import { SOURCE_TYPES, type SourceType } from '../../../contract/primitives.ts';
 import {
   insertAccount,
@@ -7,13 +8,16 @@ import {
   lockAccount,
   updateAccount,
 } from '../../access/accounts/account-store.ts';
+import { createFacility } from '../../people/facilities/change-facility.ts';
+import { listFacilities } from '../../people/facilities/facility-store.ts';
 import type { AccountSettings, Dialect } from '../../platform/account.ts';
 import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
 import { type SystemTx, withinAccount } from '../../platform/database/database.ts';
+import { InvalidRequestError } from '../../platform/errors.ts';
 import { labelCodes } from '../../records/reading/record-store.ts';
 import { ADMIN_ACTOR, AdminError, type AdminResult, type AdminTarget, shortTime } from './command.ts';
 
-export interface AccountOptions extends SettingOptions {
+interface AccountOptions extends SettingOptions {
   name?: string;
   dialect?: Dialect;
 }
@@ -171,7 +175,7 @@ function changedSettings(settings: AccountSettings, options: SettingOptions): Ac
   };
 }
 
-export function checkedLabel(label: string): string {
+function checkedLabel(label: string): string {
   if (/^[A-Za-z0-9-]{1,64}$/.test(label)) return label;
   throw new AdminError(`"${label}" is not a security label; expected a code like R, ETH or 42CFRPart2`);
 }
@@ -237,4 +241,51 @@ function origins(text: string): string[] {
       throw new AdminError(`"${word}" is not an origin; expected one such as https://ehr.example.org`);
     return url.origin;
   });
+}
+
+interface CreateFacilityOptions {
+  account: string;
+  name: string;
+  npi: string;
+  tin?: string;
+  addressLine1: string;
+  addressLine2?: string;
+  city: string;
+  state: string;
+  zip: string;
+}
+
+/** `facilities create`, with the same validation as the API operation "create facility". */
+export async function createFacilityCommand(
+  { store }: AdminTarget,
+  { account: accountId, name, npi, tin, ...address }: CreateFacilityOptions,
+): Promise<AdminResult> {
+  const body = createFacilityBodySchema.safeParse({ name, npi, tin, address });
+  if (!body.success)
+    throw new AdminError(
+      body.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('\n'),
+    );
+  const facility = await store.asSystem(async (tx) => {
+    await requireAccount(tx, accountId);
+    const made = await withinAccount(tx, accountId, (own) => createFacility(own, body.data)).catch(
+      (error: unknown) => {
+        throw error instanceof InvalidRequestError ? new AdminError(error.message) : error;
+      },
+    );
+    await auditAdmin(tx, accountId, 'createFacility', made.id);
+    return made;
+  });
+  return { document: { facility }, lines: [`Created facility ${facility.id} (${facility.name}).`] };
+}
+
+export async function listFacilitiesCommand({ store }: AdminTarget, accountId: string): Promise<AdminResult> {
+  await store.asSystem((tx) => requireAccount(tx, accountId));
+  const facilities = await store.asAccount(accountId, (tx) => listFacilities(tx));
+  return {
+    document: { accountId, facilities },
+    table: {
+      head: ['facility', 'name', 'npi', 'active'],
+      rows: facilities.map(({ id, name, npi, active }) => [id, name, npi, active ? 'yes' : 'no']),
+    },
+  };
 }

@@ -3,8 +3,7 @@ import { renderTable } from '../../../lib/table.ts';
 import { readTaskQueueStats, type TaskQueueStats } from '../../../temporal/task-queues.ts';
 import { isConnectionFault } from '../../platform/database/postgres-errors.ts';
 import { ageOf, type Finding, findingsOf } from '../ops/findings.ts';
-import { readOperationsReport } from '../ops/read-report.ts';
-import type { OpenWork, SenderReport } from '../ops/report.ts';
+import { type OpenWork, readOperationsReport, type SenderReport } from '../ops/report.ts';
 import type { AdminResult, AdminTarget } from './command.ts';
 
 /** So that the output fits on one screen; `--json` has all. */

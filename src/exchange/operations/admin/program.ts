@@ -10,12 +10,13 @@ import { CONNECTION_AUTH, InvalidConnection } from '../../sources/connections/co
 import {
   changeAccountCommand,
   createAccountCommand,
+  createFacilityCommand,
   labelCodesCommand,
   listAccountsCommand,
+  listFacilitiesCommand,
 } from './accounts.ts';
 import { acceptLossCommand, copyHeadsCommand, exportAuditCommand, verifyAuditCommand } from './audit.ts';
 import { copyBlobsCommand, verifyBlobsCommand } from './blobs.ts';
-import { decideCandidateCommand, listCandidatesCommand } from './candidates.ts';
 import { listClientsCommand, registerClientCommand, revokeClientCommand } from './clients.ts';
 import { AdminError, type AdminResult, type AdminTarget } from './command.ts';
 import table from './commands.json' with { type: 'json' };
@@ -31,8 +32,6 @@ import {
   showConnectionCommand,
 } from './connections.ts';
 import { disclosuresCommand } from './disclosures.ts';
-import { createFacilityCommand, listFacilitiesCommand } from './facilities.ts';
-import { liftHoldCommand, listHoldsCommand, placeHoldCommand } from './holds.ts';
 import {
   createKeyCommand,
   listKeysCommand,
@@ -41,12 +40,24 @@ import {
   revokeKeyCommand,
   rotateSigningKeysCommand,
 } from './keys.ts';
-import { listUnmatchedCommand } from './notifications.ts';
 import { opsCommand } from './ops.ts';
 import { listReconcileCommand, pauseReconcileCommand, resumeReconcileCommand } from './reconcile.ts';
-import { retentionReportCommand, runRetentionCommand, setRetentionCommand } from './retention.ts';
-import { checkSenderCommand } from './senders.ts';
-import { listSourcesCommand, pauseSourceCommand, resumeSourceCommand } from './sources.ts';
+import {
+  liftHoldCommand,
+  listHoldsCommand,
+  placeHoldCommand,
+  retentionReportCommand,
+  runRetentionCommand,
+  setRetentionCommand,
+} from './retention.ts';
+import { checkSenderCommand, listUnmatchedCommand } from './senders.ts';
+import {
+  decideCandidateCommand,
+  listCandidatesCommand,
+  listSourcesCommand,
+  pauseSourceCommand,
+  resumeSourceCommand,
+} from './sources.ts';
 
 export interface CommonOptions {
   dataDir?: string;

@@ -1,9 +1,16 @@
 import { listAccounts } from '../../access/accounts/account-store.ts';
+import {
+  liftLegalHold,
+  listLegalHolds,
+  placeLegalHold,
+  type StoredLegalHold,
+} from '../../people/patients/legal-hold-store.ts';
 import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
-import { withinAccount } from '../../platform/database/database.ts';
+import { type SystemTx, withinAccount } from '../../platform/database/database.ts';
 import { RETENTION_KINDS } from '../retention/kinds.ts';
 import { listRules, setRule } from '../retention/rule-store.ts';
 import { type RetentionKind, removedBefore, removeSlice } from '../retention/sweep.ts';
+import { requireAccount } from './accounts.ts';
 import {
   ADMIN_ACTOR,
   AdminError,
@@ -52,7 +59,7 @@ export async function retentionReportCommand({ store }: Target): Promise<AdminRe
   };
 }
 
-export interface SetRetentionOptions extends Statement {
+interface SetRetentionOptions extends Statement {
   days?: string;
   forever?: boolean;
 }
@@ -120,3 +127,99 @@ function parseDays({ days, forever }: SetRetentionOptions): number | undefined {
   if (count >= DAYS_MIN && count <= DAYS_MAX) return count;
   throw new AdminError(`--days must be a number from ${DAYS_MIN} to ${DAYS_MAX}`);
 }
+
+/** `holds place`: from now on the patient cannot be deleted, and nothing about the patient is removed by age. */
+export async function placeHoldCommand(
+  { store }: Target,
+  options: Statement & { account: string; patient: string },
+): Promise<AdminResult> {
+  const statement = checkedStatement(options);
+  const hold = await store.asSystem(async (tx) => {
+    await requireAccount(tx, options.account);
+    const placed = await placeLegalHold(tx, {
+      accountId: options.account,
+      patientId: options.patient,
+      ...statement,
+    });
+    if (placed === undefined)
+      throw new AdminError(`Patient ${options.patient} not found in this account; give the id of a patient`);
+    await auditHold(tx, 'placeLegalHold', placed, statement);
+    return placed;
+  });
+  return {
+    document: { hold: describe(hold) },
+    lines: [
+      `Placed the legal hold ${hold.id} on patient ${hold.patient_id}: the patient cannot be deleted until it is lifted.`,
+      `To lift it: npm run admin -- holds lift ${hold.id} --by … --reason …`,
+    ],
+  };
+}
+
+/** `holds lift`. Other holds on the same patient stay in force. */
+export async function liftHoldCommand(
+  { store }: Target,
+  id: string,
+  options: Statement,
+): Promise<AdminResult> {
+  const statement = checkedStatement(options);
+  const { lifted, remaining } = await store.asSystem(async (tx) => {
+    const hold = await liftLegalHold(tx, id);
+    if (hold === undefined)
+      throw new AdminError('Legal hold not found; give its id, as listed by: npm run admin -- holds list');
+    await auditHold(tx, 'liftLegalHold', hold, statement);
+    const holds = await listLegalHolds(tx, hold.account_id);
+    return { lifted: hold, remaining: holds.filter((other) => other.patient_id === hold.patient_id).length };
+  });
+  return {
+    document: { hold: describe(lifted), lifted: true, remaining },
+    lines: [
+      `Lifted the legal hold ${lifted.id}.`,
+      remaining === 0
+        ? `Patient ${lifted.patient_id} is under no legal hold any more.`
+        : `Patient ${lifted.patient_id} stays under ${remaining} other legal hold${remaining === 1 ? '' : 's'}.`,
+    ],
+  };
+}
+
+/** `holds list`: the holds in force. Those that were lifted are in the audit. */
+export async function listHoldsCommand({ store }: Target, accountId: string): Promise<AdminResult> {
+  const holds = await store.asSystem(async (tx) => {
+    await requireAccount(tx, accountId);
+    return listLegalHolds(tx, accountId);
+  });
+  return {
+    document: { accountId, holds: holds.map(describe) },
+    table: {
+      head: ['hold', 'patient', 'placed', 'by', 'reason'],
+      rows: holds.map((hold) => [
+        hold.id,
+        hold.patient_id,
+        shortTime(hold.placed_at),
+        hold.placed_by,
+        hold.reason,
+      ]),
+    },
+  };
+}
+
+const describe = ({ id, patient_id, placed_by, reason, placed_at }: StoredLegalHold) => ({
+  id,
+  patientId: patient_id,
+  placedBy: placed_by,
+  reason,
+  placedAt: placed_at,
+});
+
+const auditHold = (
+  tx: SystemTx,
+  operation: string,
+  hold: StoredLegalHold,
+  statement: Statement,
+): Promise<void> =>
+  withinAccount(tx, hold.account_id, (own) =>
+    insertAuditEntry(own, {
+      ...{ actor: ADMIN_ACTOR, operation, outcome: 'done' },
+      ...{ patientId: hold.patient_id, targetId: hold.id },
+      details: JSON.stringify(statement),
+    }),
+  );

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
+import { utcCell } from '../../../lib/time.ts';
 import { findCandidates } from '../../messaging/notifications/candidate-store.ts';
 import { reportedInBundle } from '../../messaging/notifications/fhir/reported-resources.ts';
 import { parseHl7 } from '../../messaging/notifications/hl7v2/message.ts';
@@ -11,6 +12,7 @@ import {
   type ReportedSubject,
   UnreadableMessageError,
 } from '../../messaging/notifications/inbound.ts';
+import { listUnmatched } from '../../messaging/notifications/inbound-store.ts';
 import { describesEnough, matchPatients, zipsOf } from '../../messaging/notifications/match.ts';
 import { readMessage } from '../../messaging/notifications/read-message.ts';
 import type { Store } from '../../platform/database/database.ts';
@@ -166,4 +168,31 @@ function listOf(title: string, counts: ReadonlyMap<string, number>): string[] {
 function firstOf(all: readonly string[]): string {
   const more = all.length > LISTED_MAX ? `, and ${all.length - LISTED_MAX} more` : '';
   return `${all.slice(0, LISTED_MAX).join(', ')}${more}`;
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  unmatched: 'no patient matches',
+  ambiguous: 'several patients of one account match',
+  incomplete: 'name, date of birth or zip is missing',
+};
+const HEAD = ['message', 'received (UTC)', 'sender', 'kind', 'event', 'reason'];
+
+/**
+ * `notifications unmatched`: messages that matched no patient, and so belong to no account. Shows ids, times and reasons only; the
+ * messages themselves stay encrypted.
+ */
+export async function listUnmatchedCommand(
+  { store }: AdminTarget,
+  { count }: { count: number },
+): Promise<AdminResult> {
+  const messages = await store.asSystem((tx) => listUnmatched(tx, count));
+  const rows = messages.map(({ id, receivedAt, sender, kind, trigger, outcome }) => [
+    ...[id, utcCell(receivedAt), sender, kind, trigger, REASONS[outcome] ?? outcome],
+  ]);
+  return {
+    document: { command: 'notifications unmatched', messages },
+    ...(rows.length === 0
+      ? { lines: ['Every message matched a patient.'] }
+      : { table: { head: HEAD, rows } }),
+  };
 }

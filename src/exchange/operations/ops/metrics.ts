@@ -3,8 +3,13 @@ import { Gauge, type Registry } from 'prom-client';
 import { SOURCE_TYPES } from '../../../contract/source-types.ts';
 import type { Store } from '../../platform/database/database.ts';
 import table from './metrics.json' with { type: 'json' };
-import { readOperationsReport } from './read-report.ts';
-import { LATE_AFTER_SECONDS, type OperationsReport, type QueueReport, SOURCE_OUTCOMES } from './report.ts';
+import {
+  LATE_AFTER_SECONDS,
+  type OperationsReport,
+  type QueueReport,
+  readOperationsReport,
+  SOURCE_OUTCOMES,
+} from './report.ts';
 
 /** Scrapes within this time share one report: several Prometheus servers cost no more than one. */
 const SHARED_MS = 10_000;

@@ -1,9 +1,8 @@
 import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../../platform/feature.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { bulkCreateRecoveries, uploadRetention } from './recovery.ts';
-import { addBulkCreateRoutes, addBulkResultRoute } from './routes.ts';
+import { addBulkCreateRoutes, addBulkResultRoute, addBulkUploadRoute } from './routes.ts';
 import { type BulkCreateService, createBulkCreateService } from './service.ts';
-import { addBulkUploadRoute } from './upload-route.ts';
 
 /** Bulk patient creates: E5, the upload of the CSV, the result CSV. */
 export const bulkCreateFeature = {

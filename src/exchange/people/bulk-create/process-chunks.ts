@@ -1,7 +1,6 @@
 import type { BulkCounts } from '../../../contract/bulk-create.ts';
 import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
-import type { CsvLayout } from '../../../shared/bulk-csv/layout.ts';
-import type { RowStatus } from '../../../shared/bulk-csv/result.ts';
+import type { CsvLayout, RowStatus } from '../../../shared/bulk-csv/layout.ts';
 import { rowReason } from '../../../shared/bulk-csv/row.ts';
 import { createRowReader } from '../../../shared/bulk-csv/row-reader.ts';
 import { areCallersServed } from '../../platform/database/connections.ts';

@@ -1,5 +1,4 @@
-import type { CsvLayout } from '../../../shared/bulk-csv/layout.ts';
-import { escapeFormula, RESULT_COLUMNS } from '../../../shared/bulk-csv/result.ts';
+import { type CsvLayout, escapeFormula, RESULT_COLUMNS } from '../../../shared/bulk-csv/layout.ts';
 
 /** The first line of the result CSV. */
 export const resultHeader = (layout: CsvLayout): string =>

@@ -1,16 +1,22 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { validate as isUuid, v7 as uuidv7 } from 'uuid';
-import type { BulkCreateStatusResponse, BulkPatientCreate } from '../../../contract/bulk-create.ts';
+import {
+  type BulkCreateStatusResponse,
+  type BulkPatientCreate,
+  UPLOAD_BYTES_MAX,
+} from '../../../contract/bulk-create.ts';
 import type { QuerySweepProgress } from '../../../contract/bulk-create-workflow.ts';
+import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { InvalidRequestError, NotFoundError } from '../../platform/errors.ts';
-import type { Caller } from '../../platform/http/caller.ts';
+import { ExchangeError, InvalidRequestError, NotFoundError } from '../../platform/errors.ts';
+import { type Caller, callerOf } from '../../platform/http/caller.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { ok } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
 import { openPage } from '../../platform/http/paging.ts';
 import { addSignedLinkRoute, auditLink } from '../../platform/http/signed-link-route.ts';
-import type { LinkMaker } from '../../platform/links/signed-link.ts';
+import { createUploads, drain, type UploadLimits } from '../../platform/http/upload-body.ts';
+import { type LinkMaker, type LinkTarget, verifyLink } from '../../platform/links/signed-link.ts';
 import { facilityExists, listFacilities } from '../facilities/facility-store.ts';
 import {
   BULK_REQUEST_ORDER,
@@ -30,7 +36,7 @@ type BulkCreateDeps = Pick<GatewayPlatform, 'links' | 'publicBaseUrl' | 'linkSig
   };
 };
 
-/** E5 and the operations around it; the upload itself is in upload-route.ts. */
+/** E5 and the operations around it. */
 export function addBulkCreateRoutes(operations: Operations, deps: BulkCreateDeps): void {
   const { bulkCreates, querySweeps, links } = deps;
 
@@ -142,20 +148,20 @@ const commonOf = ({ requestId, facilityId, dryRun, createdAt }: BulkRequestView)
   createdAt: createdAt.toISOString(),
 });
 
-const OPERATION = 'readBulkResult';
+const RESULT_OPERATION = 'readBulkResult';
 
 /** Serves the result CSV of a completed bulk create; the signed link is the permission. */
 export function addBulkResultRoute(
   app: FastifyInstance,
   deps: Pick<GatewayPlatform, 'store' | 'blobs' | 'linkSigningKey'>,
 ): void {
-  addSignedLinkRoute(app, deps, 'bulk-result', OPERATION, async (link, request, reply) => {
+  addSignedLinkRoute(app, deps, 'bulk-result', RESULT_OPERATION, async (link, request, reply) => {
     const { accountId, targetId: requestId } = link;
     const result = await deps.store.asAccount(accountId, async (tx) => {
       const bulkCreate = await readBulkRequest(tx, requestId);
       if (bulkCreate?.status !== 'completed' || bulkCreate.result === undefined)
         throw new NotFoundError('Result');
-      await auditLink(tx, request, { operation: OPERATION, targetId: requestId });
+      await auditLink(tx, request, { operation: RESULT_OPERATION, targetId: requestId });
       return bulkCreate.result;
     });
     return (
@@ -177,3 +183,67 @@ export const bulkResultUrl = (
   links: LinkMaker,
   { accountId, requestId }: { accountId: string; requestId: string },
 ): string => links.url('bulk-result', { accountId, targetId: requestId }, RESULT_LINK_MS);
+
+const UPLOAD_OPERATION = 'uploadBulkCreate';
+const LIMITS: UploadLimits = { bytesMax: UPLOAD_BYTES_MAX, idleMs: 60_000, totalMs: 60 * 60_000 };
+
+type UploadDeps = Pick<GatewayPlatform, 'linkSigningKey'> & {
+  bulkCreates: BulkCreateService;
+};
+
+/**
+ * `PUT {uploadUrl}` of E5. The link names the request, and the API key must belong to its account. The request's row decides
+ * whether the file is accepted, so a caller with an expired link still learns the outcome of an earlier upload.
+ */
+export function addBulkUploadRoute(
+  app: FastifyInstance,
+  deps: UploadDeps,
+  limits: Partial<UploadLimits> = {},
+): void {
+  const uploads = createUploads({ ...LIMITS, ...limits });
+  app.removeAllContentTypeParsers();
+  // The body stays a stream, whatever its Content-Type.
+  app.addContentTypeParser('*', (_request, _body, done) => done(null));
+  app.put<{ Params: { token: string } }>(
+    '/links/bulk-upload/:token',
+    { schema: { hide: true }, config: { operation: UPLOAD_OPERATION } },
+    async (request, reply) => {
+      const { accountId, targetId: requestId } = targetOf(request, deps.linkSigningKey);
+      return uploads(request, accountId, async (open) => {
+        checkContentType(request);
+        const upload = await deps.bulkCreates.receiveUpload({ accountId, requestId }, open(), (tx) =>
+          audit(tx, request, requestId, 200),
+        );
+        deps.bulkCreates.announceUpload(accountId, requestId);
+        return reply.send(upload);
+      });
+    },
+  );
+}
+
+/** The request that the link names. Throws 404 for an invalid link, and for another account's, whose existence is not revealed. */
+function targetOf(request: FastifyRequest<{ Params: { token: string } }>, signingKey: string): LinkTarget {
+  const link = verifyLink(signingKey, 'bulk-upload', request.params.token);
+  if (link.kind !== 'invalid' && link.accountId === callerOf(request).account.id) {
+    request.refusalNotes = { targetId: link.targetId };
+    return link;
+  }
+  drain(request.raw);
+  throw new NotFoundError('Upload URL');
+}
+
+function checkContentType({ headers }: FastifyRequest): void {
+  const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase();
+  if (type !== 'text/csv') throw new ExchangeError(415, 'The Content-Type must be text/csv');
+  const encoding = headers['content-encoding'] ?? 'identity';
+  if (encoding !== 'identity') throw new ExchangeError(415, 'The file must be sent without Content-Encoding');
+}
+
+const audit = (tx: AccountTx, request: FastifyRequest, requestId: string, status: number): Promise<void> =>
+  insertAuditEntry(tx, {
+    actor: callerOf(request).actor,
+    operation: UPLOAD_OPERATION,
+    targetId: requestId,
+    outcome: String(status),
+    remoteAddress: request.ip,
+  });

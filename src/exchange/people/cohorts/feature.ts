@@ -1,8 +1,7 @@
 import type { DepsOf, Feature, GatewayScopes } from '../../platform/feature.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { sizeSummation } from './cohort-store.ts';
-import { addCohortPatientRoutes } from './member-routes.ts';
-import { addCohortRoutes } from './routes.ts';
+import { addCohortPatientRoutes, addCohortRoutes } from './routes.ts';
 
 /** Cohorts and their patients: E6 to E10. */
 export const cohortsFeature = {
