@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { loadSamplePatients } from '../../tools/simulator/samples.ts';
 import { median, note, printJson, whole } from '../command-parts.ts';
+import type { RecordBytes } from './record-bytes.ts';
 import { benchQueries } from './run.ts';
 
 export const queryCommand = new Command('query')
@@ -15,7 +16,7 @@ export const queryCommand = new Command('query')
       .join(', ')}`,
     'keith-kiehn',
   )
-  .option('--profile <folder>', 'write a CPU profile of our last round')
+  .option('--profile <folder>', 'write CPU profiles of our last round: first queries, and the same again')
   .option('--job-queue', 'run our source steps as jobs of pg-boss, without Temporal, too')
   .option('--json', 'print the result as one JSON line')
   .action(
@@ -37,6 +38,10 @@ export const queryCommand = new Command('query')
         median(result.ours.map((ours, round) => ours[of] / (floor[round]?.[of] ?? Number.NaN)));
       const againRatio = (of: Figure) =>
         median(result.again.map((again, round) => again[of] / (result.ours[round]?.[of] ?? Number.NaN)));
+      const perQuery = (of: keyof RecordBytes) =>
+        median(result.bytes.map((bytes) => bytes[of])) / options.queries;
+      const kilobytes = (of: keyof RecordBytes) => `${(perQuery(of) / 1000).toFixed(0)} kB`;
+      const timesSource = (perQuery('blobs') + perQuery('tables')) / perQuery('source');
       const ratio = (of: Figure) => ratioTo(result.bare, of);
       const summary = {
         ...result,
@@ -55,6 +60,7 @@ export const queryCommand = new Command('query')
           `CPU per query: ${summary.ratios.cpuSecondsPerQuery.toFixed(2)} of the bare workflow's`,
           `a second query in which nothing changed: CPU ${againRatio('cpuSecondsPerQuery').toFixed(2)} of the first, PostgreSQL's CPU ${againRatio('postgresCpuSecondsPerQuery').toFixed(2)}`,
           `PostgreSQL's CPU per query: ${summary.ratios.postgresCpuSecondsPerQuery.toFixed(2)} of the bare workflow's`,
+          `a record takes ${timesSource.toFixed(2)} times the bytes of its sources: ${kilobytes('source')} became ${kilobytes('blobs')} of blobs and ${kilobytes('tables')} of rows and indexes`,
           ...(options.jobQueue === true
             ? [
                 `beside the same steps as jobs of pg-boss: queries/s ${ratioTo(result.jobQueue, 'queriesPerSecond').toFixed(2)}, CPU ${ratioTo(result.jobQueue, 'cpuSecondsPerQuery').toFixed(2)}, PostgreSQL's CPU ${ratioTo(result.jobQueue, 'postgresCpuSecondsPerQuery').toFixed(2)}`,

@@ -14,6 +14,7 @@ import type { bareQuery } from './bare-workflow.ts';
 import { type Environment, startEnvironment } from './environment.ts';
 import { startJobQueue } from './job-queue.ts';
 import { startProfile } from './profile.ts';
+import { bytesBetween, type RecordBytes, recordBytes } from './record-bytes.ts';
 import { countStatements, type Recording, record, recordStatements } from './recording.ts';
 
 export interface QueryBenchOptions {
@@ -22,7 +23,7 @@ export interface QueryBenchOptions {
   rounds: number;
   inFlight: number;
   sample: string;
-  /** Folder for a CPU profile of our last round (.cpuprofile): the main thread of client and worker. */
+  /** Folder for CPU profiles of our last round, its first queries and the same again: the main thread of client and worker. */
   profile?: string;
   /** Whether to run our steps as jobs of pg-boss too. */
   jobQueue?: boolean;
@@ -49,6 +50,8 @@ export interface QueryBenchResult {
   /** Number of history events of one query and of one bare workflow. */
   events: { ours: number; bare: number };
   resources: number;
+  /** What the records of our first queries take, by round. */
+  bytes: RecordBytes[];
 }
 
 /** Measures our query against a bare workflow with the same source calls and SQL, alternating on one server. */
@@ -66,16 +69,20 @@ export async function benchQueries(
     await bare(env, options.sample, 20, options.inFlight);
     const result: QueryBenchResult = {
       ...{ options, ours: [], again: [], bare: [], jobQueue: [] },
-      ...{ events: { ours: 0, bare: 0 }, resources },
+      ...{ events: { ours: 0, bare: 0 }, resources, bytes: [] },
     };
     for (let round = 1; round <= options.rounds; round++) {
       const isProfiled = options.profile !== undefined && round === options.rounds;
       const profiler = isProfiled ? await startProfile() : undefined;
       const patients = await preparePatients(env, options.sample, options.queries);
+      const bytesBefore = await recordBytes(env);
       const one = await ours(env, patients, options.inFlight);
+      result.bytes.push(bytesBetween(bytesBefore, await recordBytes(env)));
       await profiler?.write(join(options.profile ?? '', 'query.cpuprofile'));
       const other = await bare(env, options.sample, options.queries, options.inFlight);
+      const profilerAgain = isProfiled ? await startProfile() : undefined;
       const again = await ours(env, patients, options.inFlight);
+      await profilerAgain?.write(join(options.profile ?? '', 'query-again.cpuprofile'));
       result.ours.push(one.measured);
       result.again.push(again.measured);
       result.bare.push(other.measured);

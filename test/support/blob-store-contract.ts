@@ -43,6 +43,38 @@ export function testBlobStore(place: BlobPlace): void {
     },
   );
 
+  test('what is given as a whole takes less than its size, and any range of it comes back', async () => {
+    const store = await open();
+    const content = Buffer.from(JSON.stringify(Array.from({ length: 9_000 }, (_, index) => ({ index }))));
+    const { ref, sizeBytes, sha256 } = await store.put('source-answer', content, 'application/fhir+json');
+    expect({ sizeBytes, sha256 }).toEqual({
+      sizeBytes: content.length,
+      sha256: createHash('sha256').update(content).digest('hex'),
+    });
+    expect((await place.readRaw(ref)).length).toBeLessThan(content.length / 2);
+    expect((await store.read(ref)).equals(content)).toBe(true);
+    const at = fc.nat(content.length + 10);
+    await fc.assert(
+      fc.asyncProperty(at, at, async (start, end) => {
+        const range = await store.getRange(ref, start, end);
+        expect(range.equals(content.subarray(start, Math.max(start, end)))).toBe(true);
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  test('a blob that says otherwise than it was written whether it is compressed is refused', async () => {
+    const store = await open();
+    for (const content of [Buffer.from('a'.repeat(5_000)), randomBytes(100)]) {
+      const { ref } = await store.put('document', content, 'text/plain');
+      const bytes = await place.readRaw(ref);
+      bytes.writeUInt8(bytes.readUInt8(0) === 1 ? 2 : 1, 0);
+      await place.writeRaw(ref, bytes);
+      await expect(store.read(ref)).rejects.toThrow(DecryptionError);
+      await expect(store.getRange(ref, 0, 10)).rejects.toThrow(DecryptionError);
+    }
+  });
+
   property.prop([fc.array(fc.uint8Array({ maxLength: 90_000 }), { maxLength: 6 })], { numRuns: 20 })(
     'a stream comes back whole, however it was cut',
     async (parts) => {
@@ -105,9 +137,12 @@ export function testBlobStore(place: BlobPlace): void {
     expect((await place.readRaw(ref)).includes('Lieselotte')).toBe(false);
   });
 
-  test('a blob that was changed, cut off or put in place of another is refused', async () => {
+  test.each([
+    ['as it is', randomBytes(2 * CHUNK + 100)],
+    ['compressed', Buffer.from(randomBytes(1.5 * CHUNK).toString('hex'))],
+  ])('a blob that was changed, cut off or put in place of another is refused: %s', async (_, written) => {
     const store = await open();
-    const { ref } = await store.put('document', randomBytes(2 * CHUNK + 100), 'text/plain');
+    const { ref } = await store.put('document', written, 'text/plain');
     const bytes = await place.readRaw(ref);
     const header = 2 + 'test-1'.length;
     const chunk = CHUNK + 28;

@@ -13,6 +13,8 @@ export async function openSealedStorage(
   login?: S3Login,
 ): Promise<SealedStorage> {
   const url = URL.canParse(address) ? new URL(address) : undefined;
+  if (url?.searchParams.has('compress') === true && url.searchParams.get('compress') !== 'no')
+    throw new ConfigError(`${variable}: expected compress=no, or nothing of the kind`);
   if (url?.protocol === 's3:' && url.host !== '') {
     // Loaded only when needed: the AWS SDK takes time and memory that processes on files need not pay.
     const [{ openS3Bucket }, { s3Storage }] = await Promise.all([
@@ -29,12 +31,18 @@ export async function openSealedStorage(
   return openFolder(fileURLToPath(url));
 }
 
-/** Opens the store at the address in BLOB_STORE (or another `variable`): `file:///a/folder` or `s3://bucket/prefix`. */
+/**
+ * Opens the store at the address in BLOB_STORE (or another `variable`): `file:///a/folder` or `s3://bucket/prefix`. With
+ * `?compress=no`, new blobs are written as 0.1.0 can read them.
+ */
 export async function openBlobStore(
   address: string,
   keyRing: KeyRing,
   variable = 'BLOB_STORE',
   login?: S3Login,
 ): Promise<BlobStore> {
-  return encryptedBlobStore(await openSealedStorage(address, variable, login), keyRing);
+  const storage = await openSealedStorage(address, variable, login);
+  return encryptedBlobStore(storage, keyRing, {
+    compresses: new URL(address).searchParams.get('compress') !== 'no',
+  });
 }

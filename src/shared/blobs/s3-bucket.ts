@@ -25,7 +25,7 @@ const IDLE_TIMEOUT_MS = 60_000;
  */
 export async function openS3Bucket(url: URL, variable: string, login?: S3Login): Promise<S3Bucket> {
   const endpoint = url.searchParams.get('endpoint') ?? undefined;
-  const isKnown = [...url.searchParams.keys()].every((name) => name === 'endpoint');
+  const isKnown = [...url.searchParams.keys()].every((name) => name === 'endpoint' || name === 'compress');
   if (!isKnown || (endpoint !== undefined && !/^https?:\/\/[^/?#@]+\/?$/.test(endpoint)))
     throw new ConfigError(
       `${variable}: expected s3://bucket/prefix or s3://bucket/prefix?endpoint=https://host`,

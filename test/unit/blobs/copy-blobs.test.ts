@@ -25,7 +25,7 @@ const fileOf = ({ folder }: Place, ref: string) => {
   const [kind = '', name = ''] = ref.split('/');
   return join(folder, kind, name.slice(0, 2), name);
 };
-const contents = ['one', 'two', 'x'.repeat(200_000)];
+const contents = ['one', 'two', randomBytes(210_000).toString('hex')];
 const fill = async ({ store }: Place) =>
   Promise.all(
     contents.map(async (text) => (await store.put('document', Buffer.from(text), 'text/plain')).ref),

@@ -48,6 +48,20 @@ describe('file blob store', () => {
     await expect.poll(isOpen).toBe(false);
   });
 
+  test('with compress=no, blobs are written as 0.1.0 reads them, and any store reads both', async () => {
+    const plain = await openBlobStore(`${address}?compress=no`, testKeyRing());
+    const content = Buffer.from('x'.repeat(10_000));
+    for (const [writer, version] of [
+      [plain, 1],
+      [store, 2],
+    ] as const) {
+      const { ref } = await writer.put('document', content, 'text/plain');
+      expect((await readFile(await fileOf(ref)))[0]).toBe(version);
+      for (const reader of [plain, store]) expect((await reader.read(ref)).equals(content)).toBe(true);
+    }
+    await expect(openBlobStore(`${address}?compress=yes`, testKeyRing())).rejects.toThrow('compress=no');
+  });
+
   test.each(['s3:///prefix', 'https://x.example/', 'file://relative/folder', 'nonsense'])(
     'refuses BLOB_STORE=%s and says what it takes',
     async (address) => {
