@@ -82,3 +82,7 @@ export class UnreadableMessageError extends Error {
     super(message);
   }
 }
+
+/** A required part of the message is missing or wrong. */
+export const invalid = (message: string, place?: string): UnreadableMessageError =>
+  new UnreadableMessageError('invalid', message, place);

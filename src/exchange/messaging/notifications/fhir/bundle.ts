@@ -5,6 +5,7 @@ import {
   type ClinicalItem,
   type InboundContent,
   type InboundMessage,
+  invalid,
   UnreadableMessageError,
 } from '../inbound.ts';
 import { type EncounterEvent, statusRank, type Transfer } from '../rules/encounter-event.ts';
@@ -58,7 +59,7 @@ function parse(bytes: Buffer): { bundle: ReadBundle; fingerprint: string } {
   try {
     json = jsonOf(bytes);
   } catch {
-    throw new UnreadableMessageError('invalid', 'The body is not valid JSON in UTF-8');
+    throw invalid('The body is not valid JSON in UTF-8');
   }
   const parsed = bundleSchema.safeParse(json);
   if (parsed.success) {
@@ -71,7 +72,7 @@ function parse(bytes: Buffer): { bundle: ReadBundle; fingerprint: string } {
     (path, part) => (typeof part === 'number' ? `${path}[${part}]` : `${path}.${String(part)}`),
     'Bundle',
   );
-  throw new UnreadableMessageError('invalid', issue?.message ?? 'The Bundle cannot be read', place);
+  throw invalid(issue?.message ?? 'The Bundle cannot be read', place);
 }
 
 function contentOf(type: SubjectType, contents: BundleContents): InboundContent {
@@ -90,18 +91,13 @@ function contentOf(type: SubjectType, contents: BundleContents): InboundContent 
 function encounterContent(contents: BundleContents): InboundContent {
   const [encounter, ...others] = contents.all('Encounter');
   if (encounter === undefined || others.length > 0)
-    throw new UnreadableMessageError(
-      'invalid',
+    throw invalid(
       'The Bundle contains several Encounters; send one Encounter in each Bundle',
       'Bundle.entry',
     );
   const sourceId = nameOf(encounter);
   if (sourceId === undefined)
-    throw new UnreadableMessageError(
-      'invalid',
-      'Encounter.id is required, or an identifier with a value',
-      'Encounter.id',
-    );
+    throw invalid('Encounter.id is required, or an identifier with a value', 'Encounter.id');
   return { kind: 'encounter', sourceId, event: encounterEvent(encounter, contents) };
 }
 
@@ -110,8 +106,7 @@ function patientOf(contents: BundleContents, reference: string | undefined): Rea
   const referred = contents.resolve('Patient', reference);
   const patient = referred ?? (patients.length === 1 ? patients[0] : undefined);
   if (patient !== undefined) return patient;
-  throw new UnreadableMessageError(
-    'invalid',
+  throw invalid(
     patients.length === 0
       ? 'The Bundle contains no Patient; one is required'
       : 'The Bundle contains several Patients, and the subject refers to none of them',
@@ -251,5 +246,5 @@ function idOf(resource: ReadResource): string {
   const name = nameOf(resource);
   if (name !== undefined) return name;
   const place = `${resource.resourceType}.id`;
-  throw new UnreadableMessageError('invalid', `${place} is required, or an identifier with a value`, place);
+  throw invalid(`${place} is required, or an identifier with a value`, place);
 }

@@ -9,34 +9,24 @@ const text = z
   .refine((value) => !value.includes('\0'), { error: 'the character U+0000 is not allowed' });
 /** A list within a resource, with at most `max` items. */
 const listOf = <T extends z.ZodType>(item: T, max = 100) => boundedList(z.array(item), max);
-const reference = z.looseObject({ reference: text.optional(), display: text.optional() });
-const period = z.looseObject({ start: text.optional(), end: text.optional() });
-const coding = z.looseObject({ system: text.optional(), code: text.optional(), display: text.optional() });
-const concept = z.looseObject({ coding: listOf(coding).optional(), text: text.optional() });
-const identifier = z.looseObject({
-  system: text.optional(),
-  value: text.optional(),
-  type: concept.optional(),
-});
+const reference = z.looseObject({ reference: text, display: text }).partial();
+const period = z.looseObject({ start: text, end: text }).partial();
+const coding = z.looseObject({ system: text, code: text, display: text }).partial();
+const concept = z.looseObject({ coding: listOf(coding), text }).partial();
+const identifier = z.looseObject({ system: text, value: text, type: concept }).partial();
 const common = {
   id: text.optional(),
   identifier: listOf(identifier).optional(),
-  meta: z.looseObject({ versionId: text.optional(), lastUpdated: text.optional() }).optional(),
+  meta: z.looseObject({ versionId: text, lastUpdated: text }).partial().optional(),
 };
 
 const patient = z.looseObject({
   ...common,
   resourceType: z.literal('Patient'),
-  name: listOf(
-    z.looseObject({
-      family: text.optional(),
-      given: listOf(text).optional(),
-      text: text.optional(),
-    }),
-  ).optional(),
+  name: listOf(z.looseObject({ family: text, given: listOf(text), text }).partial()).optional(),
   birthDate: text.optional(),
   gender: z.enum(['male', 'female', 'other', 'unknown']).optional(),
-  address: listOf(z.looseObject({ line: listOf(text).optional(), postalCode: text.optional() })).optional(),
+  address: listOf(z.looseObject({ line: listOf(text), postalCode: text }).partial()).optional(),
 });
 
 const encounter = z.looseObject({
@@ -46,8 +36,8 @@ const encounter = z.looseObject({
   class: coding.optional(),
   subject: reference.optional(),
   period: period.optional(),
-  location: listOf(z.looseObject({ location: reference.optional(), period: period.optional() })).optional(),
-  hospitalization: z.looseObject({ dischargeDisposition: concept.optional() }).optional(),
+  location: listOf(z.looseObject({ location: reference, period }).partial()).optional(),
+  hospitalization: z.looseObject({ dischargeDisposition: concept }).partial().optional(),
 });
 
 const medicationDispense = z.looseObject({
@@ -87,9 +77,7 @@ const observation = z.looseObject({
 const specimen = z.looseObject({
   ...common,
   resourceType: z.literal('Specimen'),
-  collection: z
-    .looseObject({ collectedDateTime: text.optional(), collectedPeriod: period.optional() })
-    .optional(),
+  collection: z.looseObject({ collectedDateTime: text, collectedPeriod: period }).partial().optional(),
 });
 const location = z.looseObject({ ...common, resourceType: z.literal('Location'), name: text.optional() });
 const messageHeader = z.looseObject({

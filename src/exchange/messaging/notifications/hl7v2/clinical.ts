@@ -1,6 +1,6 @@
 import type { FhirResource } from 'fhir/r4.js';
 import { lookupTable } from '../../../../lib/lookup-table.ts';
-import { type InboundMessage, type ReportedSubject, UnreadableMessageError } from '../inbound.ts';
+import { type InboundMessage, invalid, type ReportedSubject } from '../inbound.ts';
 import type { ReportedResource } from '../rules/present-resources.ts';
 import messages from './clinical-messages.json' with { type: 'json' };
 import { envelopeOf } from './envelope.ts';
@@ -86,8 +86,7 @@ function reportsOf(message: Hl7Message, type: string, reading: ObservationReadin
   const isOfDrug = type === 'ORM^O01' && message.segment('RXO') !== undefined;
   const mapping = required(MESSAGES[isOfDrug ? 'OMP^O09' : type], 'MSH-9', 'a supported type');
   const groups = groupsOf(message, mapping);
-  if (groups.length === 0)
-    throw new UnreadableMessageError('invalid', `${mapping.main} is required: ${mapping.what}`, mapping.main);
+  if (groups.length === 0) throw invalid(`${mapping.main} is required: ${mapping.what}`, mapping.main);
   return groups.flatMap((group) =>
     reportOf([message.header, ...message.segments('PID'), ...group], mapping, reading),
   );

@@ -1,9 +1,10 @@
 import type { Address, Coding, HumanName, Patient } from 'fhir/r4.js';
 import { lookupTable } from '../../../../lib/lookup-table.ts';
-import { UnreadableMessageError } from '../inbound.ts';
+import { invalid, UnreadableMessageError } from '../inbound.ts';
 import type { ReportedResource } from '../rules/present-resources.ts';
 import { recordNumber, required } from './fields.ts';
 import type { Hl7Message, Hl7Segment } from './message.ts';
+import tables from './tables.json' with { type: 'json' };
 import { offsetOf, parseHl7Date, parseHl7Time, type TimeReading } from './time.ts';
 
 /** What all kinds of messages have in common: id, times and the person. */
@@ -26,11 +27,7 @@ export function envelopeOf(message: Hl7Message, zone: string): Envelope {
   const time: TimeReading = { zone, offset: offsetOf(header.value(7)) };
   const [pid, ...others] = message.segments('PID');
   if (others.length > 0)
-    throw new UnreadableMessageError(
-      'invalid',
-      'The message is about several patients; send one patient in each message',
-      'PID',
-    );
+    throw invalid('The message is about several patients; send one patient in each message', 'PID');
   const controlId = required(header.value(10), 'MSH-10', 'the message control id');
   return {
     time,
@@ -43,12 +40,7 @@ export function envelopeOf(message: Hl7Message, zone: string): Envelope {
   };
 }
 
-const GENDERS: Readonly<Record<string, Patient['gender']>> = lookupTable({
-  F: 'female',
-  M: 'male',
-  O: 'other',
-  A: 'other',
-});
+const GENDERS = lookupTable(tables['0001']) as Readonly<Record<string, Patient['gender']>>;
 
 /** The person that a PID segment describes, reduced to what the matching rule uses. */
 function personOf(pid: Hl7Segment): Patient {

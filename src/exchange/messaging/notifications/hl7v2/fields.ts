@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Attachment, CodeableConcept, Coding, Reference } from 'fhir/r4.js';
 import { lookupTable } from '../../../../lib/lookup-table.ts';
-import { UnreadableMessageError } from '../inbound.ts';
+import { invalid } from '../inbound.ts';
 import type { ComponentReader, Hl7Segment } from './message.ts';
 import tables from './tables.json' with { type: 'json' };
 
@@ -39,8 +39,7 @@ export function orderNumber(segment: Hl7Segment | undefined, field: number): str
 
 /** Throws UnreadableMessageError if the value is missing. */
 export function required<T>(value: T | undefined, place: string, what: string): T {
-  if (value === undefined)
-    throw new UnreadableMessageError('invalid', `${place} is required: ${what}`, place);
+  if (value === undefined) throw invalid(`${place} is required: ${what}`, place);
   return value;
 }
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { UnreadableMessageError } from '../inbound.ts';
+import { lookupTable } from '../../../../lib/lookup-table.ts';
+import { invalid, type UnreadableMessageError } from '../inbound.ts';
 import tables from './tables.json' with { type: 'json' };
 import { readHl7Text, textOfBytes } from './text.ts';
 
@@ -115,22 +116,14 @@ export function parseHl7(bytes: Buffer): Hl7Message {
     .filter((line) => line !== '');
   const first = lines[0] ?? '';
   if (!first.startsWith('MSH') || first.length < 8)
-    throw new UnreadableMessageError(
-      'invalid',
-      'This is not an HL7 v2 message: it must begin with MSH',
-      'MSH',
-    );
+    throw invalid('This is not an HL7 v2 message: it must begin with MSH', 'MSH');
   if (lines.filter((line) => line.startsWith('MSH')).length > 1)
-    throw new UnreadableMessageError(
-      'invalid',
-      'The body contains several messages; send one message in each request',
-      'MSH',
-    );
+    throw invalid('The body contains several messages; send one message in each request', 'MSH');
   const separators = separatorsOf(first);
   const read = new Set<string>();
   // Not refused at once: the header can be read, so that the message is answered.
   const checked = (): readonly string[] => {
-    if (problem !== undefined) throw new UnreadableMessageError('invalid', problem, 'MSH-18');
+    if (problem !== undefined) throw invalid(problem, 'MSH-18');
     return within(lines);
   };
   const header = new Hl7Segment(first, separators, read);
@@ -158,7 +151,7 @@ function within(lines: readonly string[]): readonly string[] {
 }
 
 const tooMuch = (limit: string, place: string): UnreadableMessageError =>
-  new UnreadableMessageError('invalid', `At most ${limit} are accepted`, place);
+  invalid(`At most ${limit} are accepted`, place);
 
 /** The header's separators, encoding and version, and the numbers of segments and of note lines say nothing more. */
 const FORMAL = /^(?:MSH-(?:1|2|5|6|8|9|11|12|15|16|17|18|19|20|21)|(?!RXD|EVN|MSA)[A-Z0-9]{3}-1)$/;
@@ -245,24 +238,18 @@ function withoutEscapes(text: string, separators: Separators): string {
   return result;
 }
 
+/** Sequences that stand for a separator as text. */
+const STANDS_FOR: Readonly<Record<string, keyof Separators>> = lookupTable(tables.escapes) as Record<
+  string,
+  keyof Separators
+>;
+
 /** Undefined: not a sequence of the standard, or one whose meaning only the sender knows. */
 function meaning(sequence: string, separators: Separators): string | undefined {
-  switch (sequence) {
-    case 'F':
-      return separators.field;
-    case 'S':
-      return separators.component;
-    case 'T':
-      return separators.subcomponent;
-    case 'R':
-      return separators.repetition;
-    case 'E':
-      return separators.escape;
-    // Highlighting begins and ends.
-    case 'H':
-    case 'N':
-      return '';
-  }
+  const separator = STANDS_FOR[sequence];
+  if (separator !== undefined) return separators[separator];
+  // Highlighting begins and ends.
+  if (sequence === 'H' || sequence === 'N') return '';
   // Formatted text: a new line, whatever its alignment; blanks; indentation and the like.
   if (/^\.(?:br|sp\+?\d*|ce)$/i.test(sequence)) return '\n';
   const [, blanks] = /^\.sk\+?(\d{1,2})$/i.exec(sequence) ?? [];

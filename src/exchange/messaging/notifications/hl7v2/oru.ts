@@ -1,9 +1,4 @@
-import {
-  type ClinicalItem,
-  type InboundMessage,
-  type ReportedSubject,
-  UnreadableMessageError,
-} from '../inbound.ts';
+import { type ClinicalItem, type InboundMessage, invalid, type ReportedSubject } from '../inbound.ts';
 import { statusRank } from '../rules/encounter-event.ts';
 import type { ReportedResource } from '../rules/present-resources.ts';
 import { envelopeOf, withLabels } from './envelope.ts';
@@ -70,7 +65,7 @@ function reportsOf(message: Hl7Message): Map<string, [ReportGroup, ...ReportGrou
     if (report === undefined) reports.set(sourceId, [group]);
     else report.push(group);
   }
-  if (reports.size === 0) throw new UnreadableMessageError('invalid', 'OBR is required: the report', 'OBR');
+  if (reports.size === 0) throw invalid('OBR is required: the report', 'OBR');
   return reports;
 }
 

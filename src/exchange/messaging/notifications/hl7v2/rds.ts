@@ -1,4 +1,4 @@
-import { type InboundMessage, type ReportedSubject, UnreadableMessageError } from '../inbound.ts';
+import { type InboundMessage, invalid, type ReportedSubject } from '../inbound.ts';
 import { envelopeOf } from './envelope.ts';
 import { orderNumber, required } from './fields.ts';
 import { mappedResource, numberAt, valueAt } from './mapped.ts';
@@ -62,8 +62,7 @@ function dispensesOf(message: Hl7Message): DispenseGroup[] {
       order = [...(segment.name === 'RXE' ? order.filter(({ name }) => name === 'ORC') : []), segment];
     }
   }
-  if (groups.length === 0)
-    throw new UnreadableMessageError('invalid', 'RXD is required: the dispense', 'RXD');
+  if (groups.length === 0) throw invalid('RXD is required: the dispense', 'RXD');
   return groups.map(({ own: [rxd, ...others], order: of }) => [
     rxd,
     ...others,

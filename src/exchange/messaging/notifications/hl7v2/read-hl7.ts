@@ -1,3 +1,4 @@
+import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { type InboundMessage, type ReportedSubject, UnreadableMessageError } from '../inbound.ts';
 import { readAdt, reportedInAdt } from './adt.ts';
 import { CLINICAL_TYPES, readClinical, readsClinical, reportedInClinical } from './clinical.ts';
@@ -5,6 +6,13 @@ import { labelsIn, withLabels } from './envelope.ts';
 import type { Hl7Message } from './message.ts';
 import { readOru, reportedInOru } from './oru.ts';
 import { readRds, reportedInRds } from './rds.ts';
+
+const READERS: Readonly<Record<string, readonly [read: typeof readAdt, reported: typeof reportedInAdt]>> =
+  lookupTable({
+    ADT: [readAdt, reportedInAdt],
+    'ORU^R01': [readOru, reportedInOru],
+    'RDS^O13': [readRds, reportedInRds],
+  });
 
 /** Reads a message of any supported type. Throws UnreadableMessageError. @param zone of the sender's times without an offset */
 export function readHl7(message: Hl7Message, zone: string): InboundMessage {
@@ -16,20 +24,13 @@ export function readHl7(message: Hl7Message, zone: string): InboundMessage {
 function readTyped(message: Hl7Message, zone: string): InboundMessage {
   const type = typeOf(message);
   if (readsClinical(type)) return readClinical(message, type, zone);
-  switch (type) {
-    case 'ADT':
-      return readAdt(message, zone);
-    case 'ORU^R01':
-      return readOru(message, zone);
-    case 'RDS^O13':
-      return readRds(message, zone);
-    default:
-      throw new UnreadableMessageError(
-        'unsupported',
-        `Not supported: send ADT, ORU^R01, ${[...RESULTS].join(', ')}, RDS^O13, ${CLINICAL_TYPES.join(', ')}`,
-        'MSH-9',
-      );
-  }
+  const [read] = READERS[type] ?? [];
+  if (read !== undefined) return read(message, zone);
+  throw new UnreadableMessageError(
+    'unsupported',
+    `Not supported: send ADT, ORU^R01, ${[...RESULTS].join(', ')}, RDS^O13, ${CLINICAL_TYPES.join(', ')}`,
+    'MSH-9',
+  );
 }
 
 /** Results are reported by several events: also of a point of care (R30 to R32), and of automated laboratories (OUL). */
@@ -49,16 +50,8 @@ export function reportedInHl7(message: Hl7Message, zone: string, sender: string)
 function reportedTyped(message: Hl7Message, zone: string, sender: string): ReportedSubject[] {
   const type = typeOf(message);
   if (readsClinical(type)) return reportedInClinical(message, type, zone, sender);
-  switch (type) {
-    case 'ADT':
-      return reportedInAdt(message, zone, sender);
-    case 'ORU^R01':
-      return reportedInOru(message, zone, sender);
-    case 'RDS^O13':
-      return reportedInRds(message, zone, sender);
-    default:
-      return [];
-  }
+  const [, reported] = READERS[type] ?? [];
+  return reported?.(message, zone, sender) ?? [];
 }
 
 /** Types whose events differ only in the status that they report. */

@@ -25,21 +25,9 @@ export const hasResults = (code: string | undefined): boolean =>
   !['registered', 'cancelled'].includes(reportStatus(code));
 
 /** Sections of HL7 table 0074 (OBR-24) whose results have a category of FHIR; the others have none. */
-const SECTIONS: Readonly<Record<'laboratory' | 'imaging' | 'procedure', string>> = {
-  laboratory: 'BG BLB CH CP GE HM IMM LAB MB MCB MYC OSL SP SR TX VR',
-  imaging: 'CT CUS NMR NMS OUS RAD RUS RX VUS XRC',
-  procedure: 'CTH EC EN PF',
-};
-type Category = keyof typeof SECTIONS;
-
-const CATEGORY_OF = new Map(
-  Object.entries(SECTIONS).flatMap(([category, codes]) =>
-    codes.split(' ').map((code) => [code, category as Category] as const),
-  ),
-);
-
-const categoryOf = (section: string | undefined): Category | undefined =>
-  CATEGORY_OF.get(section?.toUpperCase() ?? '');
+const CATEGORIES = lookupTable(tables['0074']) as Readonly<
+  Record<string, 'laboratory' | 'imaging' | 'procedure'>
+>;
 
 /** The category of a report: its section as sent; without one that is known, the laboratory if it can only be that. */
 export function reportCategory(
@@ -60,7 +48,7 @@ export function resultCategory(
   looksLike: 'vital-signs' | 'laboratory' | undefined,
 ): { category?: CodeableConcept[] } {
   const isOfTable = section !== undefined && /^[A-Z]{2,3}$/.test(section);
-  const code = categoryOf(section) ?? (isOfTable ? undefined : looksLike);
+  const code = CATEGORIES[section?.toUpperCase() ?? ''] ?? (isOfTable ? undefined : looksLike);
   const system = 'http://terminology.hl7.org/CodeSystem/observation-category';
   return code === undefined ? {} : { category: [{ coding: [{ system, code }] }] };
 }

@@ -1,4 +1,5 @@
 import { lookupTable } from '../../../../lib/lookup-table.ts';
+import tables from './tables.json' with { type: 'json' };
 
 const START_BLOCK = 0x0b;
 const END_BLOCK = 0x1c;
@@ -68,12 +69,7 @@ const western = (bytes: Buffer): string =>
     .replaceAll(/[\u0080-\u009f]/g, (sign) => WINDOWS.charAt(sign.charCodeAt(0) - 0x80));
 
 /** Names of character sets without signs, as senders write them, with those of the WHATWG; ASCII is part of all of them. */
-const CHARSETS: Readonly<Record<string, string>> = lookupTable({
-  ...{ '': ANY, ascii: ANY, usascii: ANY, isoir6: ANY },
-  ...{ unicodeutf8: 'utf-8', utf8: 'utf-8', unicode: 'utf-8', isoir192: 'utf-8' },
-  ...{ windows1252: WESTERN, cp1252: WESTERN, ansi: WESTERN, latin1: WESTERN, isoir100: WESTERN },
-  ...{ gb180302000: 'gb18030', gb18030: 'gb18030', big5: 'big5', ksx1001: 'euc-kr' },
-});
+const CHARSETS: Readonly<Record<string, string>> = lookupTable(tables['0211']);
 
 /** Undefined: not known. */
 function charsetNamed(name: string): string | undefined {

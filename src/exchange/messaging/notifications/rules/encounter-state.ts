@@ -83,44 +83,29 @@ class Fold {
   #data: Pick<EncounterState, 'admittedAt' | 'dischargedAt' | 'location' | 'encounterClass' | 'disposition'> =
     {};
 
+  /** What an event does, after its data was taken. */
+  readonly #effects: Record<EncounterEvent['trigger'], (event: EncounterEvent, before?: string) => void> = {
+    admit: (event) => this.#admitted(event),
+    register: (event) => this.#registered(event),
+    transfer: (event, before) =>
+      this.#moved({ at: timeOf(event), from: event.priorLocation ?? before, to: event.location }, event),
+    discharge: (event) => this.#discharged(event),
+    'cancel-admit': () => this.#cancelled(),
+    'cancel-transfer': () => void this.#transfers.pop(),
+    'cancel-discharge': () => {
+      this.#exists();
+      this.#discharge.withdraw();
+      this.#data.dischargedAt = undefined;
+    },
+    snapshot: (event) => this.#snapshot(event),
+    describe: (event) => this.#described(event),
+    update: () => undefined,
+  };
+
   apply(event: EncounterEvent): void {
     const locationBefore = this.#data.location;
     this.#takeData(event);
-    switch (event.trigger) {
-      case 'admit':
-        this.#admitted(event);
-        break;
-      case 'register':
-        this.#registered(event);
-        break;
-      case 'transfer': {
-        const { priorLocation = locationBefore, location } = event;
-        this.#moved({ at: timeOf(event), from: priorLocation, to: location }, event);
-        break;
-      }
-      case 'discharge':
-        this.#discharged(event);
-        break;
-      case 'cancel-admit':
-        this.#cancelled();
-        break;
-      case 'cancel-transfer':
-        this.#transfers.pop();
-        break;
-      case 'cancel-discharge':
-        this.#exists();
-        this.#discharge.withdraw();
-        this.#data.dischargedAt = undefined;
-        break;
-      case 'snapshot':
-        this.#snapshot(event);
-        break;
-      case 'describe':
-        this.#described(event);
-        break;
-      case 'update':
-        break;
-    }
+    this.#effects[event.trigger](event, locationBefore);
   }
 
   result(): EncounterState {
