@@ -49,8 +49,8 @@ export const roomOf = (file: string): string =>
   file.startsWith('records/') ? 'records' : file.split('/').slice(0, 2).join('/');
 
 const tablesDeclaredIn = (text: string): string[] =>
-  [...text.matchAll(/^export interface \w+Tables \{(.*?)^\}/gms)].flatMap(([, members = '']) =>
-    [...members.matchAll(/^ {2}(\w+):/gm)].map(([, table = '']) => table),
+  [...text.matchAll(/^ {2}interface Database \{(.*?)^ {2}\}/gms)].flatMap(([, members = '']) =>
+    [...members.matchAll(/^ {4}(\w+):/gm)].map(([, table = '']) => table),
   );
 
 const IN_KYSELY =

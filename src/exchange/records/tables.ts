@@ -1,174 +1,152 @@
 import type { ColumnType, Generated } from 'kysely';
 import type { RecordSource } from '../../contract/primitives.ts';
-import type { Instant, JsonColumn } from '../platform/database/schema.ts';
+import type { JsonColumn } from '../platform/database/schema.ts';
 import type { ExclusionReason } from './rules/delivery-facts.ts';
 import type { RetireReason } from './rules/retirement.ts';
-
-export interface RecordTables {
-  document: DocumentTable;
-  patient_resource: PatientResourceTable;
-  patient_at_source: PatientAtSourceTable;
-  record_origin: RecordOriginTable;
-  record_resource: RecordResourceTable;
-  record_key: RecordKeyTable;
-  record_split: RecordSplitTable;
-  document_conversion: DocumentConversionTable;
-  retired_resource: RetiredResourceTable;
-  answered_page: AnsweredPageTable;
-}
-
-interface PatientAtSourceTable {
-  account_id: string;
-  patient_id: string;
-  source: RecordSource;
-  source_patient_id: string;
-}
-
-interface RecordOriginTable {
-  account_id: string;
-  patient_id: string;
-  source: RecordSource;
-  resource_type: string;
-  source_id: string;
-  sha256: Buffer;
-  rules: number;
-  resource_id: string | null;
-  family_id: string | null;
-  exclusion: ExclusionReason | null;
-  keys: string[];
-  assertions: ColumnType<Record<string, string>, string, string>;
-  rank: string;
-  leads: boolean;
-  /** A newer version of its statement leads; nothing of it counts. */
-  superseded: Generated<boolean>;
-  medication_id: string | null;
-  sort_date: string;
-  /** YYYY-MM-DD */
-  date_from: string | null;
-  /** YYYY-MM-DD or `infinity` */
-  date_to: string | null;
-  search: Generated<string[]>;
-}
-
-/** A consolidated resource, also after it has gone. */
-interface RecordResourceTable {
-  account_id: string;
-  patient_id: string;
-  resource_type: string;
-  resource_id: string;
-  provenance_id: string;
-  changed_at: Date;
-  gone_at: Date | null;
-}
-
-/** A delivery that stays a resource of its own. */
-interface RecordSplitTable {
-  account_id: string;
-  patient_id: string;
-  source: RecordSource;
-  resource_type: string;
-  source_id: string;
-  split_at: Instant;
-}
-
-interface RecordKeyTable {
-  account_id: string;
-  patient_id: string;
-  resource_type: string;
-  key: string;
-  /** Id of the family that owns the key (`record_origin.family_id`). */
-  resource_id: string;
-}
 
 /** `superseded`: a newer version of the same document arrived before this one was converted. */
 export type ConversionOutcome = 'converted' | 'superseded' | 'not-cda' | 'skipped' | 'failed';
 
-interface DocumentConversionTable {
-  document_id: string;
-  account_id: string;
-  patient_id: string;
-  outcome: ConversionOutcome;
-  reason: string | null;
-  resources: Generated<number>;
-  /** Number of the conversion rules that led to it. */
-  rules: Generated<number>;
-  converted_at: Instant;
-}
-
-/** A resource that its source deleted or moved to another person; no longer part of the record. */
-interface RetiredResourceTable {
-  account_id: string;
-  patient_id: string;
-  source: RecordSource;
-  resource_type: string;
-  source_id: string;
-  document_id: string;
-  sha256: Buffer;
-  content: JsonColumn<Record<string, unknown>>;
-  revision: string;
-  converted_from: string | null;
-  collected_at: Date;
-  retired_at: Instant;
-  reason: RetireReason;
-  /** The attempt that noticed; null if a notification did. */
-  query_id: string | null;
-  attempt: number | null;
-  subject_id: ColumnType<string | null, string | null | undefined, never>;
-}
-
-/** The resources that a page of a running attempt contained, as `Type/id`. */
-interface AnsweredPageTable {
-  query_id: string;
-  source: RecordSource;
-  attempt: number;
-  page: number;
-  account_id: string;
-  /** The connection that answered; null: the default one. */
-  connection_id: string | null;
-  resources: string[];
-  is_partial: boolean;
-}
-
-interface PatientResourceTable {
-  account_id: string;
-  patient_id: string;
-  source: RecordSource;
-  resource_type: string;
-  source_id: string;
-  document_id: string;
-  sha256: Buffer;
-  content: JsonColumn<Record<string, unknown>>;
-  /** `meta.lastUpdated` and `meta.versionId` in text order (see `revisionOf`); empty when the source gives neither. */
-  revision: Generated<string>;
-  /** The source's id of the C-CDA document that it was converted from. */
-  converted_from: string | null;
-  collected_at: Instant;
-}
-
-interface DocumentTable {
-  id: string;
-  account_id: string;
-  /** Null for a message that could not be assigned to a patient. */
-  patient_id: string | null;
-  /** The query that delivered it; null if it came otherwise. */
-  query_id: string | null;
-  message_id: ColumnType<string | null, string | null | undefined, never>;
-  contribution_id: ColumnType<string | null, string | null | undefined, never>;
-  /** The encounter, fill or result that a notification delivered it with. */
-  subject_id: ColumnType<string | null, string | null | undefined, never>;
-  /** Files of a subject with the same number were delivered together. */
-  delivery: ColumnType<number | null, number | null | undefined, never>;
-  source: RecordSource;
-  kind: 'page' | 'attachment';
-  source_document_id: string | null;
-  file_name: string;
-  content_type: string;
-  size_bytes: number;
-  sha256: Buffer;
-  blob_ref: string;
-  created_at: Instant;
-}
-
 declare module '../platform/database/schema.ts' {
-  interface Database extends RecordTables {}
+  interface Database {
+    document: {
+      id: string;
+      account_id: string;
+      /** Null for a message that could not be assigned to a patient. */
+      patient_id: string | null;
+      /** The query that delivered it; null if it came otherwise. */
+      query_id: string | null;
+      message_id: ColumnType<string | null, string | null | undefined, never>;
+      contribution_id: ColumnType<string | null, string | null | undefined, never>;
+      /** The encounter, fill or result that a notification delivered it with. */
+      subject_id: ColumnType<string | null, string | null | undefined, never>;
+      /** Files of a subject with the same number were delivered together. */
+      delivery: ColumnType<number | null, number | null | undefined, never>;
+      source: RecordSource;
+      kind: 'page' | 'attachment';
+      source_document_id: string | null;
+      file_name: string;
+      content_type: string;
+      size_bytes: number;
+      sha256: Buffer;
+      blob_ref: string;
+      created_at: Instant;
+    };
+    patient_resource: {
+      account_id: string;
+      patient_id: string;
+      source: RecordSource;
+      resource_type: string;
+      source_id: string;
+      document_id: string;
+      sha256: Buffer;
+      content: JsonColumn<Record<string, unknown>>;
+      /** `meta.lastUpdated` and `meta.versionId` in text order (see `revisionOf`); empty when the source gives neither. */
+      revision: Generated<string>;
+      /** The source's id of the C-CDA document that it was converted from. */
+      converted_from: string | null;
+      collected_at: Instant;
+    };
+    patient_at_source: {
+      account_id: string;
+      patient_id: string;
+      source: RecordSource;
+      source_patient_id: string;
+    };
+    record_origin: {
+      account_id: string;
+      patient_id: string;
+      source: RecordSource;
+      resource_type: string;
+      source_id: string;
+      sha256: Buffer;
+      rules: number;
+      resource_id: string | null;
+      family_id: string | null;
+      exclusion: ExclusionReason | null;
+      keys: string[];
+      assertions: ColumnType<Record<string, string>, string, string>;
+      rank: string;
+      leads: boolean;
+      /** A newer version of its statement leads; nothing of it counts. */
+      superseded: Generated<boolean>;
+      medication_id: string | null;
+      sort_date: string;
+      /** YYYY-MM-DD */
+      date_from: string | null;
+      /** YYYY-MM-DD or `infinity` */
+      date_to: string | null;
+      search: Generated<string[]>;
+    };
+    /** A consolidated resource, also after it has gone. */
+    record_resource: {
+      account_id: string;
+      patient_id: string;
+      resource_type: string;
+      resource_id: string;
+      provenance_id: string;
+      changed_at: Date;
+      gone_at: Date | null;
+    };
+    record_key: {
+      account_id: string;
+      patient_id: string;
+      resource_type: string;
+      key: string;
+      /** Id of the family that owns the key (`record_origin.family_id`). */
+      resource_id: string;
+    };
+    /** A delivery that stays a resource of its own. */
+    record_split: {
+      account_id: string;
+      patient_id: string;
+      source: RecordSource;
+      resource_type: string;
+      source_id: string;
+      split_at: Instant;
+    };
+    document_conversion: {
+      document_id: string;
+      account_id: string;
+      patient_id: string;
+      outcome: ConversionOutcome;
+      reason: string | null;
+      resources: Generated<number>;
+      /** Number of the conversion rules that led to it. */
+      rules: Generated<number>;
+      converted_at: Instant;
+    };
+    /** A resource that its source deleted or moved to another person; no longer part of the record. */
+    retired_resource: {
+      account_id: string;
+      patient_id: string;
+      source: RecordSource;
+      resource_type: string;
+      source_id: string;
+      document_id: string;
+      sha256: Buffer;
+      content: JsonColumn<Record<string, unknown>>;
+      revision: string;
+      converted_from: string | null;
+      collected_at: Date;
+      retired_at: Instant;
+      reason: RetireReason;
+      /** The attempt that noticed; null if a notification did. */
+      query_id: string | null;
+      attempt: number | null;
+      subject_id: ColumnType<string | null, string | null | undefined, never>;
+    };
+    /** The resources that a page of a running attempt contained, as `Type/id`. */
+    answered_page: {
+      query_id: string;
+      source: RecordSource;
+      attempt: number;
+      page: number;
+      account_id: string;
+      /** The connection that answered; null: the default one. */
+      connection_id: string | null;
+      resources: string[];
+      is_partial: boolean;
+    };
+  }
 }

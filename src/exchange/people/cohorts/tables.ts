@@ -1,27 +1,23 @@
 import type { Generated } from 'kysely';
 import type { CohortSettings } from '../../../contract/cohorts.ts';
-import type { Instant, JsonColumn } from '../../platform/database/schema.ts';
-
-export interface CohortTables {
-  cohort: CohortTable;
-  cohort_member: { account_id: string; cohort_id: string; patient_id: string; added_at: Generated<Date> };
-  cohort_size_change: { id: Generated<number>; account_id: string; cohort_id: string; change: number };
-}
-
-interface CohortTable {
-  id: string;
-  account_id: string;
-  name: string;
-  description: string;
-  color: string;
-  purpose_of_use: 'treatment' | 'operations';
-  settings: JsonColumn<CohortSettings>;
-  version: Generated<number>;
-  /** Without the changes in `cohort_size_change`. */
-  patients_counted: Generated<number>;
-  created_at: Instant;
-}
+import type { JsonColumn } from '../../platform/database/schema.ts';
 
 declare module '../../platform/database/schema.ts' {
-  interface Database extends CohortTables {}
+  interface Database {
+    cohort: {
+      id: string;
+      account_id: string;
+      name: string;
+      description: string;
+      color: string;
+      purpose_of_use: 'treatment' | 'operations';
+      settings: JsonColumn<CohortSettings>;
+      version: Generated<number>;
+      /** Without the changes in `cohort_size_change`. */
+      patients_counted: Generated<number>;
+      created_at: Instant;
+    };
+    cohort_member: { account_id: string; cohort_id: string; patient_id: string; added_at: Generated<Date> };
+    cohort_size_change: { id: Generated<number>; account_id: string; cohort_id: string; change: number };
+  }
 }

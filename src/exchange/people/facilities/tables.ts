@@ -1,24 +1,20 @@
 import type { Generated } from 'kysely';
-import type { Instant, JsonColumn } from '../../platform/database/schema.ts';
+import type { JsonColumn } from '../../platform/database/schema.ts';
 import type { Address } from '../patients/rules/demographics.ts';
 
-export interface FacilityTables {
-  facility: FacilityTable;
-}
-
-interface FacilityTable {
-  id: string;
-  account_id: string;
-  oid: string;
-  name: string;
-  npi: string;
-  tin: string | null;
-  active: Generated<boolean>;
-  address: JsonColumn<Address>;
-  version: Generated<number>;
-  created_at: Instant;
-}
-
 declare module '../../platform/database/schema.ts' {
-  interface Database extends FacilityTables {}
+  interface Database {
+    facility: {
+      id: string;
+      account_id: string;
+      oid: string;
+      name: string;
+      npi: string;
+      tin: string | null;
+      active: Generated<boolean>;
+      address: JsonColumn<Address>;
+      version: Generated<number>;
+      created_at: Instant;
+    };
+  }
 }

@@ -1,17 +1,6 @@
 import type { MonitoringFrequency, MonitoringKind } from '../../../contract/cohort-monitoring.ts';
 import type { NullableJsonColumn } from '../../platform/database/schema.ts';
 
-export interface MonitoringTables {
-  cohort_schedule: CohortScheduleTable;
-  /** A view. */
-  wanted_cohort_schedule: {
-    account_id: string;
-    cohort_id: string;
-    kind: MonitoringKind;
-    wanted: WantedSchedule;
-  };
-}
-
 /** The settings that a cohort's schedule follows: its own and those of its account. */
 export type WantedSchedule =
   | { enabled: false }
@@ -26,17 +15,24 @@ export type WantedSchedule =
       networkQueriesPerMinute: number | null;
     };
 
-interface CohortScheduleTable {
-  cohort_id: string;
-  kind: MonitoringKind;
-  account_id: string;
-  applied: NullableJsonColumn<WantedSchedule>;
-  rules: number | null;
-  fingerprint: Buffer | null;
-  checked_at: Date | null;
-  held_until: Date | null;
-}
-
 declare module '../../platform/database/schema.ts' {
-  interface Database extends MonitoringTables {}
+  interface Database {
+    cohort_schedule: {
+      cohort_id: string;
+      kind: MonitoringKind;
+      account_id: string;
+      applied: NullableJsonColumn<WantedSchedule>;
+      rules: number | null;
+      fingerprint: Buffer | null;
+      checked_at: Date | null;
+      held_until: Date | null;
+    };
+    /** A view. */
+    wanted_cohort_schedule: {
+      account_id: string;
+      cohort_id: string;
+      kind: MonitoringKind;
+      wanted: WantedSchedule;
+    };
+  }
 }

@@ -1,17 +1,14 @@
-import type { Instant } from '../database/schema.ts';
-
-export interface ErasureTables {
-  erasure: ErasureTable;
-}
-
-interface ErasureTable {
-  kind: 'blob' | 'workflow';
-  ref: string;
-  /** Null for a message about a person who is no patient of any account. */
-  account_id: string | null;
-  noted_at: Instant;
-}
+// Makes this file a module, whose declaration adds to that of the schema.
+export {};
 
 declare module '../database/schema.ts' {
-  interface Database extends ErasureTables {}
+  interface Database {
+    erasure: {
+      kind: 'blob' | 'workflow';
+      ref: string;
+      /** Null for a message about a person who is no patient of any account. */
+      account_id: string | null;
+      noted_at: Instant;
+    };
+  }
 }

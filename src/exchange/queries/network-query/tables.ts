@@ -8,64 +8,9 @@ import type {
   NullableJsonColumn,
 } from '../../platform/database/schema.ts';
 
-export interface NetworkQueryTables {
-  network_query: NetworkQueryTable;
-  network_query_run: NetworkQueryRunTable;
-  network_query_attempt: NetworkQueryAttemptTable;
-  network_query_part: NetworkQueryPartTable;
-  network_query_timeline: NetworkQueryTimelineTable;
-  abandoned_job: AbandonedJobTable;
-  source_collection: SourceCollectionTable;
-  source_candidate: SourceCandidateTable;
-}
-
-interface SourceCandidateTable {
-  id: string;
-  account_id: string;
-  patient_id: string;
-  /** The source, or the id of one of its connections. */
-  connection: string;
-  source: SourceType;
-  source_patient_id: string;
-  grade: string;
-  agrees: string[];
-  contradicts: string[];
-  status: Generated<'open' | 'accepted' | 'refused'>;
-  found_at: Instant;
-  decided_at: Date | null;
-}
-
 export type QueryState = 'running' | 'completed' | 'partial' | 'failed';
 
 export type AttemptState = 'running' | 'completed' | 'failed';
-
-interface NetworkQueryTable {
-  id: string;
-  account_id: string;
-  patient_id: string;
-  purpose_of_use: 'treatment' | 'ias';
-  origin: 'interactive' | 'monitoring' | 'bulk';
-  metadata: NullableJsonColumn<Record<string, string>>;
-  requested: JsonColumn<RequestedSource[]>;
-  start_errors: DefaultJsonColumn<SourceError[]>;
-  status: QueryState;
-  started_at: Instant;
-  ended_at: Date | null;
-  /** For a query with purpose `ias`, the challenge whose session it was started under. */
-  aal2_challenge_id: string | null;
-}
-
-interface NetworkQueryRunTable {
-  query_id: string;
-  run: number;
-  account_id: string;
-  sources: SourceType[];
-  requested_at: Instant;
-  workflow_started_at: Date | null;
-  /** The redrive that began the run. */
-  redrive_id: string | null;
-  ended_at: Date | null;
-}
 
 /** What an attempt and its part of one connection have in common. */
 interface StepColumns {
@@ -128,47 +73,88 @@ export interface Collection {
   hasGaps?: boolean;
 }
 
-/** The newest complete collection from a connection; no row: everything is asked for next. */
-interface SourceCollectionTable {
-  account_id: string;
-  patient_id: string;
-  source: SourceType;
-  connection: string;
-  basis: string;
-  patient_ids: string[];
-  full_at: Date;
-  asked_at: Date;
-  differences: DefaultJsonColumn<Record<string, number>>;
-}
-
-interface AbandonedJobTable {
-  id: Generated<string>;
-  account_id: string;
-  query_id: string;
-  source: SourceType;
-  attempt: number;
-  /** Null: the default connection. */
-  connection_id: string | null;
-  purpose_of_use: 'treatment' | 'ias';
-  job: JsonColumn<Record<string, unknown>>;
-  noted_at: Instant;
-  /** When the source last failed to acknowledge the cancellation. */
-  tried_at: Date | null;
-}
-
-interface NetworkQueryTimelineTable {
-  id: Generated<string>;
-  query_id: string;
-  account_id: string;
-  at: Instant;
-  source: SourceType | null;
-  attempt: number | null;
-  kind: string;
-  message: string;
-  once_key: string | null;
-  is_gap: Generated<boolean>;
-}
-
 declare module '../../platform/database/schema.ts' {
-  interface Database extends NetworkQueryTables {}
+  interface Database {
+    network_query: {
+      id: string;
+      account_id: string;
+      patient_id: string;
+      purpose_of_use: 'treatment' | 'ias';
+      origin: 'interactive' | 'monitoring' | 'bulk';
+      metadata: NullableJsonColumn<Record<string, string>>;
+      requested: JsonColumn<RequestedSource[]>;
+      start_errors: DefaultJsonColumn<SourceError[]>;
+      status: QueryState;
+      started_at: Instant;
+      ended_at: Date | null;
+      /** For a query with purpose `ias`, the challenge whose session it was started under. */
+      aal2_challenge_id: string | null;
+    };
+    network_query_run: {
+      query_id: string;
+      run: number;
+      account_id: string;
+      sources: SourceType[];
+      requested_at: Instant;
+      workflow_started_at: Date | null;
+      /** The redrive that began the run. */
+      redrive_id: string | null;
+      ended_at: Date | null;
+    };
+    network_query_attempt: NetworkQueryAttemptTable;
+    network_query_part: NetworkQueryPartTable;
+    network_query_timeline: {
+      id: Generated<string>;
+      query_id: string;
+      account_id: string;
+      at: Instant;
+      source: SourceType | null;
+      attempt: number | null;
+      kind: string;
+      message: string;
+      once_key: string | null;
+      is_gap: Generated<boolean>;
+    };
+    abandoned_job: {
+      id: Generated<string>;
+      account_id: string;
+      query_id: string;
+      source: SourceType;
+      attempt: number;
+      /** Null: the default connection. */
+      connection_id: string | null;
+      purpose_of_use: 'treatment' | 'ias';
+      job: JsonColumn<Record<string, unknown>>;
+      noted_at: Instant;
+      /** When the source last failed to acknowledge the cancellation. */
+      tried_at: Date | null;
+    };
+    /** The newest complete collection from a connection; no row: everything is asked for next. */
+    source_collection: {
+      account_id: string;
+      patient_id: string;
+      source: SourceType;
+      connection: string;
+      basis: string;
+      patient_ids: string[];
+      full_at: Date;
+      asked_at: Date;
+      differences: DefaultJsonColumn<Record<string, number>>;
+    };
+    source_candidate: {
+      id: string;
+      account_id: string;
+      patient_id: string;
+      /** The source, or the id of one of its connections. */
+      connection: string;
+      source: SourceType;
+      source_patient_id: string;
+      grade: string;
+      agrees: string[];
+      contradicts: string[];
+      status: Generated<'open' | 'accepted' | 'refused'>;
+      found_at: Instant;
+      decided_at: Date | null;
+    };
+  }
 }
