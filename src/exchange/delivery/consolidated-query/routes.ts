@@ -13,10 +13,10 @@ import { addSignedLinkRoute, auditLink } from '../../platform/http/signed-link-r
 import { countStart, type StartLimit } from '../../platform/limits/limit-store.ts';
 import { resourceOrigins } from '../../records/merge/resource-origins.ts';
 import { joinDelivery, splitDelivery } from '../../records/merge/splits.ts';
-import { countConformance } from '../../records/reading/conformance.ts';
 import {
   type ConsolidatedFilter,
   consolidatedBundle,
+  countConformance,
   countConsolidated,
 } from '../../records/reading/read-consolidated.ts';
 import { requireUnchanged } from '../../records/reading/record-store.ts';
@@ -56,6 +56,13 @@ export function addConsolidatedRoutes(
     consolidatedQueries: Pick<ConsolidatedLauncher, 'launch'>;
   },
 ): void {
+  /** Brings a record up to date before it is read. Not in one transaction: a slow reader must not hold a connection. */
+  const openRecord = async ({ account: { id: accountId } }: Caller, id: string) => {
+    const { id: patientId } = await deps.store.asAccount(accountId, (tx) => patientOf(tx, id));
+    await deps.records.merge(accountId, patientId);
+    return { accountId, patientId };
+  };
+
   operations.write('startConsolidatedQuery', async (tx, { params, query, body, caller }) => {
     await countStart(tx, limitOf(caller));
     const { id: patientId } = orNotFound('Patient', await lockPatient(tx, params.id));
@@ -94,11 +101,8 @@ export function addConsolidatedRoutes(
     });
   });
 
-  // Not in one transaction: the record is merged first, and a slow reader must not hold a connection.
   operations.act('getConsolidated', async ({ params, query, caller }) => {
-    const { id: accountId } = caller.account;
-    const { id: patientId } = await deps.store.asAccount(accountId, (tx) => patientOf(tx, params.id));
-    await deps.records.merge(accountId, patientId);
+    const { accountId, patientId } = await openRecord(caller, params.id);
     const bundle = consolidatedBundle(deps.store, {
       accountId,
       patientId,
@@ -116,9 +120,7 @@ export function addConsolidatedRoutes(
   });
 
   operations.act('countConsolidated', async ({ params, query, caller }) => {
-    const { id: accountId } = caller.account;
-    const { id: patientId } = await deps.store.asAccount(accountId, (tx) => patientOf(tx, params.id));
-    await deps.records.merge(accountId, patientId);
+    const { accountId, patientId } = await openRecord(caller, params.id);
     const resources = await deps.store.asAccount(accountId, (tx) =>
       countConsolidated(tx, patientId, filterOf(query)),
     );
@@ -134,9 +136,7 @@ export function addConsolidatedRoutes(
   });
 
   operations.act('getRecordOrigins', async ({ params, caller }) => {
-    const { id: accountId } = caller.account;
-    const { id: patientId } = await deps.store.asAccount(accountId, (tx) => patientOf(tx, params.id));
-    await deps.records.merge(accountId, patientId);
+    const { accountId, patientId } = await openRecord(caller, params.id);
     const origins = await deps.store.asAccount(accountId, (tx) =>
       resourceOrigins(tx, patientId, params.resourceId),
     );
@@ -144,10 +144,8 @@ export function addConsolidatedRoutes(
   });
 
   operations.act('getRecordConformance', async ({ params, caller }) => {
-    const { id: accountId } = caller.account;
-    const { id: patientId } = await deps.store.asAccount(accountId, (tx) => patientOf(tx, params.id));
-    await deps.records.merge(accountId, patientId);
-    const count = await countConformance(deps.store, { accountId, patientId, filter: {} });
+    const { accountId, patientId } = await openRecord(caller, params.id);
+    const count = await countConformance(deps.store, { accountId, patientId });
     return ok(count.report(patientId), { patientId });
   });
 

@@ -5,7 +5,7 @@ import type { Store, SystemTx } from '../../platform/database/database.ts';
 import { retryOvertaken } from '../../platform/database/retry.ts';
 import { type Applied, applySubject } from './apply.ts';
 import { continueFollowUps, type FollowUps } from './follow-up/follow-ups.ts';
-import type { InboundContent, InboundMessage } from './inbound.ts';
+import type { InboundContent, InboundFormat, InboundMessage } from './inbound.ts';
 import {
   hasSubject,
   insertInboundEvent,
@@ -17,17 +17,16 @@ import {
   recentOf,
   setOutcome,
 } from './inbound-store.ts';
-import { describesEnough } from './match.ts';
+import { describesEnough, reusedNumberKey, senderKey } from './match.ts';
 import { insertMerge, subjectsLeadingTo } from './merge-store.ts';
 import {
   isNumberReused as isSubjectNumberReused,
   type PersonOfMessage,
+  personOfStoredMessage,
   timeOfEvent,
 } from './person-of-subject.ts';
-import { type InboundFormat, personOfStoredMessage } from './read-message.ts';
 import { type Recordings, startRecordings } from './recording/recordings.ts';
 import type { NotificationSender } from './senders.ts';
-import { reusedNumberKey, senderKey } from './subject-key.ts';
 import type { InboundOutcome } from './tables.ts';
 
 export interface IntakeDeps {

@@ -3,7 +3,7 @@ import type { Patient } from 'fhir/r4.js';
 import { words } from '../../people/patients/rules/name-words.ts';
 import { agreesElsewhere, describesExactly } from '../../people/patients/rules/patient-matching.ts';
 import type { Candidate } from './candidate-store.ts';
-import { isDay } from './message-time.ts';
+import { isDay } from './inbound.ts';
 
 export interface Match {
   accountId: string;
@@ -75,3 +75,24 @@ export const matchKey = (birthDate: string, zip: string, hmacKey: string): Buffe
   createHmac('sha256', hmacKey)
     .update(JSON.stringify(['inbound-match', birthDate, zip]))
     .digest();
+
+/**
+ * The keyed hash that stands for a sender's id in our tables: the id may be a record number.
+ *
+ * @param kind of the subject, or `message` or `record`
+ */
+export const senderKey = (idHmacKey: string, sender: string, kind: string, id: string): Buffer =>
+  createHmac('sha256', idHmacKey)
+    .update(JSON.stringify(['inbound', sender, kind, id]))
+    .digest();
+
+/**
+ * The key of a subject whose number the sender had used for somebody else's subject, `sourceKey` being that of the number
+ * (docs/decisions/0165-identity-of-a-message.md).
+ */
+export const reusedNumberKey = (
+  idHmacKey: string,
+  { sender, kind, sourceKey }: { sender: string; kind: string; sourceKey: Buffer },
+  recordKey: Buffer,
+): Buffer =>
+  senderKey(idHmacKey, sender, kind, `${sourceKey.toString('hex')} of ${recordKey.toString('hex')}`);

@@ -1,6 +1,11 @@
 import type { Patient } from 'fhir/r4.js';
+import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
 import type { SystemTx } from '../../platform/database/database.ts';
-import type { StoredInboundEvent, StoredSubject } from './inbound-store.ts';
+import { readFhirBundle } from './fhir/bundle.ts';
+import { parseHl7 } from './hl7v2/message.ts';
+import { readHl7 } from './hl7v2/read-hl7.ts';
+import type { InboundFormat, InboundMessage } from './inbound.ts';
+import { readMessageContent, type StoredInboundEvent, type StoredSubject } from './inbound-store.ts';
 import { mergesFrom, survivingRecord } from './merge-store.ts';
 import { inOrder } from './subject-state.ts';
 
@@ -76,4 +81,18 @@ async function currentRecord(
   return merge === undefined || merge.surviving === record
     ? { record }
     : { record: merge.surviving, mergedBy: merge.messageId };
+}
+
+/** Parses a stored message. Throws UnreadableMessageError. @param timeZone of the sender's times without an offset */
+export function readMessage(format: InboundFormat, bytes: Buffer, timeZone: string): InboundMessage {
+  return format === 'hl7v2' ? readHl7(parseHl7(bytes), timeZone) : readFhirBundle(bytes);
+}
+
+/** Reads the person of a stored message. */
+export function personOfStoredMessage(blobs: BlobStore): PersonOfMessage {
+  return async (tx, messageId): Promise<Patient> => {
+    const { format, content } = await readMessageContent(tx, messageId);
+    // A person is described by dates without a time, to which the sender's time zone makes no difference.
+    return readMessage(format, await blobs.read(content.ref), 'UTC').person;
+  };
 }

@@ -14,7 +14,7 @@ import {
 } from '../../messaging/notifications/inbound.ts';
 import { listUnmatched } from '../../messaging/notifications/inbound-store.ts';
 import { describesEnough, matchPatients, zipsOf } from '../../messaging/notifications/match.ts';
-import { readMessage } from '../../messaging/notifications/read-message.ts';
+import { readMessage } from '../../messaging/notifications/person-of-subject.ts';
 import type { Store } from '../../platform/database/database.ts';
 import { AdminError, type AdminResult, type AdminTarget } from './command.ts';
 

@@ -13,7 +13,7 @@ import { foldPatient } from '../rules/fold-patient.ts';
 import type { Json } from '../rules/json.ts';
 import { provenanceOf, statedOn } from '../rules/provenance.ts';
 import { parseLocalReference, type Resolve, referencesIn } from '../rules/references.ts';
-import { inUsCore } from '../rules/us-core/us-core.ts';
+import { ConformanceCount, inUsCore } from '../rules/us-core/us-core.ts';
 import { completenessMeta, readRecordCompleteness } from './completeness.ts';
 import {
   countLeading,
@@ -269,10 +269,44 @@ export interface ConsolidatedPlace {
 
 const RESOURCES_PER_PAGE = 200;
 
-export interface BundleOptions {
+/** Whose record is read, and which part of it. */
+export interface WantedRecord {
   accountId: string;
   patientId: string;
   filter?: ConsolidatedFilter;
+}
+
+/**
+ * A patient's consolidated resources, read page by page, each in a transaction of its own: a slow reader holds no connection.
+ *
+ * @throws NotFoundError when the patient does not exist
+ */
+export async function* consolidatedResources(
+  store: Pick<Store, 'asAccount'>,
+  { accountId, patientId, filter = {} }: WantedRecord,
+): AsyncGenerator<ConsolidatedResource> {
+  let after: ConsolidatedPlace | undefined;
+  do {
+    const page = await store.asAccount(accountId, (tx) =>
+      readConsolidated(tx, patientId, filter, after, RESOURCES_PER_PAGE),
+    );
+    yield* page.resources;
+    after = page.next;
+  } while (after !== undefined);
+}
+
+/** Counts how a patient's record conforms to US Core. Call `RecordKeeper.merge` before. */
+export async function countConformance(
+  store: Pick<Store, 'asAccount'>,
+  of: WantedRecord,
+): Promise<ConformanceCount> {
+  const count = new ConformanceCount();
+  for await (const { content, origins } of consolidatedResources(store, of))
+    count.add(content as unknown as Json, origins[0]?.source);
+  return count;
+}
+
+export interface BundleOptions extends WantedRecord {
   /** Each entry's fullUrl is the resource's address on our FHIR API, so that relative references resolve to entries. */
   publicBaseUrl: string;
   /** In a searchset each entry also has `search.mode`. */
@@ -282,7 +316,7 @@ export interface BundleOptions {
 /**
  * Yields a patient's consolidated record as the JSON text of a FHIR Bundle, in pieces and in bounded memory: the Patient
  * first, then the resources, each followed by its Provenance (with `types`, only if they include `Provenance`). `meta`
- * states how complete the record is. A slow reader does not hold a database connection.
+ * states how complete the record is.
  *
  * @throws NotFoundError when the patient does not exist
  */
@@ -297,22 +331,15 @@ export async function* consolidatedBundle(
   let separator = `{"resourceType":"Bundle","meta":${meta},"type":"${type}","timestamp":"${new Date().toISOString()}","entry":[`;
   const mode = (why: 'match' | 'include') => (type === 'searchset' ? why : undefined);
   let isEmpty = true;
-  let after: ConsolidatedPlace | undefined;
-  do {
-    const page = await store.asAccount(accountId, (tx) =>
-      readConsolidated(tx, patientId, filter, after, RESOURCES_PER_PAGE),
-    );
-    for (const resource of page.resources) {
-      yield `${separator}${entryOf(publicBaseUrl, resource.content, mode('match'))}`;
-      separator = ',';
-      isEmpty = false;
-      const hasProvenance = resource.origins.length > 0 && resource.resourceType !== 'Provenance';
-      if (withProvenance && hasProvenance) {
-        yield `,${entryOf(publicBaseUrl, provenanceOf(resource, patientId), mode('include'))}`;
-      }
+  for await (const resource of consolidatedResources(store, { accountId, patientId, filter })) {
+    yield `${separator}${entryOf(publicBaseUrl, resource.content, mode('match'))}`;
+    separator = ',';
+    isEmpty = false;
+    const hasProvenance = resource.origins.length > 0 && resource.resourceType !== 'Provenance';
+    if (withProvenance && hasProvenance) {
+      yield `,${entryOf(publicBaseUrl, provenanceOf(resource, patientId), mode('include'))}`;
     }
-    after = page.next;
-  } while (after !== undefined);
+  }
   // FHIR forbids empty arrays.
   yield isEmpty ? separator.replace(',"entry":[', '}') : ']}';
 }

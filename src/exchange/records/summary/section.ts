@@ -2,8 +2,8 @@ import type { Store } from '../../platform/database/database.ts';
 import { type RecordCompleteness, readRecordCompleteness } from '../reading/completeness.ts';
 import {
   type ConsolidatedFilter,
-  type ConsolidatedPlace,
   type ConsolidatedResource,
+  consolidatedResources,
   countConsolidated,
   type Origin,
   readConsolidated,
@@ -136,8 +136,7 @@ export interface RecordReader {
   read(types: readonly string[]): AsyncIterable<ConsolidatedResource>;
 }
 
-const RESOURCES_PER_PAGE = 200;
-/** What fits in one such page is kept in memory, so that its tables cost no further statements. */
+/** What fits in one page of this many is kept in memory, so that its tables cost no further statements. */
 const RESOURCES_AT_ONCE = 2_000;
 
 /**
@@ -151,30 +150,25 @@ export async function openRecordReader(
   { accountId, patientId, filter }: { accountId: string; patientId: string; filter: ConsolidatedFilter },
   atOnceMax = RESOURCES_AT_ONCE,
 ): Promise<RecordReader> {
-  const page = (types: readonly string[] | undefined, after: ConsolidatedPlace | undefined, count: number) =>
-    store.asAccount(accountId, (tx) => readConsolidated(tx, patientId, { ...filter, types }, after, count));
   // Read first, so that data which arrives while we read is reported as still missing.
   const standing = await store.asAccount(accountId, (tx) => readRecordCompleteness(tx, patientId));
   const counts = await store.asAccount(accountId, (tx) => countConsolidated(tx, patientId, filter));
   const isUsual = Object.values(counts).reduce((sum, count) => sum + count, 0) <= atOnceMax;
   const first =
-    isUsual && filter.types === undefined ? await page(undefined, undefined, atOnceMax) : undefined;
+    isUsual && filter.types === undefined
+      ? await store.asAccount(accountId, (tx) =>
+          readConsolidated(tx, patientId, filter, undefined, atOnceMax),
+        )
+      : undefined;
   // Not the whole record if its resources are too large to hold.
   const whole = first?.next === undefined ? first?.resources : undefined;
   return {
     standing,
     counts,
     async *read(types) {
-      if (whole !== undefined) {
-        yield* whole.filter(({ resourceType }) => types.includes(resourceType));
-        return;
-      }
-      let after: ConsolidatedPlace | undefined;
-      do {
-        const { resources, next } = await page(types, after, RESOURCES_PER_PAGE);
-        yield* resources;
-        after = next;
-      } while (after !== undefined);
+      if (whole === undefined)
+        yield* consolidatedResources(store, { accountId, patientId, filter: { ...filter, types } });
+      else yield* whole.filter(({ resourceType }) => types.includes(resourceType));
     },
   };
 }

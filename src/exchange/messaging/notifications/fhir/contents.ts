@@ -1,5 +1,5 @@
 import { parseFhirJson } from '../../../../lib/written-decimals.ts';
-import { messageTime } from '../message-time.ts';
+import { messageTime } from '../inbound.ts';
 import type { Read, ReadBundle, ReadResource, ReadType } from './schemas.ts';
 
 /** The resources of a Bundle, by type and by reference. */

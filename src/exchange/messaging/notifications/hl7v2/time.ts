@@ -1,4 +1,4 @@
-import { messageTime } from '../message-time.ts';
+import { messageTime } from '../inbound.ts';
 
 /** How the times of one message are read. */
 export interface TimeReading {

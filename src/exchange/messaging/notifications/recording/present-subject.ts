@@ -6,11 +6,11 @@ import { parseHl7 } from '../hl7v2/message.ts';
 import { reportedInHl7 } from '../hl7v2/read-hl7.ts';
 import type { ReportedSubject } from '../inbound.ts';
 import { readSubject, type StoredSubject } from '../inbound-store.ts';
+import { reusedNumberKey, senderKey } from '../match.ts';
 import { encounterResource } from '../notification-bundle.ts';
 import { eventsOfRecord } from '../person-of-subject.ts';
 import type { EncounterState } from '../rules/encounter-state.ts';
 import { presentResources, type ReportedVersion } from '../rules/present-resources.ts';
-import { reusedNumberKey, senderKey } from '../subject-key.ts';
 import { subjectState } from '../subject-state.ts';
 import { readMessageContents, type StoredMessageContent } from './recording-store.ts';
 

@@ -4,7 +4,7 @@ import { columnsOf, type Members, membersOf } from '../../../platform/database/c
 import type { AccountTx, SystemTx } from '../../../platform/database/database.ts';
 import { sqlFile } from '../../../platform/database/pg-arrays.ts';
 import { lockRecord } from '../../../records/merge/merge-store.ts';
-import type { InboundFormat } from '../read-message.ts';
+import type { InboundFormat } from '../inbound.ts';
 
 const RECORD_CONCERNED = sqlFile('record-concerned.sql', import.meta.url);
 const RETIRE_OWN = sqlFile('retire-own.sql', import.meta.url);

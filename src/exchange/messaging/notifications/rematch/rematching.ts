@@ -8,7 +8,7 @@ import { applySubject } from '../apply.ts';
 import { continueFollowUps, type FollowUps } from '../follow-up/follow-ups.ts';
 import { lockSender, messagesBeingMatched } from '../inbound-store.ts';
 import { matchKey } from '../match.ts';
-import { personOfStoredMessage } from '../read-message.ts';
+import { personOfStoredMessage } from '../person-of-subject.ts';
 import { type Recordings, startRecordings } from '../recording/recordings.ts';
 import type { InboundOutcome } from '../tables.ts';
 
