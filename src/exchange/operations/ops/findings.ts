@@ -1,4 +1,5 @@
 import { counted } from '../../../lib/counted.ts';
+import texts from './findings.json' with { type: 'json' };
 import nouns from './nouns.json' with { type: 'json' };
 import {
   BACKLOG_LATE_SECONDS,
@@ -23,6 +24,15 @@ export interface Finding {
   count: number;
 }
 
+/** A finding with the texts of `findings.json`; `{name}` in them stands for the value of that name. */
+function finding(name: keyof typeof texts, count: number, values: object = {}, accountId?: string): Finding {
+  const { kind, what, help } = texts[name];
+  const known: Readonly<Record<string, unknown>> = { count, ...values };
+  const filled = (text: string) =>
+    text.replaceAll(/\{(\w+)\}/g, (_, key: string) => String(known[key] ?? ''));
+  return { kind: kind as Finding['kind'], what: filled(what), help: filled(help), accountId, count };
+}
+
 /**
  * What of a report needs attention, most urgent first.
  *
@@ -43,31 +53,31 @@ export function findingsOf(
       : [down(`the gateway does not answer at ${gatewayDown}`, 'The gateway is down')]),
     ...(report === undefined ? [] : ofReport(report)),
   ];
-  return FINDING_KINDS.flatMap((kind) => found.filter((finding) => finding.kind === kind));
+  return FINDING_KINDS.flatMap((kind) => found.filter((each) => each.kind === kind));
 }
 
 const ofReport = (report: OperationsReport): Finding[] => [
   ...report.work.flatMap(ofWork),
-  ...(report.suspectedWork > 0 ? [suspected(report.suspectedWork)] : []),
+  ...(report.suspectedWork > 0 ? [finding('suspected', report.suspectedWork)] : []),
   ...report.sources.flatMap(ofSource),
-  ...report.pauses.map(ofPause),
-  ...report.refusals.map(ofRefusal),
+  ...report.pauses.map((pause) => finding('pausedPart', 1, { ...pause, time: pause.since.toISOString() })),
+  ...report.refusals.map(({ what, times, last }) =>
+    finding('notEncrypted', times, { what, often: counted(times, 'time'), time: last.toISOString() }),
+  ),
   ...report.wrongClocks.map((what) => down(what, 'A clock is wrong')),
   ...report.troubledDestinations.flatMap(ofDestination),
-  ...report.undeliverable.map(ofUndeliverable),
-  ...report.failed.map(ofFailed),
-  ...(report.unmatchedMessages > 0 ? [unmatched(report.unmatchedMessages)] : []),
+  ...report.undeliverable.map(({ accountId, state, events }) =>
+    finding(state, events, { events }, accountId),
+  ),
+  ...report.failed.map(({ accountId, state, ...failed }) =>
+    finding(state, failed.queries, failed, accountId),
+  ),
+  ...(report.unmatchedMessages > 0 ? [finding('unmatched', report.unmatchedMessages)] : []),
   ...report.senders.flatMap((sender) => [...ofSender(sender), ...ofDrift(sender)]),
 ];
 
-const runbook = (entry: string): string => `docs/operations.md, "${entry}"`;
-
-const down = (what: string, entry: string): Finding => ({
-  kind: 'stuck',
-  what,
-  help: runbook(entry),
-  count: 1,
-});
+/** @param entry of the runbook */
+const down = (what: string, entry: string): Finding => finding('down', 1, { what, entry });
 const POSTGRESQL_DOWN = down(
   'PostgreSQL does not answer: requests get a 503, and no step of a workflow ends',
   'PostgreSQL is down',
@@ -80,181 +90,55 @@ function withoutWorker(queues: readonly QueueReport[]): Finding[] {
     ({ queue, backlog, pollers }) => pollers === 0 && (backlog > 0 || queue !== 'orchestrator'),
   );
   if (unpolled.length === 0) return [];
-  const names = [...new Set(unpolled.map(({ queue }) => queue))];
+  const all = [...new Set(unpolled.map(({ queue }) => queue))];
   const count = unpolled.reduce((sum, { backlog }) => sum + backlog, 0);
-  const which = `the task ${names.length === 1 ? 'queue' : 'queues'} ${names.join(', ')}`;
+  const [names, words] = [all.join(', '), all.join(' ')];
+  const tasks = counted(count, 'task waits', 'tasks wait');
   return [
-    {
-      kind: 'stuck',
-      what: `no worker polls ${which}; ${counted(count, 'task waits', 'tasks wait')}`,
-      help: `start a worker with WORKER_QUEUES="${names.join(' ')}" (npm run worker)`,
-      count,
-    },
+    finding('withoutWorker', count, { names, words, tasks, queues: all.length === 1 ? 'queue' : 'queues' }),
   ];
 }
 
-function ofQueue({ queue, type, backlog, backlogSeconds, pollers }: QueueReport): Finding[] {
+function ofQueue(report: QueueReport): Finding[] {
+  const { backlog, backlogSeconds, pollers } = report;
   if (pollers === 0 || backlogSeconds < BACKLOG_LATE_SECONDS) return [];
-  return [
-    {
-      kind: 'late',
-      what: `task queue ${queue}, ${type} tasks: ${backlog} waiting, the oldest for ${ageOf(backlogSeconds)}`,
-      help: `start more workers with WORKER_QUEUES=${queue}`,
-      count: backlog,
-    },
-  ];
+  return [finding('lateQueue', backlog, { ...report, age: ageOf(backlogSeconds) })];
 }
 
 const NOUNS: Readonly<Record<WorkKind, string>> = nouns;
 
 function ofWork({ kind, open, notStarted, oldestSeconds }: OpenWork): Finding[] {
-  const stuck: Finding = {
-    kind: 'stuck',
-    what: `${NOUNS[kind]} without a workflow: ${notStarted} of ${open} open`,
-    help: runbook('Work is not started'),
-    count: notStarted,
-  };
-  const late: Finding = {
-    kind: 'late',
-    what: `${NOUNS[kind]}: ${open} open, the oldest for ${ageOf(oldestSeconds)}`,
-    help: runbook('Open work is late'),
-    count: open,
-  };
+  const values = { noun: NOUNS[kind], open, notStarted, age: ageOf(oldestSeconds) };
+  const isLate = open > 0 && oldestSeconds > LATE_AFTER_SECONDS[kind];
   return [
-    ...(notStarted > 0 ? [stuck] : []),
-    ...(open > 0 && oldestSeconds > LATE_AFTER_SECONDS[kind] ? [late] : []),
+    ...(notStarted > 0 ? [finding('notStarted', notStarted, values)] : []),
+    ...(isLate ? [finding('lateWork', open, values)] : []),
   ];
 }
-
-const suspected = (count: number): Finding => ({
-  kind: 'stuck',
-  what: `steps at which a worker ended three times or more: ${count}`,
-  help: runbook('A worker ends again and again'),
-  count,
-});
-
-function ofSource({
-  source,
-  state,
-  reason,
-  since,
-  waitingQueries,
-}: OperationsReport['sources'][number]): Finding[] {
-  if (state === 'ok') return [];
-  const name = SOURCE_NAME.test(source) ? `source ${source}` : `connection ${source}`;
-  const command = SOURCE_NAME.test(source) ? 'admin -- sources' : 'admin -- connections';
-  const details = `since ${since ?? 'now'}; ${counted(waitingQueries, 'query waits', 'queries wait')}`;
-  if (state === 'paused')
-    return [
-      {
-        kind: 'paused',
-        what: `${name} is paused, ${details}: ${reason ?? ''}`,
-        help: `npm run ${command} resume ${source}`,
-        count: waitingQueries,
-      },
-    ];
-  return [
-    {
-      kind: 'refused',
-      what: `${name} refuses all calls, ${details}: ${reason ?? ''}`,
-      help: `npm run ${command} list`,
-      count: waitingQueries,
-    },
-  ];
-}
-
-const ofPause = ({ part, since, by, reason }: OperationsReport['pauses'][number]): Finding => ({
-  kind: 'paused',
-  what: `reconcile: ${part} is paused since ${since.toISOString()} by ${by}: ${reason}`,
-  help: `npm run admin -- reconcile resume ${part}`,
-  count: 1,
-});
-
-const ofRefusal = ({ what, times, last }: OperationsReport['refusals'][number]): Finding => ({
-  kind: 'refused',
-  what: `not encrypted, so refused: ${what}; ${counted(times, 'time')}, last at ${last.toISOString()}`,
-  help: runbook('Input that is not encrypted'),
-  count: times,
-});
 
 /** Other keys are ids of accounts' connections. */
 const SOURCE_NAME = /^[a-z-]+$/;
 
-function ofDestination({
-  accountId,
-  destinationId,
-  address,
-  lastError,
-  state,
-  waiting,
-  lagSeconds,
-}: OperationsReport['troubledDestinations'][number]): Finding[] {
-  const why = lastError === null ? '' : `; last attempt: ${lastError}`;
-  const what = `webhook destination ${address ?? ''} (${destinationId}) is ${state}${why}; ${counted(waiting, 'event waits', 'events wait')}`;
-  if (state === 'disabled')
-    return [
-      {
-        kind: 'dead-lettered',
-        what,
-        help: 'set its address again: POST /settings',
-        accountId,
-        count: waiting,
-      },
-    ];
-  if (waiting === 0) return [];
-  const isLate = lagSeconds > WEBHOOK_LATE_SECONDS;
-  return [
-    {
-      kind: 'late',
-      what: isLate ? `${what}, the oldest for ${ageOf(lagSeconds)}` : what,
-      help: 'repair the receiver, then: curl -X POST -H "x-api-key: <its key>" <gateway>/settings/webhook/retry',
-      accountId,
-      count: waiting,
-    },
-  ];
+function ofSource(report: OperationsReport['sources'][number]): Finding[] {
+  const { source, state, reason, since, waitingQueries } = report;
+  if (state === 'ok') return [];
+  const [name, command] = SOURCE_NAME.test(source)
+    ? [`source ${source}`, 'admin -- sources']
+    : [`connection ${source}`, 'admin -- connections'];
+  const details = `since ${since ?? 'now'}; ${counted(waitingQueries, 'query waits', 'queries wait')}`;
+  const which = state === 'paused' ? 'pausedSource' : 'refusedSource';
+  return [finding(which, waitingQueries, { source, name, command, details, reason })];
 }
 
-const ofUndeliverable = ({
-  accountId,
-  state,
-  events,
-}: OperationsReport['undeliverable'][number]): Finding => ({
-  kind: 'dead-lettered',
-  what:
-    state === 'dead'
-      ? `webhooks dead-lettered in the last week: ${events}`
-      : `webhooks without a destination in the last week: ${events}`,
-  help:
-    state === 'dead'
-      ? 'repair the receiver, then POST /settings/webhook/retry'
-      : 'set an address with POST /settings, then POST /settings/webhook/retry',
-  accountId,
-  count: events,
-});
-
-const ofFailed = ({
-  accountId,
-  source,
-  state,
-  queries,
-  since,
-}: OperationsReport['failed'][number]): Finding => ({
-  kind: 'refused',
-  what:
-    state === 'failed'
-      ? `queries of the last day that failed at ${source}: ${queries}`
-      : `queries of the last day that could not ask ${source}, for example because of a limit: ${queries}`,
-  help: `npm run starter -- redrive --source ${source} --from ${since} --dry-run`,
-  accountId,
-  count: queries,
-});
-
-const unmatched = (count: number): Finding => ({
-  kind: 'refused',
-  what: `messages of senders in the last day without a patient: ${count}`,
-  help: 'npm run admin -- notifications unmatched',
-  count,
-});
+function ofDestination(report: OperationsReport['troubledDestinations'][number]): Finding[] {
+  const { accountId, destinationId, address, lastError, state, waiting, lagSeconds } = report;
+  const why = lastError === null ? '' : `; last attempt: ${lastError}`;
+  const what = `webhook destination ${address ?? ''} (${destinationId}) is ${state}${why}; ${counted(waiting, 'event waits', 'events wait')}`;
+  if (state === 'disabled') return [finding('disabledDestination', waiting, { what }, accountId)];
+  if (waiting === 0) return [];
+  const late = lagSeconds > WEBHOOK_LATE_SECONDS ? `, the oldest for ${ageOf(lagSeconds)}` : '';
+  return [finding('lateDestination', waiting, { what: `${what}${late}` }, accountId)];
+}
 
 /** An age for people, in the largest unit that fits. */
 export function ageOf(seconds: number): string {
@@ -267,14 +151,10 @@ export function ageOf(seconds: number): string {
 /** Fields that a sender no longer fills, and codes of its own that it did not use before: something changed at its end. */
 function ofDrift({ sender, drift }: SenderReport): Finding[] {
   return (['vanished', 'new-codes'] as const).flatMap((which) => {
-    const places = drift
-      .filter((each) => each.drift === which)
-      .map(({ kind, place }) => `${place} of ${kind}`);
-    if (places.length === 0) return [];
-    const says = which === 'vanished' ? 'no longer holds' : 'has new codes of its own in';
-    const more = places.length > DRIFTS_MAX ? `, and ${places.length - DRIFTS_MAX} more` : '';
-    const what = `The sender ${sender} ${says} ${places.slice(0, DRIFTS_MAX).join(', ')}${more}`;
-    return [{ kind: 'refused', what, help: 'docs/hl7v2.md, "A sender drifts"', count: places.length }];
+    const all = drift.filter((each) => each.drift === which).map(({ kind, place }) => `${place} of ${kind}`);
+    if (all.length === 0) return [];
+    const more = all.length > DRIFTS_MAX ? `, and ${all.length - DRIFTS_MAX} more` : '';
+    return [finding(which, all.length, { sender, places: `${all.slice(0, DRIFTS_MAX).join(', ')}${more}` })];
   });
 }
 
@@ -288,6 +168,5 @@ const RHYTHM_MIN = 50;
 function ofSender({ sender, messages, silentSeconds }: SenderReport): Finding[] {
   const usualSeconds = WEEK_SECONDS / messages;
   if (messages < RHYTHM_MIN || silentSeconds < Math.max(86_400, 20 * usualSeconds)) return [];
-  const what = `The sender ${sender} has sent nothing for ${ageOf(silentSeconds)}, after ${counted(messages, 'message')} within a week`;
-  return [{ kind: 'late', what, help: 'docs/hl7v2.md, "A sender falls silent"', count: 1 }];
+  return [finding('silent', 1, { sender, age: ageOf(silentSeconds), often: counted(messages, 'message') })];
 }
