@@ -152,7 +152,7 @@ describe.skipIf(missing !== undefined)("HAPI's validator", () => {
     const [theirBundles, ourBundles] = [chosen(delivered()), chosen(claiming)];
     const all = new Map([...theirBundles].map(([name, bundle]) => [`${name}${DELIVERED}`, bundle]));
     for (const [name, bundle] of ourBundles) all.set(name, bundle);
-    const errors = (await validate(folder, version, all)).filter(isError);
+    const errors = (await validate(folder, `us-core-${version}`, all)).filter(isError);
     const theirs = errors.filter(({ bundle }) => bundle.endsWith(DELIVERED));
     const ours = errors.filter(({ bundle }) => !bundle.endsWith(DELIVERED));
     const known = new Set(theirs.map(kindOf));

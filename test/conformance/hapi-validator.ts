@@ -29,19 +29,23 @@ export interface Issue {
   message: string;
 }
 
-/** Validates Bundles with HAPI's validator against FHIR R4 and the profiles that they claim of one version of US Core. */
+/**
+ * Validates Bundles with HAPI's validator against FHIR R4 and the profiles that they claim of one guide.
+ *
+ * @param guide the name of its package in `guides`, without `.tgz`
+ */
 export async function validate(
   folder: string,
-  usCore: UsCore,
+  guide: string,
   bundles: ReadonlyMap<string, object>,
 ): Promise<Issue[]> {
   buildJava({ project: PROJECT, mainClass: 'Validator', cache: CACHE });
-  const input = join(folder, usCore, `${(await readdir(folder)).length}`);
+  const input = join(folder, guide, `${(await readdir(folder)).length}`);
   await mkdir(input, { recursive: true });
   for (const [name, bundle] of bundles) await writeFile(join(input, `${name}.json`), JSON.stringify(bundle));
   const valueSets = join(PROJECT, 'value-sets.json');
   const classPath = [classPathOf(CACHE), GUIDES].join(delimiter);
-  const args = ['-Xmx2g', '-cp', classPath, 'Validator', input, `us-core-${usCore}.tgz`, valueSets];
+  const args = ['-Xmx2g', '-cp', classPath, 'Validator', input, `${guide}.tgz`, valueSets];
   const { stdout } = await run('java', args, { maxBuffer: OUTPUT_BYTES_MAX });
   return stdout
     .split('\n')

@@ -123,6 +123,8 @@ test('a token permits the types of its scopes only, and the FHIR API only', asyn
   expect(refused.statusCode).toBe(403);
   expect(diagnosticsIn(refused.json())).toContain('system/Observation.rs');
   expect(await status(`Patient/${patientId}/$everything?_type=Observation`)).toBe(403);
+  // It would say that what the token may not read was not delivered.
+  expect(await status(`Patient/${patientId}/$summary`)).toBe(403);
   expect(await status(`Binary/${patientId}`)).toBe(403);
   expect(await status('Patient/$export?_type=Observation', { prefer: 'respond-async' })).toBe(403);
   const everything = (await by(token, `/fhir/R4/Patient/${patientId}/$everything`)).json();

@@ -167,6 +167,7 @@ async function allDoors(
     json: (await built(patientId, 'json')).text,
     html: (await built(patientId, 'html')).text,
     everything: (await door.get(`Patient/${patientId}/$everything`)).body,
+    'patient summary': (await door.get(`Patient/${patientId}/$summary`)).body,
     search: bodies(searches),
     'search by code': bodies(byCode),
     read: bodies(reads),
@@ -228,7 +229,7 @@ describe('what carries a withheld label', () => {
               for (const name of ['consolidated', 'json', 'everything', 'search', 'read', 'export'])
                 expect(texts[name]?.includes(secret(index)), `${name}: ${each.type}`).toBe(true);
           const isRedacted = given.some(isDenied);
-          for (const name of ['consolidated', 'json', 'everything'])
+          for (const name of ['consolidated', 'json', 'everything', 'patient summary'])
             expect(texts[name]?.includes('"REDACTED"'), name).toBe(isRedacted);
         },
       ),

@@ -55,12 +55,17 @@ const PROFILES: Fixed[] = [
     ...{ operation, profile: 'Read', type: REST, subtype: `${INTERACTION}read`, action: 'R' },
     ...{ client: `${DCM}110152`, server: `${DCM}110153` },
   })),
-  ...['listDocuments', 'fhirSearch', 'fhirEverything', 'matchPatient', 'countConsolidated'].map(
-    (operation) => ({
-      ...{ operation, profile: 'Query', type: REST, subtype: `${INTERACTION}search-type`, action: 'E' },
-      ...{ client: `${DCM}110153`, server: `${DCM}110152` },
-    }),
-  ),
+  ...[
+    'listDocuments',
+    'fhirSearch',
+    'fhirEverything',
+    'fhirSummary',
+    'matchPatient',
+    'countConsolidated',
+  ].map((operation) => ({
+    ...{ operation, profile: 'Query', type: REST, subtype: `${INTERACTION}search-type`, action: 'E' },
+    ...{ client: `${DCM}110153`, server: `${DCM}110152` },
+  })),
   {
     ...{
       operation: 'createPatient',

@@ -17,6 +17,7 @@ import { createFhirReadAudit, type FhirDeps, requireJson } from './requests.ts';
 import capabilities from './rules/capabilities.json' with { type: 'json' };
 import { includesOf } from './rules/search-request.ts';
 import { addSearchRoutes } from './search-routes.ts';
+import { addSummaryRoutes } from './summary/summary-routes.ts';
 
 type FhirRouteDeps = Pick<
   GatewayPlatform,
@@ -72,6 +73,8 @@ function addFhirRoutes(
     json.addHook('preHandler', requireJson);
     addSearchRoutes(json, fhir);
     addReadRoutes(json, fhir);
+    // Networks read contributed data only, which is no summary of a record.
+    if (!fhir.isResponder) addSummaryRoutes(json, fhir);
   });
   addBinaryRoute(app, { ...fhir, blobs: deps.blobs });
   addMatchRoute(app, fhir);

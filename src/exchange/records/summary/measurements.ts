@@ -14,6 +14,9 @@ import {
 import { NOTHING, row, type SummaryCell, type SummaryRow } from './parts.ts';
 import { type Lookup, ORIGIN, type SummaryEntry, type TableRule, withoutShorter } from './section.ts';
 
+const isResult = (content: Json): boolean => categoryOf(content) === 'laboratory' && !isEmpty(content);
+const isVitalSign = (content: Json): boolean => categoryOf(content) === 'vital-signs' && !isEmpty(content);
+
 interface PendingResult {
   report: string;
   place: number;
@@ -28,7 +31,7 @@ async function* byMomentAndReport(
   let moment: string | undefined;
   let pending: PendingResult[] = [];
   for await (const entry of entries) {
-    if (categoryOf(entry.content) !== 'laboratory' || isEmpty(entry.content)) continue;
+    if (!isResult(entry.content)) continue;
     const at = momentText(timeOf(entry.content)) ?? 'Undated';
     if (at !== moment) {
       yield* grouped(moment, pending);
@@ -88,6 +91,7 @@ export const resultTable: TableRule = {
     { title: 'Flag' },
     ORIGIN,
   ],
+  shows: isResult,
   rows: byMomentAndReport,
 };
 
@@ -169,7 +173,7 @@ async function* flowSheet(entries: AsyncIterable<SummaryEntry>): AsyncGenerator<
   let line: Line | undefined;
   for await (const entry of entries) {
     const { content } = entry;
-    if (categoryOf(content) !== 'vital-signs' || isEmpty(content)) continue;
+    if (!isVitalSign(content)) continue;
     const moment = momentText(timeOf(content));
     if (line === undefined || line.moment !== moment) {
       if (line !== undefined) yield line.toRow();
@@ -190,5 +194,6 @@ export const vitalSignTable: TableRule = {
     { title: 'Other' },
     ORIGIN,
   ],
+  shows: isVitalSign,
   rows: flowSheet,
 };

@@ -37,6 +37,8 @@ export interface TableRule {
   caption: string;
   columns: readonly Column[];
   types: readonly string[];
+  /** Whether a resource of these types belongs in this table; without it, each does. */
+  shows?: (content: Json) => boolean;
   /** Undefined for a resource that does not belong in this table. */
   row?: (entry: SummaryEntry, lookup: Lookup) => SummaryRow | undefined;
   /** Instead of `row`, if rows do not correspond to single resources. */

@@ -180,6 +180,7 @@ function tableOf({ caption, types, shows, numeric = [], cells }: TableRow): Tabl
   return {
     caption,
     types,
+    shows: isShown,
     columns: [...Object.keys(cells).map((title) => ({ title, isNumeric: numeric.includes(title) })), ORIGIN],
     row: ({ content, origin }, lookup) =>
       isShown(content) ? row(...says.map((say) => say(content, lookup)), origin) : undefined,

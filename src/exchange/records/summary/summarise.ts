@@ -109,9 +109,17 @@ function* chartParts({ charts, note }: ReturnType<typeof chartsOf>): Generator<S
   if (note !== undefined) yield { kind: 'note', text: note };
 }
 
-async function* sectionParts(
+/** A section: its tables, or that it is empty, and the statements of absence. */
+export async function* sectionParts(
   { id, empty, tables }: SectionRule,
-  { reader, lookup, madeAt, statements: stated }: Parameters<typeof overviewOf>[0],
+  {
+    reader,
+    lookup,
+    madeAt,
+    statements: stated,
+  }: Pick<Parameters<typeof overviewOf>[0], 'lookup' | 'madeAt' | 'statements'> & {
+    reader: Pick<RecordReader, 'read'>;
+  },
 ): AsyncGenerator<SummaryPart> {
   const statements = stated.get(id) ?? [];
   let isEmpty = true;
@@ -153,7 +161,11 @@ const isEmptyRow = (each: SummaryRow, { columns }: TableRule): boolean =>
   each.kind === 'row' &&
   each.cells.every(({ text }, index) => text === NOTHING || CONTEXT.has(columns[index]?.title ?? ''));
 
-async function* rowsOf(table: TableRule, reader: RecordReader, lookup: Lookup): AsyncGenerator<SummaryRow> {
+async function* rowsOf(
+  table: TableRule,
+  reader: Pick<RecordReader, 'read'>,
+  lookup: Lookup,
+): AsyncGenerator<SummaryRow> {
   const entries = entriesOf(reader.read(table.types));
   if (table.rows !== undefined) {
     yield* table.rows(entries, lookup);
@@ -171,7 +183,8 @@ async function* entriesOf(resources: AsyncIterable<ConsolidatedResource>): Async
   for await (const resource of resources) yield entryOf(resource);
 }
 
-async function lookUp(reader: RecordReader) {
+/** Names that rows need; those of conditions are added by who reads them. */
+export async function lookUp(reader: RecordReader) {
   const medicationNames = new Map<string, string>();
   for await (const { id, content } of reader.read(['Medication'])) {
     const name = conceptText((content as unknown as Json).code);
@@ -255,7 +268,7 @@ export const STATING_TYPES = ['Composition', 'List'];
  * Notes for the statements of absence that sources made about a section's topic, each with its source and day. A statement
  * that the record contradicts is marked: both are shown, and the reader must find out which is right.
  */
-async function absenceNotes(
+export async function absenceNotes(
   { tables, statements }: SectionRule,
   reader: RecordReader,
   isWanted: (type: string) => boolean,

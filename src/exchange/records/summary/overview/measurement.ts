@@ -95,7 +95,7 @@ function trend(now: Measurement, before: Measurement, day: string): string {
   return `${now.amount > before.amount ? 'up' : 'down'} from ${value} on ${day}`;
 }
 
-const RETRACTED = ['entered-in-error', 'cancelled'];
+export const RETRACTED = ['entered-in-error', 'cancelled'];
 
 /** The last values of one vital sign, and the one before. */
 interface Vital {

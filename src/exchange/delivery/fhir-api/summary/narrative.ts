@@ -1,0 +1,43 @@
+import { escapeHtml } from '../../../../lib/escape.ts';
+import { fittedTables } from '../../../records/summary/fitted-tables.ts';
+import type { Column, SummaryCell, SummaryPart } from '../../../records/summary/parts.ts';
+
+/**
+ * Parts of a summary as the XHTML of a FHIR Narrative: only elements and attributes that FHIR allows, all text escaped, no
+ * style. What is abnormal is set in bold.
+ */
+export async function narrativeOf(
+  parts: AsyncIterable<SummaryPart>,
+): Promise<{ status: 'additional'; div: string }> {
+  let [html, width] = ['', 0];
+  for await (const part of fittedTables(parts)) {
+    if (part.kind === 'table') width = part.columns.length;
+    html += partHtml(part, width);
+  }
+  return {
+    status: 'additional',
+    div: `<div xmlns="http://www.w3.org/1999/xhtml" lang="en" xml:lang="en">${html}</div>`,
+  };
+}
+
+function partHtml(part: SummaryPart, width: number): string {
+  switch (part.kind) {
+    case 'note':
+      return `<p>${part.tone === 'alert' ? bold(part.text) : escapeHtml(part.text)}</p>`;
+    case 'table':
+      return `<table><caption>${escapeHtml(part.caption)}</caption><thead><tr>${part.columns.map(headOf).join('')}</tr></thead><tbody>`;
+    case 'group':
+      return `<tr><th colspan="${width}">${escapeHtml(part.title)}</th></tr>`;
+    case 'row':
+      return `<tr>${part.cells.map(cellOf).join('')}</tr>`;
+    case 'tableEnd':
+      return '</tbody></table>';
+    default:
+      return '';
+  }
+}
+
+const bold = (text: string): string => `<b>${escapeHtml(text)}</b>`;
+const headOf = ({ title }: Column): string => `<th>${escapeHtml(title)}</th>`;
+const cellOf = ({ text, tone }: SummaryCell): string =>
+  `<td>${tone === 'alert' ? bold(text) : escapeHtml(text)}</td>`;
