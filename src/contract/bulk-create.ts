@@ -4,7 +4,7 @@ import { endpoint } from './endpoint.ts';
 import { errorBodySchema } from './errors.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { pageMetaSchema, pageQuery } from './paging.ts';
-import { idSchema, instantSchema } from './primitives.ts';
+import { component, idSchema, instantSchema } from './primitives.ts';
 import { querySweepSchema } from './query-sweep.ts';
 
 /** docs/interface.md, Bulk patient create status. */
@@ -25,16 +25,11 @@ const request = {
 };
 
 /** Response of E5 (docs/interface.md, BulkPatientCreate). */
-export const bulkPatientCreateSchema = z
-  .object({
-    ...request,
-    status: z.literal('waiting'),
-    uploadUrl: z.string().meta({
-      description:
-        'PUT the CSV to this URL once, within 10 minutes, with `Content-Type: text/csv`, your `x-api-key` and the file as the body.',
-    }),
-  })
-  .meta({ id: 'BulkPatientCreate' });
+export const bulkPatientCreateSchema = component('BulkPatientCreate', {
+  ...request,
+  status: z.literal('waiting'),
+  uploadUrl: z.string(),
+});
 export type BulkPatientCreate = z.output<typeof bulkPatientCreateSchema>;
 
 export const bulkCountsSchema = z
@@ -52,43 +47,27 @@ export const bulkCountsSchema = z
 /** The one declaration of a bulk create's row counts. Workflow code imports the type only. */
 export type BulkCounts = z.output<typeof bulkCountsSchema>;
 
-export const bulkCreateStatusResponseSchema = z
-  .object({
-    ...request,
-    status: bulkCreateStatusSchema,
-    paused: z.literal(true).optional().meta({ description: 'Present while the request is paused.' }),
-    counts: bulkCountsSchema,
-    rowsPerSecond: z
-      .number()
-      .optional()
-      .meta({ description: 'Average processing rate, not counting pauses.' }),
-    secondsLeft: z
-      .number()
-      .int()
-      .optional()
-      .meta({ description: 'Estimated remaining time. Present while rows are being processed.' }),
-    result: z.string().optional().meta({
-      description:
-        'Link to the result CSV, valid for one hour. Each "Bulk create status" request returns a new link.',
-    }),
-    reason: z.string().optional().meta({ description: 'Why the request failed.' }),
-    sweep: querySweepSchema.optional().meta({
-      description: 'Post-import queries of its patients. Present once they are being started.',
-    }),
-  })
-  .meta({ id: 'BulkPatientCreateProgress' });
+export const bulkCreateStatusResponseSchema = component('BulkPatientCreateProgress', {
+  ...request,
+  status: bulkCreateStatusSchema,
+  paused: z.literal(true).optional(),
+  counts: bulkCountsSchema,
+  rowsPerSecond: z.number().optional(),
+  secondsLeft: z.number().int().optional(),
+  result: z.string().optional(),
+  reason: z.string().optional(),
+  sweep: querySweepSchema.optional(),
+});
 export type BulkCreateStatusResponse = z.output<typeof bulkCreateStatusResponseSchema>;
 
 /** Response of `PUT {uploadUrl}`. */
-export const bulkUploadSchema = z
-  .object({
-    requestId: idSchema,
-    status: bulkCreateStatusSchema,
-    /** SHA-256 of the bytes received, in hex. */
-    sha256: z.string(),
-    sizeBytes: z.number().int(),
-  })
-  .meta({ id: 'BulkUpload' });
+export const bulkUploadSchema = component('BulkUpload', {
+  requestId: idSchema,
+  status: bulkCreateStatusSchema,
+  /** SHA-256 of the bytes received, in hex. */
+  sha256: z.string(),
+  sizeBytes: z.number().int(),
+});
 export type BulkUpload = z.output<typeof bulkUploadSchema>;
 
 /**
@@ -100,20 +79,18 @@ export const uploadConflictSchema = errorBodySchema.extend({ upload: bulkUploadS
 export const BULK_CREATE_EVENT_TYPE = 'medical.bulk-patient-create';
 
 /** Sent when processing of a request starts, completes or fails; not when the request expires. */
-export const bulkCreateEventSchema = z
-  .object({
-    meta: eventMetaOf(z.literal(BULK_CREATE_EVENT_TYPE)),
-    bulkPatientCreate: z.object({
-      requestId: idSchema,
-      status: z.enum(['processing', 'completed', 'failed']),
-      result: z
-        .string()
-        .optional()
-        .meta({ description: 'Link to the result CSV. Present if the request is completed.' }),
-      reason: z.string().optional().meta({ description: 'Why the request failed. Present if it failed.' }),
-    }),
-  })
-  .meta({ id: 'BulkPatientCreateEvent' });
+export const bulkCreateEventSchema = component('BulkPatientCreateEvent', {
+  meta: eventMetaOf(z.literal(BULK_CREATE_EVENT_TYPE)),
+  bulkPatientCreate: z.object({
+    requestId: idSchema,
+    status: z.enum(['processing', 'completed', 'failed']),
+    result: z
+      .string()
+      .optional()
+      .meta({ description: 'Link to the result CSV. Present if the request is completed.' }),
+    reason: z.string().optional().meta({ description: 'Why the request failed. Present if it failed.' }),
+  }),
+});
 export type BulkCreateEvent = z.output<typeof bulkCreateEventSchema>;
 
 /** Columns by which the list of bulk creates can be sorted; without `sort`, newest first. */

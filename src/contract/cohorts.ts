@@ -3,7 +3,7 @@ import { boundedList, ETAG_LENGTH_MAX, NOT_BLANK, required } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
 import { eTagBody, ifMatch, pageMetaSchema, pageQuery } from './paging.ts';
 import { patientSchema } from './patients.ts';
-import { idSchema } from './primitives.ts';
+import { component, idSchema } from './primitives.ts';
 import { membersWithoutTypos, strictMembers } from './strict-members.ts';
 
 export const COHORT_COLORS = [
@@ -61,18 +61,16 @@ const newCohortSettingsSchema = strictMembers({ monitoring: monitoringOf(strictM
 export type CohortSettings = z.output<typeof cohortSettingsSchema>;
 
 /** Cohort (response). */
-export const cohortSchema = z
-  .object({
-    id: idSchema,
-    eTag: z.string(),
-    name: z.string(),
-    description: z.string(),
-    color: z.enum(COHORT_COLORS),
-    purposeOfUse: z.enum(['treatment', 'operations']),
-    settings: cohortSettingsSchema,
-    size: z.number().int(),
-  })
-  .meta({ id: 'Cohort' });
+export const cohortSchema = component('Cohort', {
+  id: idSchema,
+  eTag: z.string(),
+  name: z.string(),
+  description: z.string(),
+  color: z.enum(COHORT_COLORS),
+  purposeOfUse: z.enum(['treatment', 'operations']),
+  settings: cohortSettingsSchema,
+  size: z.number().int(),
+});
 export type CohortResponse = z.output<typeof cohortSchema>;
 
 const nameSchema = z.string().trim().min(1, { error: 'name is required' }).max(200).meta(NOT_BLANK);
@@ -101,16 +99,14 @@ export const updateCohortBodySchema = membersWithoutTypos({
 }).meta({ id: 'UpdateCohort' });
 export type UpdateCohortBody = z.output<typeof updateCohortBodySchema>;
 
-export const addPatientToCohortsBodySchema = z
-  .object({
-    cohortIds: boundedList(
-      z
-        .array(idSchema, { error: 'cohortIds is required and must be a list of cohort ids' })
-        .min(1, { error: 'cohortIds must contain at least one id' }),
-      1000,
-    ),
-  })
-  .meta({ id: 'AddPatientToCohorts' });
+export const addPatientToCohortsBodySchema = component('AddPatientToCohorts', {
+  cohortIds: boundedList(
+    z
+      .array(idSchema, { error: 'cohortIds is required and must be a list of cohort ids' })
+      .min(1, { error: 'cohortIds must contain at least one id' }),
+    1000,
+  ),
+});
 
 /** Maximum number of ids per request; for more, send several requests or use `allPatients`. */
 const PATIENT_IDS_MAX = 5000;

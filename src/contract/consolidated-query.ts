@@ -3,7 +3,7 @@ import { boundedList, quoted } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { metadataSchema } from './network-query.ts';
-import { idSchema } from './primitives.ts';
+import { component, idSchema } from './primitives.ts';
 import { recordConformanceSchema } from './record-conformance.ts';
 import { recordOriginsSchema, splitDeliverySchema } from './record-origins.ts';
 
@@ -78,18 +78,16 @@ export function checkDateOrder(query: object, context: z.RefinementCtx): void {
   });
 }
 
-export const consolidatedQuerySchema = z
-  .object({
-    requestId: idSchema,
-    status: z.enum(CONSOLIDATED_STATUSES),
-    conversionType: z.enum(CONVERSION_TYPES),
-    startedAt: z.string().optional().meta({ description: '`YYYY-MM-DDTHH:MM:SSZ`' }),
-    resources: z.array(z.string()).optional(),
-    dateFrom: z.string().optional(),
-    dateTo: z.string().optional(),
-    message: z.string().optional().meta({ description: 'Why the query failed.' }),
-  })
-  .meta({ id: 'ConsolidatedQuery' });
+export const consolidatedQuerySchema = component('ConsolidatedQuery', {
+  requestId: idSchema,
+  status: z.enum(CONSOLIDATED_STATUSES),
+  conversionType: z.enum(CONVERSION_TYPES),
+  startedAt: z.string().optional(),
+  resources: z.array(z.string()).optional(),
+  dateFrom: z.string().optional(),
+  dateTo: z.string().optional(),
+  message: z.string().optional(),
+});
 export type ConsolidatedQuery = z.output<typeof consolidatedQuerySchema>;
 
 /** Response of "get one consolidated query": includes the link, so that a caller can do without the webhook (decision 31). */
@@ -120,23 +118,21 @@ export const fhirBundleSchema = z
 export const CONSOLIDATED_DATA_EVENT_TYPE = 'medical.consolidated-data';
 
 /** Sent when a consolidated query has completed or failed (docs/interface.md, Events). */
-export const consolidatedDataEventSchema = z
-  .object({
-    meta: eventMetaOf(z.literal(CONSOLIDATED_DATA_EVENT_TYPE)),
-    patients: z.array(
-      z.object({
-        patientId: idSchema,
-        externalId: z.string().optional(),
-        additionalIds: z.record(z.string(), z.array(z.string())).optional(),
-        status: z.enum(['completed', 'failed']),
-        bundle: fhirBundleSchema.optional().meta({
-          description: 'Contains one DocumentReference; its attachment is the link to the result.',
-        }),
-        filters: z.record(z.string(), z.string()).optional(),
+export const consolidatedDataEventSchema = component('ConsolidatedDataEvent', {
+  meta: eventMetaOf(z.literal(CONSOLIDATED_DATA_EVENT_TYPE)),
+  patients: z.array(
+    z.object({
+      patientId: idSchema,
+      externalId: z.string().optional(),
+      additionalIds: z.record(z.string(), z.array(z.string())).optional(),
+      status: z.enum(['completed', 'failed']),
+      bundle: fhirBundleSchema.optional().meta({
+        description: 'Contains one DocumentReference; its attachment is the link to the result.',
       }),
-    ),
-  })
-  .meta({ id: 'ConsolidatedDataEvent' });
+      filters: z.record(z.string(), z.string()).optional(),
+    }),
+  ),
+});
 export type ConsolidatedDataEvent = z.output<typeof consolidatedDataEventSchema>;
 
 export const consolidatedEndpoints = {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { boundedList, quoted } from './bounds.ts';
 import { fhirBundleSchema, RECORD_TYPES } from './consolidated-query.ts';
 import { endpoint } from './endpoint.ts';
-import { idSchema, instantSchema } from './primitives.ts';
+import { component, idSchema, instantSchema } from './primitives.ts';
 
 /** Limits of one contribution. */
 export const CONTRIBUTION_BYTES_MAX = 5_000_000;
@@ -38,17 +38,13 @@ const bundleSchema = z
   })
   .meta({ id: 'ContributedBundle' });
 
-const contributionSchema = z
-  .object({
-    id: idSchema,
-    kind: z.enum(['resources', 'document']),
-    contributedAt: instantSchema,
-    resources: z.number().int().meta({ description: 'How many resources it stated.' }),
-    status: z.enum(['received', 'awaiting-upload', 'never-arrived']).meta({
-      description: '`awaiting-upload`, `never-arrived`: of a document whose file has not been uploaded.',
-    }),
-  })
-  .meta({ id: 'Contribution' });
+const contributionSchema = component('Contribution', {
+  id: idSchema,
+  kind: z.enum(['resources', 'document']),
+  contributedAt: instantSchema,
+  resources: z.number().int(),
+  status: z.enum(['received', 'awaiting-upload', 'never-arrived']),
+});
 export type ContributionStatus = z.output<typeof contributionSchema>['status'];
 
 /** Size of a contributed document. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
+import { component } from './primitives.ts';
 
 /** Maximum and default lifetime of an embed token: 10 hours (docs/interface.md, E1). */
 export const EMBED_TOKEN_SECONDS_MAX = 36_000;
@@ -19,13 +20,9 @@ export const createEmbedTokenBodySchema = z
   .nullish()
   .transform((body) => body ?? { expirationInSeconds: EMBED_TOKEN_SECONDS_MAX });
 
-export const embedTokenSchema = z
-  .object({
-    token: z.string().meta({
-      description: 'Goes into the URL fragment of the embedded page, or is sent as a bearer token.',
-    }),
-  })
-  .meta({ id: 'EmbedToken' });
+export const embedTokenSchema = component('EmbedToken', {
+  token: z.string(),
+});
 
 export const embedTokenEndpoints = {
   createEmbedToken: endpoint('POST /medical/v1/token/embed', {

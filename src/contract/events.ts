@@ -6,44 +6,47 @@ import { eventMetaOf } from './event-meta.ts';
 import { identityVerifiedEventSchema } from './identity.ts';
 import { messageEventSchema } from './messages.ts';
 import { encounterEventSchema, laboratoryEventSchema, pharmacyEventSchema } from './notifications.ts';
-import { idSchema, instantSchema, SOURCE_TYPES, type SourceType, sourceTypeSchema } from './primitives.ts';
+import {
+  component,
+  idSchema,
+  instantSchema,
+  SOURCE_TYPES,
+  type SourceType,
+  sourceTypeSchema,
+} from './primitives.ts';
 import { testEventSchema } from './webhook-test.ts';
 
 /** Sent when one source of a query has completed or failed (docs/interface.md, Events). */
-export const networkQueryEventSchema = z
-  .object({
-    meta: eventMetaOf(z.enum(['network-query.hie', 'network-query.pharmacy', 'network-query.lab'])),
-    payload: z.object({
-      patientId: idSchema,
-      externalId: z.string().optional(),
-      consolidatedDataUrl: z.string(),
-      source: z.object({
-        type: sourceTypeSchema,
-        status: z.enum(['completed', 'failed']),
-        completedAt: instantSchema,
-        /** Number of resources removed from the record because the source deleted them or moved them to another person. */
-        retired: z.number().int().positive().optional(),
-      }),
+export const networkQueryEventSchema = component('NetworkQueryEvent', {
+  meta: eventMetaOf(z.enum(['network-query.hie', 'network-query.pharmacy', 'network-query.lab'])),
+  payload: z.object({
+    patientId: idSchema,
+    externalId: z.string().optional(),
+    consolidatedDataUrl: z.string(),
+    source: z.object({
+      type: sourceTypeSchema,
+      status: z.enum(['completed', 'failed']),
+      completedAt: instantSchema,
+      /** Number of resources removed from the record because the source deleted them or moved them to another person. */
+      retired: z.number().int().positive().optional(),
     }),
-  })
-  .meta({ id: 'NetworkQueryEvent' });
+  }),
+});
 export type NetworkQueryEvent = z.output<typeof networkQueryEventSchema>;
 
-export const firstDataReadyEventSchema = z
-  .object({
-    meta: eventMetaOf(z.literal('network-query.hie.first-data-ready')),
-    payload: z.object({
-      patientId: idSchema,
-      externalId: z.string().optional(),
-      consolidatedDataUrl: z.string(),
-      source: z.object({
-        type: z.literal('hie'),
-        status: z.literal('processing'),
-        firstDataReadyAt: instantSchema,
-      }),
+export const firstDataReadyEventSchema = component('FirstDataReadyEvent', {
+  meta: eventMetaOf(z.literal('network-query.hie.first-data-ready')),
+  payload: z.object({
+    patientId: idSchema,
+    externalId: z.string().optional(),
+    consolidatedDataUrl: z.string(),
+    source: z.object({
+      type: z.literal('hie'),
+      status: z.literal('processing'),
+      firstDataReadyAt: instantSchema,
     }),
-  })
-  .meta({ id: 'FirstDataReadyEvent' });
+  }),
+});
 export type FirstDataReadyEvent = z.output<typeof firstDataReadyEventSchema>;
 
 export const pingEventSchema = z

@@ -10,21 +10,19 @@ import {
 import { endpoint } from './endpoint.ts';
 import { eTagBody, ifMatch } from './paging.ts';
 import { addressSchema, storedAddressSchema } from './patients.ts';
-import { idSchema, isNpi } from './primitives.ts';
+import { component, idSchema, isNpi } from './primitives.ts';
 
 /** docs/interface.md, Facility. */
-export const facilitySchema = z
-  .object({
-    id: idSchema,
-    eTag: z.string().optional(),
-    oid: z.string(),
-    name: z.string(),
-    npi: z.string(),
-    tin: z.string().optional(),
-    active: z.boolean(),
-    address: storedAddressSchema,
-  })
-  .meta({ id: 'Facility' });
+export const facilitySchema = component('Facility', {
+  id: idSchema,
+  eTag: z.string().optional(),
+  oid: z.string(),
+  name: z.string(),
+  npi: z.string(),
+  tin: z.string().optional(),
+  active: z.boolean(),
+  address: storedAddressSchema,
+});
 export type FacilityResponse = z.output<typeof facilitySchema>;
 
 export const npiSchema = z
@@ -44,20 +42,18 @@ export const npiSchema = z
   });
 
 /** Body of "create facility"; the service assigns the OID. */
-export const createFacilityBodySchema = z
-  .object({
-    name: z
-      .string()
-      .trim()
-      .min(1, { error: 'name is required' })
-      .max(200, { error: 'name must have at most 200 characters' })
-      .meta(NOT_BLANK),
-    npi: npiSchema,
-    tin: z.string().trim().min(1).max(50).meta(NOT_BLANK).nullish(),
-    active: z.boolean({ error: 'active must be true or false' }).optional(),
-    address: addressSchema,
-  })
-  .meta({ id: 'CreateFacility' });
+export const createFacilityBodySchema = component('CreateFacility', {
+  name: z
+    .string()
+    .trim()
+    .min(1, { error: 'name is required' })
+    .max(200, { error: 'name must have at most 200 characters' })
+    .meta(NOT_BLANK),
+  npi: npiSchema,
+  tin: z.string().trim().min(1).max(50).meta(NOT_BLANK).nullish(),
+  active: z.boolean({ error: 'active must be true or false' }).optional(),
+  address: addressSchema,
+});
 export type CreateFacilityBody = z.output<typeof createFacilityBodySchema>;
 
 /** Body of "update facility" (PUT), which replaces. If `npi` is present, it must be the current one. */
@@ -67,22 +63,16 @@ export const updateFacilityBodySchema = createFacilityBodySchema
 export type UpdateFacilityBody = z.output<typeof updateFacilityBodySchema>;
 
 /** Body of "set the facilities of a patient": the complete list. */
-export const patientFacilitiesBodySchema = z
-  .object({
-    facilityIds: boundedList(
-      z
-        .array(idSchema, { error: 'facilityIds is required and must be a list of ids' })
-        .min(1, { error: 'at least one facility is required' }),
-      PATIENT_LISTS_MAX.facilityIds,
-      `at most ${PATIENT_LISTS_MAX.facilityIds} facilities are allowed`,
-    ),
-    eTag: z
-      .string()
-      .max(ETAG_LENGTH_MAX)
-      .optional()
-      .meta({ description: "The patient's last known eTag; an alternative to `If-Match`." }),
-  })
-  .meta({ id: 'PatientFacilities' });
+export const patientFacilitiesBodySchema = component('PatientFacilities', {
+  facilityIds: boundedList(
+    z
+      .array(idSchema, { error: 'facilityIds is required and must be a list of ids' })
+      .min(1, { error: 'at least one facility is required' }),
+    PATIENT_LISTS_MAX.facilityIds,
+    `at most ${PATIENT_LISTS_MAX.facilityIds} facilities are allowed`,
+  ),
+  eTag: z.string().max(ETAG_LENGTH_MAX).optional(),
+});
 
 const facilities = z.object({ facilities: z.array(facilitySchema) });
 

@@ -3,7 +3,7 @@ import { URL_LENGTH_MAX } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { metadataSchema } from './network-query.ts';
-import { idSchema, instantSchema } from './primitives.ts';
+import { component, idSchema, instantSchema } from './primitives.ts';
 
 /** Individual access services (IAS): identity verification and AAL2 challenges (docs/interface.md, Individual access). */
 const redirectUrlSchema = z
@@ -18,81 +18,60 @@ export const identitySessionRequestSchema = z
   .object({ patientId: idSchema, redirectUrl: redirectUrlSchema, metadata: metadataSchema.optional() })
   .meta({ id: 'IdentitySessionRequest' });
 
-export const identitySessionSchema = z
-  .object({
-    sessionId: idSchema,
-    sessionUrl: z.string().meta({
-      description:
-        'Page on which the person verifies their identity. Afterwards the browser is redirected to `redirectUrl` with `sessionId` and `status` (verified or failed). If verified, the webhook `ias.identity.verified` is sent.',
-    }),
-    expiresAt: instantSchema,
-    status: z.enum(['pending', 'verified', 'failed']),
-  })
-  .meta({ id: 'IdentitySession' });
+export const identitySessionSchema = component('IdentitySession', {
+  sessionId: idSchema,
+  sessionUrl: z.string(),
+  expiresAt: instantSchema,
+  status: z.enum(['pending', 'verified', 'failed']),
+});
 
 /** States of a verification or challenge; a pending one becomes expired when its time is over. */
 export const VERIFICATION_STATES = ['pending', 'verified', 'failed', 'expired'] as const;
 
-export const identitySessionStateSchema = z
-  .object({
-    sessionId: idSchema,
-    patientId: idSchema,
-    status: z.enum(VERIFICATION_STATES),
-    expiresAt: instantSchema,
-    proofedIdentityId: idSchema.optional().meta({ description: 'Present if the status is verified.' }),
-    verifiedAt: instantSchema.optional(),
-    reason: z.string().optional().meta({ description: 'Why the verification failed.' }),
-  })
-  .meta({ id: 'IdentitySessionState' });
+export const identitySessionStateSchema = component('IdentitySessionState', {
+  sessionId: idSchema,
+  patientId: idSchema,
+  status: z.enum(VERIFICATION_STATES),
+  expiresAt: instantSchema,
+  proofedIdentityId: idSchema.optional(),
+  verifiedAt: instantSchema.optional(),
+  reason: z.string().optional(),
+});
 
 export const aal2ChallengeRequestSchema = z
   .object({ proofedIdentityId: idSchema, redirectUrl: redirectUrlSchema })
   .meta({ id: 'Aal2ChallengeRequest' });
 
-export const aal2ChallengeSchema = z
-  .object({
-    challengeId: idSchema,
-    challengeUrl: z.string().meta({
-      description:
-        'Page on which the person authenticates with two factors. Afterwards the browser is redirected to `redirectUrl` with `aal2SessionId` and `status=verified`, or with `status=failed`.',
-    }),
-    expiresAt: instantSchema,
-    method: z
-      .string()
-      .meta({ description: 'Authentication method of the identity partner, such as `otp` or `passkey`.' }),
-  })
-  .meta({ id: 'Aal2Challenge' });
+export const aal2ChallengeSchema = component('Aal2Challenge', {
+  challengeId: idSchema,
+  challengeUrl: z.string(),
+  expiresAt: instantSchema,
+  method: z.string(),
+});
 
-export const aal2ChallengeStateSchema = z
-  .object({
-    challengeId: idSchema,
-    status: z.enum(VERIFICATION_STATES),
-    expiresAt: instantSchema,
-    aal2SessionId: z
-      .string()
-      .optional()
-      .meta({ description: 'Present if the challenge was passed and its session is still active.' }),
-    sessionExpiresAt: instantSchema.optional(),
-    reason: z.string().optional().meta({ description: 'Why the challenge failed.' }),
-  })
-  .meta({ id: 'Aal2ChallengeState' });
+export const aal2ChallengeStateSchema = component('Aal2ChallengeState', {
+  challengeId: idSchema,
+  status: z.enum(VERIFICATION_STATES),
+  expiresAt: instantSchema,
+  aal2SessionId: z.string().optional(),
+  sessionExpiresAt: instantSchema.optional(),
+  reason: z.string().optional(),
+});
 
 export const IDENTITY_VERIFIED_EVENT_TYPE = 'ias.identity.verified';
 
 /** Sent when a patient's identity has been verified (docs/interface.md, Events). */
-export const identityVerifiedEventSchema = z
-  .object({
-    meta: eventMetaOf(z.literal(IDENTITY_VERIFIED_EVENT_TYPE)),
-    payload: z.object({
-      patientId: idSchema,
-      externalId: z.string().optional(),
-      proofedIdentityId: idSchema,
-      sessionId: idSchema,
-      status: z.literal('verified'),
-      verifiedAt: instantSchema,
-    }),
-  })
-  .meta({ id: 'IdentityVerifiedEvent' });
+export const identityVerifiedEventSchema = component('IdentityVerifiedEvent', {
+  meta: eventMetaOf(z.literal(IDENTITY_VERIFIED_EVENT_TYPE)),
+  payload: z.object({
+    patientId: idSchema,
+    externalId: z.string().optional(),
+    proofedIdentityId: idSchema,
+    sessionId: idSchema,
+    status: z.literal('verified'),
+    verifiedAt: instantSchema,
+  }),
+});
 export type IdentityVerifiedEvent = z.output<typeof identityVerifiedEventSchema>;
 
 /** Request header with the id of the active AAL2 session, for queries with purpose ias (docs/interface.md, Requests). */

@@ -3,7 +3,7 @@ import { boundedList, NOT_BLANK, quoted, required } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { pageMetaSchema, pageQuery } from './paging.ts';
-import { idSchema, instantSchema, isNpi } from './primitives.ts';
+import { component, idSchema, instantSchema, isNpi } from './primitives.ts';
 
 /** docs/interface.md, Message. */
 export const MESSAGE_DIRECTIONS = ['outbound', 'inbound'] as const;
@@ -25,36 +25,23 @@ export const MESSAGE_ATTACHMENT_BYTES_MAX = 20_000_000;
 /** Columns by which the list of messages can be sorted; without `sort`, newest first. */
 export const MESSAGE_SORT = ['sentAt', 'id'] as const;
 
-export const messageSchema = z
-  .object({
-    id: idSchema,
-    patientId: idSchema
-      .optional()
-      .meta({ description: 'Absent if an inbound message names no known patient.' }),
-    externalId: z
-      .string()
-      .optional()
-      .meta({ description: 'The caller’s own id of the patient; absent if it has none.' }),
-    direction: z.enum(MESSAGE_DIRECTIONS),
-    status: z.enum(MESSAGE_STATUSES).meta({ id: 'MessageState' }),
-    transportMethod: z.enum(TRANSPORT_METHODS),
-    network: z
-      .enum(MESSAGE_NETWORKS)
-      .optional()
-      .meta({ description: 'Present if `transportMethod` is `xdr`.' }),
-    destination: z.string(),
-    subject: z.string(),
-    body: z.string().optional(),
-    attachments: z.array(idSchema).optional().meta({
-      description:
-        'Ids of the attached documents. "Get document URL" (E14) accepts them as `fileName`. They belong to the patient, or to no patient if an inbound message names no known one.',
-    }),
-    intendedRecipientNpi: z.array(z.string()).optional(),
-    sentAt: instantSchema,
-    updatedAt: instantSchema,
-    reason: z.string().optional().meta({ description: 'Why the message failed.' }),
-  })
-  .meta({ id: 'Message' });
+export const messageSchema = component('Message', {
+  id: idSchema,
+  patientId: idSchema.optional(),
+  externalId: z.string().optional(),
+  direction: z.enum(MESSAGE_DIRECTIONS),
+  status: z.enum(MESSAGE_STATUSES).meta({ id: 'MessageState' }),
+  transportMethod: z.enum(TRANSPORT_METHODS),
+  network: z.enum(MESSAGE_NETWORKS).optional(),
+  destination: z.string(),
+  subject: z.string(),
+  body: z.string().optional(),
+  attachments: z.array(idSchema).optional(),
+  intendedRecipientNpi: z.array(z.string()).optional(),
+  sentAt: instantSchema,
+  updatedAt: instantSchema,
+  reason: z.string().optional(),
+});
 export type Message = z.output<typeof messageSchema>;
 
 const OID = /^[0-2](\.(0|[1-9]\d*))+$/;
@@ -148,14 +135,12 @@ export type MessageEventType = (typeof MESSAGE_EVENT_TYPES)[number];
  * consumers of `message.status` require `completedAt`, which a Message does not have: the time at which the message
  * completed or failed.
  */
-export const messageEventSchema = z
-  .object({
-    meta: eventMetaOf(z.enum(MESSAGE_EVENT_TYPES)),
-    payload: messageSchema.extend({
-      completedAt: instantSchema.optional().describe('Only in `message.status`'),
-    }),
-  })
-  .meta({ id: 'MessageEvent' });
+export const messageEventSchema = component('MessageEvent', {
+  meta: eventMetaOf(z.enum(MESSAGE_EVENT_TYPES)),
+  payload: messageSchema.extend({
+    completedAt: instantSchema.optional().describe('Only in `message.status`'),
+  }),
+});
 
 export const messageEndpoints = {
   listMessages: endpoint('GET /medical/v1/message', {

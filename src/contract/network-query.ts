@@ -2,7 +2,14 @@ import { z } from 'zod';
 import { boundedList, boundedRecord, required, TEXT_LENGTH_MAX, unknownOf } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
 import { pageMetaSchema, pageQuery } from './paging.ts';
-import { idSchema, instantSchema, SOURCE_TYPES, type SourceType, sourceTypeSchema } from './primitives.ts';
+import {
+  component,
+  idSchema,
+  instantSchema,
+  SOURCE_TYPES,
+  type SourceType,
+  sourceTypeSchema,
+} from './primitives.ts';
 import { strictMembers } from './strict-members.ts';
 
 export const METADATA_KEYS_MAX = 50;
@@ -75,13 +82,11 @@ export const sourcesSchema = z
   .refine((sources) => sources.length > 0, { error: 'at least one source must be enabled' });
 
 /** NetworkQuerySources: the body of E2, and the member `networkQuery` of E4. */
-export const networkQueryRequestSchema = z
-  .object({
-    sources: sourcesSchema,
-    proofedIdentityId: z.string().min(1).max(TEXT_LENGTH_MAX).optional(),
-    metadata: metadataSchema.optional(),
-  })
-  .meta({ id: 'NetworkQuerySources' });
+export const networkQueryRequestSchema = component('NetworkQuerySources', {
+  sources: sourcesSchema,
+  proofedIdentityId: z.string().min(1).max(TEXT_LENGTH_MAX).optional(),
+  metadata: metadataSchema.optional(),
+});
 export type NetworkQueryRequest = z.output<typeof networkQueryRequestSchema>;
 export type NetworkQueryRequestInput = z.input<typeof networkQueryRequestSchema>;
 
@@ -96,46 +101,32 @@ export const sourceWaitSchema = z
   .object({ reason: z.string(), since: instantSchema, nextTryAt: instantSchema })
   .meta({ id: 'SourceWait' });
 
-export const sourceEntrySchema = z
-  .object({
-    type: sourceTypeSchema,
-    status: sourceStatusSchema,
-    startedAt: instantSchema,
-    completedAt: instantSchema.optional(),
-    reason: z.string().optional().meta({
-      description: 'Why the source failed, for a person to read.',
-    }),
-    waiting: sourceWaitSchema.optional().meta({
-      description:
-        'Present while a running source is not called because it failed or refused the last calls: the reason, since when, and when it is called again.',
-    }),
-  })
-  .meta({ id: 'Source' });
+export const sourceEntrySchema = component('Source', {
+  type: sourceTypeSchema,
+  status: sourceStatusSchema,
+  startedAt: instantSchema,
+  completedAt: instantSchema.optional(),
+  reason: z.string().optional(),
+  waiting: sourceWaitSchema.optional(),
+});
 
-export const sourceErrorSchema = z
-  .object({
-    source: sourceTypeSchema,
-    httpStatus: z.number().int(),
-    message: z.string(),
-    timestamp: instantSchema,
-  })
-  .meta({ id: 'SourceError' });
+export const sourceErrorSchema = component('SourceError', {
+  source: sourceTypeSchema,
+  httpStatus: z.number().int(),
+  message: z.string(),
+  timestamp: instantSchema,
+});
 export type SourceError = z.output<typeof sourceErrorSchema>;
 
-export const networkQueryStatusSchema = z
-  .object({
-    requestId: idSchema,
-    patientId: idSchema.optional(),
-    externalId: z
-      .string()
-      .optional()
-      .meta({ description: 'The caller’s own id of the patient; absent if it has none.' }),
-    startedAt: instantSchema,
-    status: queryStatusSchema,
-    sources: z.array(sourceEntrySchema),
-    errors: z.array(sourceErrorSchema).optional(),
-  })
-  .meta({ id: 'NetworkQueryStatus' });
+export const networkQueryStatusSchema = component('NetworkQueryStatus', {
+  requestId: idSchema,
+  patientId: idSchema.optional(),
+  externalId: z.string().optional(),
+  startedAt: instantSchema,
+  status: queryStatusSchema,
+  sources: z.array(sourceEntrySchema),
+  errors: z.array(sourceErrorSchema).optional(),
+});
 export type NetworkQueryStatus = z.output<typeof networkQueryStatusSchema>;
 
 /** A query in the list of queries, including the metadata of its request. */
@@ -144,15 +135,13 @@ export const listedNetworkQuerySchema = networkQueryStatusSchema
   .meta({ id: 'ListedNetworkQuery' });
 
 /** One entry of a query's timeline: time, source and attempt, and what happened. No personal data. */
-export const timelineEntrySchema = z
-  .object({
-    at: instantSchema,
-    source: sourceTypeSchema.optional(),
-    attempt: z.number().int().optional(),
-    kind: z.string(),
-    message: z.string(),
-  })
-  .meta({ id: 'TimelineEntry' });
+export const timelineEntrySchema = component('TimelineEntry', {
+  at: instantSchema,
+  source: sourceTypeSchema.optional(),
+  attempt: z.number().int().optional(),
+  kind: z.string(),
+  message: z.string(),
+});
 export type TimelineEntry = z.output<typeof timelineEntrySchema>;
 
 /** Columns by which the list of queries can be sorted; without `sort`, newest first. */

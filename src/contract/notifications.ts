@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { pageMetaSchema, pageQuery } from './paging.ts';
-import { idSchema, instantSchema } from './primitives.ts';
+import { component, idSchema, instantSchema } from './primitives.ts';
 
 /** Notifications that an account receives about its patients (docs/interface.md, Notifications). */
 export const NOTIFICATION_TYPES = [
@@ -16,13 +16,11 @@ export type NotificationType = (typeof NOTIFICATION_TYPES)[number];
 
 /** Published consumers require name and type of both locations; what the source did not report is `unknown`. */
 const placeSchema = z.object({ name: z.string(), type: z.string() });
-export const transferSchema = z
-  .object({
-    timestamp: instantSchema,
-    sourceLocation: placeSchema,
-    destinationLocation: placeSchema,
-  })
-  .meta({ id: 'Transfer' });
+export const transferSchema = component('Transfer', {
+  timestamp: instantSchema,
+  sourceLocation: placeSchema,
+  destinationLocation: placeSchema,
+});
 
 const payloadMembers = {
   /** Link to a FHIR Bundle of the Patient and the reported resources; valid for ten minutes from when the webhook was sent. */
@@ -32,67 +30,52 @@ const payloadMembers = {
   whenSourceSent: instantSchema.optional(),
 };
 
-export const encounterEventSchema = z
-  .object({
-    meta: eventMetaOf(z.enum(['patient.admit', 'patient.transfer', 'patient.discharge'])),
-    payload: z.object({
-      ...payloadMembers,
-      admitTimestamp: instantSchema,
-      dischargeTimestamp: instantSchema.optional(),
-      transfers: z.array(transferSchema).optional(),
-    }),
-  })
-  .meta({ id: 'EncounterEvent' });
+export const encounterEventSchema = component('EncounterEvent', {
+  meta: eventMetaOf(z.enum(['patient.admit', 'patient.transfer', 'patient.discharge'])),
+  payload: z.object({
+    ...payloadMembers,
+    admitTimestamp: instantSchema,
+    dischargeTimestamp: instantSchema.optional(),
+    transfers: z.array(transferSchema).optional(),
+  }),
+});
 
-export const pharmacyEventSchema = z
-  .object({
-    meta: eventMetaOf(z.literal('patient.pharmacy')),
-    payload: z.object({ ...payloadMembers, medicationDispensedDate: instantSchema.optional() }),
-  })
-  .meta({ id: 'PharmacyEvent' });
+export const pharmacyEventSchema = component('PharmacyEvent', {
+  meta: eventMetaOf(z.literal('patient.pharmacy')),
+  payload: z.object({ ...payloadMembers, medicationDispensedDate: instantSchema.optional() }),
+});
 
-export const laboratoryEventSchema = z
-  .object({
-    meta: eventMetaOf(z.literal('patient.laboratory')),
-    payload: z.object({ ...payloadMembers, specimenCollectedDate: instantSchema.optional() }),
-  })
-  .meta({ id: 'LaboratoryEvent' });
+export const laboratoryEventSchema = component('LaboratoryEvent', {
+  meta: eventMetaOf(z.literal('patient.laboratory')),
+  payload: z.object({ ...payloadMembers, specimenCollectedDate: instantSchema.optional() }),
+});
 
 /** State of the repeated hie queries after a discharge. */
-export const followUpSchema = z
-  .object({
-    state: z.enum(['open', 'new-data', 'no-new-data', 'cancelled']),
-    reason: z.string().optional(),
-    startedAt: instantSchema,
-    endedAt: instantSchema.optional(),
-    /** Ids of the queries started so far. */
-    requestIds: z.array(idSchema),
-  })
-  .meta({ id: 'DischargeFollowUp' });
+export const followUpSchema = component('DischargeFollowUp', {
+  state: z.enum(['open', 'new-data', 'no-new-data', 'cancelled']),
+  reason: z.string().optional(),
+  startedAt: instantSchema,
+  endedAt: instantSchema.optional(),
+  /** Ids of the queries started so far. */
+  requestIds: z.array(idSchema),
+});
 
 /** A notification in the responses of the notification operations. */
-export const notificationSchema = z
-  .object({
-    id: idSchema.meta({ description: '`meta.requestId` of its webhook.' }),
-    type: z.enum(NOTIFICATION_TYPES),
-    status: z.enum(['current', 'withdrawn']).meta({
-      description:
-        '`withdrawn`: the source withdrew the notification, or it turned out to be about another person.',
-    }),
-    patientId: idSchema,
-    externalId: z.string().optional(),
-    /** Configured name of the sender (NOTIFICATION_SENDERS). */
-    sender: z.string(),
-    occurredAt: instantSchema.optional(),
-    whenSourceSent: instantSchema.optional(),
-    notifiedAt: instantSchema,
-    withdrawnAt: instantSchema.optional(),
-    url: z
-      .string()
-      .meta({ description: 'Link to a FHIR Bundle, as in the webhook; valid for ten minutes from now.' }),
-    followUp: followUpSchema.optional(),
-  })
-  .meta({ id: 'Notification' });
+export const notificationSchema = component('Notification', {
+  id: idSchema,
+  type: z.enum(NOTIFICATION_TYPES),
+  status: z.enum(['current', 'withdrawn']),
+  patientId: idSchema,
+  externalId: z.string().optional(),
+  /** Configured name of the sender (NOTIFICATION_SENDERS). */
+  sender: z.string(),
+  occurredAt: instantSchema.optional(),
+  whenSourceSent: instantSchema.optional(),
+  notifiedAt: instantSchema,
+  withdrawnAt: instantSchema.optional(),
+  url: z.string(),
+  followUp: followUpSchema.optional(),
+});
 export type NotificationResponse = z.output<typeof notificationSchema>;
 
 /** Columns by which the list of notifications can be sorted. */

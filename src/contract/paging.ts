@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ETAG_LENGTH_MAX, quoted } from './bounds.ts';
+import { component } from './primitives.ts';
 
 export const ifMatch = z.object({
   'if-match': z
@@ -19,21 +20,13 @@ export const eTagBody = z
   })
   .nullish()
   .transform((body) => body ?? {});
-export const pageMetaSchema = z
-  .object({
-    itemsOnPage: z.number().int(),
-    itemsInTotal: z
-      .number()
-      .int()
-      .meta({ description: 'Counted up to 10,000; the patients of a cohort always.' }),
-    itemsInTotalIsMinimum: z
-      .literal(true)
-      .optional()
-      .meta({ description: 'Present when there are more than `itemsInTotal`.' }),
-    nextPage: z.string().optional(),
-    prevPage: z.string().optional(),
-  })
-  .meta({ id: 'PageMeta' });
+export const pageMetaSchema = component('PageMeta', {
+  itemsOnPage: z.number().int(),
+  itemsInTotal: z.number().int(),
+  itemsInTotalIsMinimum: z.literal(true).optional(),
+  nextPage: z.string().optional(),
+  prevPage: z.string().optional(),
+});
 
 export interface SortBy<C extends string = string> {
   column: C;

@@ -13,7 +13,7 @@ import {
 import { endpoint } from './endpoint.ts';
 import { networkQueryRequestSchema, networkQueryStatusSchema } from './network-query.ts';
 import { eTagBody, ifMatch, pageMetaSchema, pageQuery } from './paging.ts';
-import { dobSchema, idSchema, namesSchema, usStateSchema, zipSchema } from './primitives.ts';
+import { component, dobSchema, idSchema, namesSchema, usStateSchema, zipSchema } from './primitives.ts';
 
 export const genderSchema = z.enum(['M', 'F', 'O', 'U'], {
   error: 'expected M, F, O (known, neither M nor F) or U (unknown)',
@@ -28,37 +28,33 @@ const requiredText = (what: string) =>
     .max(TEXT_LENGTH_MAX)
     .meta(NOT_BLANK);
 
-export const addressSchema = z
-  .object({
-    addressLine1: requiredText('addressLine1'),
-    addressLine2: z.string().trim().max(200).optional(),
-    city: requiredText('city'),
-    state: usStateSchema,
-    zip: zipSchema,
-    country: z
-      .string()
-      .max(20, { abort: true })
-      .trim()
-      .optional()
-      .transform((value) => (value ? value.toUpperCase() : 'USA'))
-      .refine((value) => value === 'USA' || value === 'US', { error: 'only USA is supported' })
-      .transform(() => 'USA')
-      .meta({ pattern: '^\\s*([Uu][Ss][Aa]?)?\\s*$' }),
-  })
-  .meta({ id: 'Address' });
+export const addressSchema = component('Address', {
+  addressLine1: requiredText('addressLine1'),
+  addressLine2: z.string().trim().max(200).optional(),
+  city: requiredText('city'),
+  state: usStateSchema,
+  zip: zipSchema,
+  country: z
+    .string()
+    .max(20, { abort: true })
+    .trim()
+    .optional()
+    .transform((value) => (value ? value.toUpperCase() : 'USA'))
+    .refine((value) => value === 'USA' || value === 'US', { error: 'only USA is supported' })
+    .transform(() => 'USA')
+    .meta({ pattern: '^\\s*([Uu][Ss][Aa]?)?\\s*$' }),
+});
 export type Address = z.output<typeof addressSchema>;
 
 /** Address as stored. It is not validated again, because the rules may have become stricter since. */
-export const storedAddressSchema = z
-  .object({
-    addressLine1: z.string(),
-    addressLine2: z.string().optional(),
-    city: z.string(),
-    state: z.string(),
-    zip: z.string(),
-    country: z.string(),
-  })
-  .meta({ id: 'StoredAddress' });
+export const storedAddressSchema = component('StoredAddress', {
+  addressLine1: z.string(),
+  addressLine2: z.string().optional(),
+  city: z.string(),
+  state: z.string(),
+  zip: z.string(),
+  country: z.string(),
+});
 
 export const phoneSchema = z
   .string()
@@ -251,57 +247,44 @@ const responseNames = z
   .meta({ description: 'A list of names; in the dialect "published", one string separated by spaces.' });
 
 /** Patient (response). */
-export const patientSchema = z
-  .object({
-    id: idSchema,
-    eTag: z.string().optional(),
-    externalId: z.string().optional(),
-    externalIds: z.array(z.string()).meta({
-      description:
-        'Every external id that finds the patient: `externalId` first, then those that it replaced.',
-    }),
-    additionalIdentifiers: storedAdditionalIdentifiersSchema,
-    additionalIds: storedAdditionalIdentifiersSchema,
-    firstName: responseNames,
-    lastName: responseNames,
-    dob: z.string(),
-    genderAtBirth: genderSchema,
-    personalIdentifiers: z.array(storedPersonalIdentifierSchema),
-    address: z.array(storedAddressSchema),
-    contact: z.array(z.object({ phone: z.string().optional(), email: z.string().optional() })),
-    facilityIds: z.array(z.string()),
-    status: z.object({ hieOptOut: z.boolean(), treatmentRelationship: z.boolean() }),
-    createdAt: z.string().optional(),
-    networkQuery: networkQueryStatusSchema.optional(),
-    replaced: z
-      .object({
-        externalId: z.string().optional(),
-        hieOptOut: z.boolean().optional(),
-        treatmentRelationship: z.boolean().optional(),
-        primaryAddress: storedAddressSchema.optional(),
-      })
-      .optional()
-      .meta({
-        description:
-          'In the answer to a create only: the former values of what this request replaced in the patient whom it matched.',
+export const patientSchema = component('Patient', {
+  id: idSchema,
+  eTag: z.string().optional(),
+  externalId: z.string().optional(),
+  externalIds: z.array(z.string()),
+  additionalIdentifiers: storedAdditionalIdentifiersSchema,
+  additionalIds: storedAdditionalIdentifiersSchema,
+  firstName: responseNames,
+  lastName: responseNames,
+  dob: z.string(),
+  genderAtBirth: genderSchema,
+  personalIdentifiers: z.array(storedPersonalIdentifierSchema),
+  address: z.array(storedAddressSchema),
+  contact: z.array(z.object({ phone: z.string().optional(), email: z.string().optional() })),
+  facilityIds: z.array(z.string()),
+  status: z.object({ hieOptOut: z.boolean(), treatmentRelationship: z.boolean() }),
+  createdAt: z.string().optional(),
+  networkQuery: networkQueryStatusSchema.optional(),
+  replaced: z
+    .object({
+      externalId: z.string().optional(),
+      hieOptOut: z.boolean().optional(),
+      treatmentRelationship: z.boolean().optional(),
+      primaryAddress: storedAddressSchema.optional(),
+    })
+    .optional(),
+  possibleDuplicates: z
+    .array(
+      z.object({
+        id: idSchema,
+        patientId: idSchema,
+        grade: z.enum(['certain', 'probable', 'possible']),
+        agrees: z.array(z.string()),
+        contradicts: z.array(z.string()),
       }),
-    possibleDuplicates: z
-      .array(
-        z.object({
-          id: idSchema,
-          patientId: idSchema,
-          grade: z.enum(['certain', 'probable', 'possible']),
-          agrees: z.array(z.string()),
-          contradicts: z.array(z.string()),
-        }),
-      )
-      .optional()
-      .meta({
-        description:
-          'In the answer to a create only: other patients who may be this person, at most ten, with what is the same and what contradicts. A person decides (Possible duplicates).',
-      }),
-  })
-  .meta({ id: 'Patient' });
+    )
+    .optional(),
+});
 export type PatientResponse = z.output<typeof patientSchema>;
 
 /** Columns by which the list of patients can be sorted; without `sort`, newest first. */

@@ -1,8 +1,24 @@
 import { z } from 'zod';
 import { boundedList, NAMES_MAX, quoted } from './bounds.ts';
+import texts from './members.json' with { type: 'json' };
 import { RECORD_SOURCES, SOURCE_TYPES } from './source-types.ts';
 
 export { type RecordSource, SOURCE_TYPES, type SourceType } from './source-types.ts';
+
+/**
+ * An object that the OpenAPI document lists under this name, and whose members have the texts of `members.json`. Throws when the
+ * module is loaded if a text is about a member that the object does not have.
+ */
+export function component<S extends z.ZodRawShape>(id: string, shape: S) {
+  const said = (texts as Readonly<Record<string, Readonly<Record<string, string>>>>)[id] ?? {};
+  const described = Object.entries(said).map(([name, description]) => {
+    const member = shape[name];
+    if (!(member instanceof z.ZodType))
+      throw new Error(`members.json describes ${name}, which ${id} does not have`);
+    return [name, member.meta({ description })];
+  });
+  return z.object({ ...shape, ...Object.fromEntries(described) } as S).meta({ id });
+}
 
 export const sourceTypeSchema = z.enum(SOURCE_TYPES).meta({ id: 'SourceType' });
 export const recordSourceSchema = z.enum(RECORD_SOURCES).meta({ id: 'RecordSource' });

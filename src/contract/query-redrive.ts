@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { TEXT_LENGTH_MAX } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
-import { idSchema, instantSchema, sourceTypeSchema } from './primitives.ts';
+import { component, idSchema, instantSchema, sourceTypeSchema } from './primitives.ts';
 
 const count = z.number().int();
 
@@ -24,31 +24,21 @@ export const queryRedriveRequestSchema = z
   .meta({ id: 'QueryRedriveRequest' });
 
 /** Progress of a redrive. */
-export const queryRedriveSchema = z
-  .object({
-    requestId: idSchema.optional().meta({ description: 'Id of the redrive. Absent after a dry run.' }),
-    state: z.enum(['dry-run', 'running', 'completed', 'cancelled']).meta({
-      description: '`completed`: each query has been retried or skipped; some may still be in progress.',
-    }),
-    source: sourceTypeSchema,
-    failedFrom: instantSchema,
-    failedTo: instantSchema,
-    reason: z.string().optional(),
-    queries: count.meta({ description: 'Matching queries when the redrive began.' }),
-    retried: count,
-    skipped: count.meta({
-      description:
-        'Queries that must not be retried: the source was retried or completed meanwhile, the patient opted out or was deleted, or the source is no longer enabled.',
-    }),
-    failed: count.meta({
-      description:
-        'Queries that could not be retried, because their workflow did not respond; another redrive finds them.',
-    }),
-    open: count.meta({ description: 'Retries of this redrive that are still in progress.' }),
-    startedAt: instantSchema.optional(),
-    endedAt: instantSchema.optional(),
-  })
-  .meta({ id: 'QueryRedrive' });
+export const queryRedriveSchema = component('QueryRedrive', {
+  requestId: idSchema.optional(),
+  state: z.enum(['dry-run', 'running', 'completed', 'cancelled']),
+  source: sourceTypeSchema,
+  failedFrom: instantSchema,
+  failedTo: instantSchema,
+  reason: z.string().optional(),
+  queries: count,
+  retried: count,
+  skipped: count,
+  failed: count,
+  open: count,
+  startedAt: instantSchema.optional(),
+  endedAt: instantSchema.optional(),
+});
 export type QueryRedrive = z.output<typeof queryRedriveSchema>;
 
 /** Redrives: one source of many queries that failed is retried. */

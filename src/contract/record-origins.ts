@@ -1,53 +1,44 @@
 import { z } from 'zod';
-import { idSchema, recordSourceSchema } from './primitives.ts';
+import { component, idSchema, recordSourceSchema } from './primitives.ts';
 
 export const UNITING_KEYS = ['content', 'identifier', 'statement'] as const;
 export type UnitingKey = (typeof UNITING_KEYS)[number];
 
-export const recordOriginsSchema = z
-  .object({
-    resourceType: z.string(),
-    id: idSchema,
-    origins: z
-      .array(
-        z.object({
-          source: recordSourceSchema,
-          sourceId: z.string().meta({ description: 'Id of the resource at the source.' }),
-          fileName: z.string().meta({ description: 'Document or source response that contained it.' }),
-          fromDocument: z.boolean().meta({ description: 'Whether it was converted from a C-CDA document.' }),
-          collectedAt: z.iso.datetime(),
-          versionId: z.string().optional().meta({ description: 'Version of the resource at the source.' }),
-          lastUpdated: z
-            .string()
-            .optional()
-            .meta({ description: 'When the resource was last updated at the source.' }),
-          statedOn: z
-            .string()
-            .optional()
-            .meta({ description: 'The time of the document that it was converted from.' }),
-          leads: z.boolean().meta({
-            description:
-              'Whether this delivery takes precedence; the others only add elements that it does not have.',
-          }),
-          superseded: z.boolean().meta({
-            description:
-              'Whether it is an earlier version of the statement, of which nothing counts any more.',
-          }),
-          split: z.boolean().meta({
-            description: 'Whether a caller split it from the other deliveries; `join` undoes that.',
-          }),
-          unitedBy: z.array(z.object({ key: z.enum(UNITING_KEYS), reason: z.string() })).meta({
-            description:
-              'Keys by which it was matched with the other deliveries. Empty if it is the only one.',
-          }),
-        }),
-      )
-      .meta({
+export const recordOriginsSchema = component('RecordOrigins', {
+  resourceType: z.string(),
+  id: idSchema,
+  origins: z.array(
+    z.object({
+      source: recordSourceSchema,
+      sourceId: z.string().meta({ description: 'Id of the resource at the source.' }),
+      fileName: z.string().meta({ description: 'Document or source response that contained it.' }),
+      fromDocument: z.boolean().meta({ description: 'Whether it was converted from a C-CDA document.' }),
+      collectedAt: z.iso.datetime(),
+      versionId: z.string().optional().meta({ description: 'Version of the resource at the source.' }),
+      lastUpdated: z
+        .string()
+        .optional()
+        .meta({ description: 'When the resource was last updated at the source.' }),
+      statedOn: z
+        .string()
+        .optional()
+        .meta({ description: 'The time of the document that it was converted from.' }),
+      leads: z.boolean().meta({
         description:
-          'The delivery that takes precedence comes first. Empty for a Patient that no source delivered.',
+          'Whether this delivery takes precedence; the others only add elements that it does not have.',
       }),
-  })
-  .meta({ id: 'RecordOrigins' });
+      superseded: z.boolean().meta({
+        description: 'Whether it is an earlier version of the statement, of which nothing counts any more.',
+      }),
+      split: z.boolean().meta({
+        description: 'Whether a caller split it from the other deliveries; `join` undoes that.',
+      }),
+      unitedBy: z.array(z.object({ key: z.enum(UNITING_KEYS), reason: z.string() })).meta({
+        description: 'Keys by which it was matched with the other deliveries. Empty if it is the only one.',
+      }),
+    }),
+  ),
+});
 export type RecordOrigins = z.output<typeof recordOriginsSchema>;
 
 export const splitDeliverySchema = z.object({

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { URL_LENGTH_MAX } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
-import { idSchema, instantSchema } from './primitives.ts';
+import { component, idSchema, instantSchema } from './primitives.ts';
 import {
   retryWebhooksBodySchema,
   rotatedKeySchema,
@@ -9,14 +9,12 @@ import {
   testWebhookBodySchema,
 } from './webhooks.ts';
 
-export const settingsBodySchema = z
-  .object({
-    webhookUrl: z
-      .url({ protocol: /^https?$/, error: 'webhookUrl must be an http or https URL' })
-      .max(URL_LENGTH_MAX)
-      .nullish(),
-  })
-  .meta({ id: 'UpdateSettings' });
+export const settingsBodySchema = component('UpdateSettings', {
+  webhookUrl: z
+    .url({ protocol: /^https?$/, error: 'webhookUrl must be an http or https URL' })
+    .max(URL_LENGTH_MAX)
+    .nullish(),
+});
 
 /** `webhookKey` is null while no destination is set. */
 export const settingsSchema = z
@@ -24,16 +22,14 @@ export const settingsSchema = z
   .meta({ id: 'Settings' });
 export type SettingsResponse = z.output<typeof settingsSchema>;
 
-export const webhookStatusSchema = z
-  .object({
-    webhookUrl: z.string().nullable(),
-    webhookEnabled: z.boolean(),
-    webhookStatus: z.enum(['healthy', 'failing', 'disabled', 'unknown']),
-    lastStatusAt: instantSchema.nullable(),
-    pending: z.number().int(),
-    deadLettered: z.number().int(),
-  })
-  .meta({ id: 'WebhookHealth' });
+export const webhookStatusSchema = component('WebhookHealth', {
+  webhookUrl: z.string().nullable(),
+  webhookEnabled: z.boolean(),
+  webhookStatus: z.enum(['healthy', 'failing', 'disabled', 'unknown']),
+  lastStatusAt: instantSchema.nullable(),
+  pending: z.number().int(),
+  deadLettered: z.number().int(),
+});
 
 export const settingsEndpoints = {
   getSettings: endpoint('GET /medical/v1/settings', {

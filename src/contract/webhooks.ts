@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { boundedList, quoted, required, URL_LENGTH_MAX } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
 import { webhookEventSchema } from './events.ts';
-import { idSchema, instantSchema } from './primitives.ts';
+import { component, idSchema, instantSchema } from './primitives.ts';
 import { TEST_EVENT_TYPE } from './webhook-test.ts';
 
 /** The values of `meta.type` that events of this schema have. */
@@ -56,23 +56,19 @@ export const updateWebhookBodySchema = z
   .meta({ id: 'UpdateWebhook', anyOf: [required('url'), required('types')] });
 
 /** A webhook destination in addition to the one of the settings. */
-export const webhookSchema = z
-  .object({
-    id: idSchema,
-    url: z.string(),
-    types: z.array(z.string()),
-    webhookKey: z.string(),
-    previousKeyUntil: instantSchema
-      .optional()
-      .meta({ description: 'Until then, webhooks are also signed with the previous key.' }),
-    enabled: z.boolean(),
-    status: z.enum(['healthy', 'failing', 'disabled', 'unknown']),
-    lastStatusAt: instantSchema.nullable(),
-    pending: z.number().int(),
-    deadLettered: z.number().int(),
-    createdAt: instantSchema,
-  })
-  .meta({ id: 'Webhook' });
+export const webhookSchema = component('Webhook', {
+  id: idSchema,
+  url: z.string(),
+  types: z.array(z.string()),
+  webhookKey: z.string(),
+  previousKeyUntil: instantSchema.optional(),
+  enabled: z.boolean(),
+  status: z.enum(['healthy', 'failing', 'disabled', 'unknown']),
+  lastStatusAt: instantSchema.nullable(),
+  pending: z.number().int(),
+  deadLettered: z.number().int(),
+  createdAt: instantSchema,
+});
 export type WebhookResponse = z.output<typeof webhookSchema>;
 
 /** Hours for which the previous key still signs after a rotation. */
