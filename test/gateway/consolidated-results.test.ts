@@ -152,7 +152,7 @@ test('the embedded page’s summaries hold eight records at most; others are rea
     const before = transactions;
     let text = '';
     for await (const line of lines) text += line;
-    return { text: text.replaceAll(/"madeAt":"[^"]*"/g, ''), transactions: transactions - before };
+    return { text: text.replaceAll(/\["Created","[^"]*"\]/g, ''), transactions: transactions - before };
   };
   const slow = Array.from({ length: 8 }, () => summaryLines({ accountId, patientId }));
   for (const lines of slow) await lines.next();

@@ -10,7 +10,7 @@ import { openRecordReader } from '../../records/summary/section.ts';
 import { summarise } from '../../records/summary/summarise.ts';
 import { readConsolidatedQuery, type StoredConsolidatedQuery } from './query-store.ts';
 import { RESULT_FORMATS } from './result-link.ts';
-import { completeConsolidated, failConsolidated } from './transitions.ts';
+import { endAndAnnounce } from './transitions.ts';
 
 /** Builds the results of consolidated queries. */
 export interface ConsolidatedBuilder {
@@ -42,14 +42,14 @@ export function createConsolidatedBuilder(deps: BuilderDeps): ConsolidatedBuilde
         bytesOf(contentOf(deps, accountId, query), signal),
         RESULT_FORMATS[query.conversionType].contentType,
       );
-      const ended = await store.asAccount(accountId, (tx) => completeConsolidated(tx, requestId, result));
+      const ended = await store.asAccount(accountId, (tx) => endAndAnnounce(tx, requestId, { result }));
       // Another execution has ended the query in the meantime, so no row refers to this result.
       if (ended === undefined) await blobs.delete(result.ref);
       return endOf(ended ?? (await read(accountId, requestId)));
     },
 
     async fail({ accountId, requestId }, reason) {
-      await store.asAccount(accountId, (tx) => failConsolidated(tx, requestId, reason));
+      await store.asAccount(accountId, (tx) => endAndAnnounce(tx, requestId, { reason }));
       return endOf(await read(accountId, requestId));
     },
   };

@@ -19,16 +19,10 @@ export interface ConsolidatedParameters {
   dateTo?: string;
 }
 
-export interface StoredConsolidatedQuery extends ConsolidatedParameters {
-  requestId: string;
-  patientId: string;
-  status: ConsolidatedStatus;
-  metadata?: Metadata;
-  reason?: string;
-  result?: BlobRef;
-  createdAt: Date;
-  endedAt?: Date;
-}
+export type StoredConsolidatedQuery = Omit<
+  ReturnType<typeof presentOf<Selectable<Database['consolidated_query']>>>,
+  'id'
+> & { requestId: string };
 
 /** Creates a query, or returns the one with the same parameters that is already in progress. */
 export async function openConsolidatedQuery(

@@ -23,21 +23,12 @@ import {
   type StoredConsolidatedQuery,
 } from './query-store.ts';
 
-/** Ends a query and writes its webhook event in the same transaction. Resolves to undefined if it had already ended. */
-export const completeConsolidated = (
-  tx: AccountTx,
-  requestId: string,
-  result: BlobRef,
-): Promise<StoredConsolidatedQuery | undefined> => end(tx, requestId, { result });
-
-/** @param reason shown to the caller: no personal data, no internals */
-export const failConsolidated = (
-  tx: AccountTx,
-  requestId: string,
-  reason: string,
-): Promise<StoredConsolidatedQuery | undefined> => end(tx, requestId, { reason });
-
-async function end(
+/**
+ * Ends a query and writes its webhook event in the same transaction. Resolves to undefined if it had already ended.
+ *
+ * @param how.reason shown to the caller: no personal data, no internals
+ */
+export async function endAndAnnounce(
   tx: AccountTx,
   requestId: string,
   how: { result: BlobRef } | { reason: string },
@@ -139,7 +130,7 @@ export function createConsolidatedLauncher(deps: {
     input: (accountId, requestId): ConsolidatedQueryInput => ({ accountId, requestId }),
     priority: PRIORITY.interactive,
     summary: 'Consolidated query',
-    end: (tx, requestId) => failConsolidated(tx, requestId, CONSOLIDATED_END_REASONS.workflowGone),
+    end: (tx, requestId) => endAndAnnounce(tx, requestId, { reason: CONSOLIDATED_END_REASONS.workflowGone }),
   });
 
   return {

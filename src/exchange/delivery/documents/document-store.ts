@@ -1,20 +1,14 @@
 import { sql } from 'kysely';
 import type { DocumentFormat } from '../../../contract/documents.ts';
-import type { RecordSource } from '../../../contract/primitives.ts';
+import type { Members } from '../../platform/database/columns.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
 import { isTakenBack, listedDocuments } from '../../records/deliveries/delivery-store.ts';
 
 /** A stored file: an attachment from a source or a message, or a source's response that contained resources. */
-export interface StoredDocument {
-  id: string;
-  /** Null for a message that could not be assigned to a patient. */
-  patientId: string | null;
-  source: RecordSource;
-  fileName: string;
-  contentType: string;
-  sizeBytes: number;
-  blobRef: string;
-}
+export type StoredDocument = Pick<
+  Members<'document'>,
+  'id' | 'patientId' | 'source' | 'fileName' | 'contentType' | 'sizeBytes' | 'blobRef'
+>;
 
 /** A document found by name or id, whether or not it is listed. */
 export interface FoundDocument extends StoredDocument {
@@ -71,12 +65,7 @@ const documents = (tx: AccountTx) =>
     .select(sql<boolean>`is_withheld(document)`.as('isWithheld'));
 
 /** A document converted to html or pdf. */
-export interface Rendition {
-  id: string;
-  format: DocumentFormat;
-  sizeBytes: number;
-  blobRef: string;
-}
+export type Rendition = Pick<Members<'document_rendition'>, 'id' | 'format' | 'sizeBytes' | 'blobRef'>;
 
 const RENDITION = ['id', 'format', 'size_bytes as sizeBytes', 'blob_ref as blobRef'] as const;
 

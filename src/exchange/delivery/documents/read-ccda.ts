@@ -73,7 +73,7 @@ export function readCcda(root: CdaElement): ReadableDocument {
 function toSection(section: CdaElement): Section {
   return {
     title: textWithin(childOf(section, 'title')) || codeText(childOf(section, 'code')) || 'Section',
-    blocks: childrenOf(section, 'text').flatMap(readNarrative),
+    blocks: childrenOf(section, 'text').flatMap(({ content }) => blocksOf(content)),
     sections: select(section, 'component/section').map(toSection),
   };
 }
@@ -196,10 +196,6 @@ const NOT_SHOWN = 'Image or other media, not shown here';
  * Converts the narrative of a section (CDA R2, StrucDoc.Text) to blocks. Links, style sheets and media are dropped; the
  * text of unknown elements is kept, so that no text is lost.
  */
-function readNarrative(text: CdaElement): Block[] {
-  return blocksOf(text.content);
-}
-
 function blocksOf(nodes: readonly Part[]): Block[] {
   const blocks: Block[] = [];
   let loose: Run[] = [];

@@ -109,7 +109,8 @@ export function createDocumentRenditions({
       throw unconvertible(`it has ${size} MB; at most ${max} MB are converted`);
     }
     const rendering =
-      failures.get(key) ?? (await renderer.render(accountId, () => contentOf(document), format));
+      failures.get(key) ??
+      (await renderer.render(accountId, () => orGone(blobs.read(document.blobRef)), format));
     if (rendering.kind === 'rendered') return rendering.bytes;
     if (rendering.kind === 'busy')
       throw new OverloadError(
@@ -120,15 +121,13 @@ export function createDocumentRenditions({
     failures.set(key, rendering);
     throw rendering.kind === 'not-xml' ? notXml(document.contentType) : unconvertible(rendering.reason);
   }
-
-  async function contentOf(document: StoredDocument): Promise<Buffer> {
-    try {
-      return await blobs.read(document.blobRef);
-    } catch (error) {
-      throw error instanceof BlobNotFoundError ? new NotFoundError('Document') : error;
-    }
-  }
 }
+
+/** The content of a document's blob. @throws NotFoundError when it is gone */
+export const orGone = <T>(content: Promise<T>): Promise<T> =>
+  content.catch((error: unknown) => {
+    throw error instanceof BlobNotFoundError ? new NotFoundError('Document') : error;
+  });
 
 /** Sources label C-CDA documents with various content types; if the type leaves it open, the bytes decide. */
 const mayBeXml = (contentType: string): boolean =>

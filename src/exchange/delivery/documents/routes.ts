@@ -6,7 +6,7 @@ import {
   type DocumentUrlsEvent,
 } from '../../../contract/documents.ts';
 import { idSchema } from '../../../contract/primitives.ts';
-import { BlobNotFoundError, type BlobStore } from '../../../shared/blobs/blob-store.ts';
+import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
 import { findPatient, type StoredPatient } from '../../people/patients/patient-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { ExchangeError, NotFoundError } from '../../platform/errors.ts';
@@ -28,7 +28,7 @@ import {
   listDocuments,
   type StoredDocument,
 } from './document-store.ts';
-import { type DocumentRenditions, RENDITION_TYPES } from './renditions.ts';
+import { type DocumentRenditions, orGone, RENDITION_TYPES } from './renditions.ts';
 
 /** The document operations, such as "E14. Get document URL". */
 export function addDocumentRoutes(
@@ -263,15 +263,6 @@ async function sendBlob(
   { blobRef, sizeBytes }: { blobRef: string; sizeBytes: number },
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const content = await openBlob(blobs, blobRef);
+  const content = await orGone(blobs.get(blobRef));
   return reply.header('content-length', sizeBytes).send(content);
-}
-
-/** @throws NotFoundError */
-export async function openBlob(blobs: BlobStore, blobRef: string) {
-  try {
-    return await blobs.get(blobRef);
-  } catch (error) {
-    throw error instanceof BlobNotFoundError ? new NotFoundError('Document') : error;
-  }
 }

@@ -16,7 +16,8 @@ import { rangeOf } from '../../records/rules/dates.ts';
 import type { Json } from '../../records/rules/json.ts';
 import { CLINICAL_TYPES, SUPPORTING_TYPES } from '../../records/rules/resource-types.ts';
 import { findAttachment } from '../documents/document-store.ts';
-import { notWithdrawn, openBlob, sendDocument, servedTypeOf } from '../documents/routes.ts';
+import { orGone } from '../documents/renditions.ts';
+import { notWithdrawn, sendDocument, servedTypeOf } from '../documents/routes.ts';
 import { entryOf, FHIR_JSON } from './bundles.ts';
 import { readRecordedConsents } from './recorded-consents.ts';
 import { checkSearch, type FhirDeps, pairsOf, permittedTypes, requireScope } from './requests.ts';
@@ -293,7 +294,7 @@ export function addBinaryRoute(app: FastifyInstance, deps: FhirDeps & { blobs: B
       const contentType = servedTypeOf(document);
       if (!ASKS_FOR_RESOURCE.test(request.headers.accept ?? ''))
         return sendDocument(deps.blobs, document, reply);
-      const content = await openBlob(deps.blobs, document.blobRef);
+      const content = await orGone(deps.blobs.get(document.blobRef));
       const head = JSON.stringify({ resourceType: 'Binary', id: document.id, contentType }).slice(0, -1);
       return reply.type(FHIR_JSON).send(Readable.from(binaryJson(head, content)));
     },

@@ -159,13 +159,10 @@ export async function accountsAt(
   return rows.map(({ id }) => id);
 }
 
-export interface AttachedDocument {
-  id: string;
-  fileName: string;
-  contentType: string;
-  sizeBytes: number;
-  blobRef: string;
-}
+type AttachedDocument = Pick<
+  Members<'document'>,
+  'id' | 'fileName' | 'contentType' | 'sizeBytes' | 'blobRef'
+>;
 
 /** The patient's documents among these ids, without those taken back or withheld, in the order of the ids. */
 export async function documentsOfPatient(

@@ -10,7 +10,7 @@ import type { SourceConnector } from '../../sources/connectors/connector.ts';
 import type { PurposeOfUse } from '../../sources/connectors/source-config.ts';
 import { isWhole, ofConnection, updatePart } from './part-store.ts';
 import type { Collection } from './tables.ts';
-import { addToTimeline } from './timeline-store.ts';
+import { addOfStep } from './timeline-store.ts';
 
 /** The state of an attempt and the patient it asks about: all that a step needs to start, or to resume after a crash. */
 export interface AttemptWork {
@@ -215,9 +215,8 @@ export async function keepJob(tx: AccountTx, step: PartStep, job: Record<string,
     .returning('attempt')
     .executeTakeFirst();
   if (kept === undefined) return false;
-  const { source, attempt } = step;
   const message = ofConnection(step, 'The source is working on it');
-  await addToTimeline(tx, step.requestId, { source, attempt, kind: 'accepted', message });
+  await addOfStep(tx, step, { kind: 'accepted', message });
   return true;
 }
 

@@ -13,7 +13,7 @@ import type { ChangesQuestion, SourcePage } from '../../sources/connectors/conne
 import { type PartStep, partKey, updateProgress } from './attempt-store.ts';
 import { isWhole, ofConnection } from './part-store.ts';
 import type { Collection } from './tables.ts';
-import { addToTimeline } from './timeline-store.ts';
+import { addOfStep } from './timeline-store.ts';
 
 const connectionOf = ({ part }: PartStep): string => part.id ?? '';
 
@@ -105,9 +105,7 @@ export async function beginCollection(
     collection.fullAt === undefined
       ? ''
       : `; everything was last asked for at ${minuteOf(collection.fullAt)}`;
-  await addToTimeline(tx, step.requestId, {
-    source,
-    attempt,
+  await addOfStep(tx, step, {
     kind: 'asked',
     message: ofConnection(step, `Asking only for what changed since ${minuteOf(collection.since)}${full}`),
     onceKey: `changes/${source}/${attempt}/${connectionOf(step)}`,
@@ -199,7 +197,6 @@ export function changesSince(
 
 /** Records in the timeline what a page lacks: misattributed resources, failed fetches, errors the source reports. */
 export async function recordOmissions(tx: AccountTx, step: PartStep, page: SourcePage): Promise<void> {
-  const { source, attempt } = step;
   const omissions = [
     page.misattributedCount > 0
       ? `${counted(page.misattributedCount, 'resource')} of other patients discarded`
@@ -218,7 +215,7 @@ export async function recordOmissions(tx: AccountTx, step: PartStep, page: Sourc
   if (omissions.length === 0) return;
   const isGap = leavesGap(page);
   const message = ofConnection(step, omissions.join('; '));
-  await addToTimeline(tx, step.requestId, { source, attempt, kind: 'incomplete', message, isGap });
+  await addOfStep(tx, step, { kind: 'incomplete', message, isGap });
 }
 
 const reasonsOf = ({ skippedReasons = [] }: SourcePage): string =>
@@ -231,10 +228,9 @@ export async function recordNotice(
   notice: string,
   key = 'notice',
 ): Promise<void> {
-  const { source, attempt } = step;
   const onceKey = `${key}/${partKey(step)}`;
   const message = ofConnection(step, notice);
-  await addToTimeline(tx, step.requestId, { source, attempt, kind: 'notice', message, onceKey });
+  await addOfStep(tx, step, { kind: 'notice', message, onceKey });
 }
 
 /** Whether a page lacks something of this patient's record; discarded resources of other patients are no gap. */
@@ -260,7 +256,7 @@ export async function recordExclusions(
   const reasons = counts.map(({ reason, count }) => `${count} ${ASIDE_REASONS[reason]}`);
   const message = `Stored, but excluded from the record: ${reasons.join(', ')}`;
   const onceKey = `put-aside/${source}/${attempt}`;
-  await addToTimeline(tx, step.requestId, { source, attempt, kind: 'incomplete', message, onceKey });
+  await addOfStep(tx, step, { kind: 'incomplete', message, onceKey });
 }
 
 const ASIDE_REASONS: Record<ExclusionReason, string> = {

@@ -14,7 +14,7 @@ import { countHeld, readCollection } from './collection-store.ts';
 import { endMerged } from './endings.ts';
 import { AttemptSuperseded, MergeFailed } from './step-errors.ts';
 import type { Collection } from './tables.ts';
-import { addToTimeline } from './timeline-store.ts';
+import { addOfStep } from './timeline-store.ts';
 
 export interface Completing {
   store: Pick<Store, 'asAccount'>;
@@ -170,10 +170,9 @@ async function retireMissing(
   await store.asAccount(step.accountId, async (tx) => {
     await retire(tx, step, work.patientId, retired);
     if (unknown === 0) return;
-    const { source, attempt } = step;
     const message = `${counted(unknown, 'resource')} missing from the answer could not be checked at the source and ${unknown === 1 ? 'stays' : 'stay'} in the record`;
     const onceKey = `unchecked/${partKey(step)}`;
-    await addToTimeline(tx, step.requestId, { source, attempt, kind: 'incomplete', message, onceKey });
+    await addOfStep(tx, step, { kind: 'incomplete', message, onceKey });
   });
 }
 

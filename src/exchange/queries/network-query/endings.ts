@@ -15,7 +15,7 @@ import { readCollection, recordExclusions, rememberCollection } from './collecti
 import { endPart, isWhole, readParts } from './part-store.ts';
 import { type LockedQuery, lockQuery, settleQuery } from './query-store.ts';
 import type { QueryState } from './tables.ts';
-import { addToTimeline } from './timeline-store.ts';
+import { addOfStep, addToTimeline } from './timeline-store.ts';
 
 /**
  * Ends a part whose data is merged, in the transaction that merges the last of it. Returns false when the attempt was ended
@@ -82,7 +82,7 @@ async function completeLocked(
     since === undefined ? undefined : `Asked only for what changed since ${minuteOf(since)}`;
   const ended = await endAttempt(tx, step, { status: 'completed', reason: gap ?? note ?? onlyChanges });
   if (query === undefined || ended === undefined) return ended !== undefined;
-  const { source, attempt } = step;
+  const { source } = step;
   const retired = await endAnswer(tx, step);
   const misattributed =
     ended.strays > 0 ? `; ${counted(ended.strays, 'resource')} of other patients discarded` : '';
@@ -93,14 +93,12 @@ async function completeLocked(
       ? `The ${source} source completed: ${collected} collected${changes}${misattributed}`
       : `The ${source} source completed without data: ${note}`;
   if (gap !== undefined)
-    await addToTimeline(tx, step.requestId, {
-      source,
-      attempt,
+    await addOfStep(tx, step, {
       kind: 'incomplete',
       message: gap,
       isGap: true,
     });
-  await addToTimeline(tx, step.requestId, { source, attempt, kind: 'completed', message });
+  await addOfStep(tx, step, { kind: 'completed', message });
   await settleAndAnnounce(tx, step, query, { status: 'completed', ...ended, retired });
   return true;
 }
@@ -128,9 +126,7 @@ export async function failAttempt(
   const next = willRetry
     ? `; attempt ${attempt + 1} starts in ${Math.round((failure.retryAfterMs ?? 0) / 1000)} s`
     : '; no further attempt is planned';
-  await addToTimeline(tx, step.requestId, {
-    source,
-    attempt,
+  await addOfStep(tx, step, {
     kind: 'failed',
     message: `The ${source} source failed: ${failure.reason}${next}${await keptOf(tx, step)}`,
   });
@@ -167,7 +163,7 @@ async function recordRetired(tx: AccountTx, step: SourceStepInput): Promise<numb
     const were = sum === 1 ? 'it was retired' : 'they were retired';
     const message = `${beginning} ${counted(sum, 'resource')}: ${were} (${types})`;
     const onceKey = `retired/${reason}/${source}/${attempt}`;
-    await addToTimeline(tx, step.requestId, { source, attempt, kind: 'retired', message, onceKey });
+    await addOfStep(tx, step, { kind: 'retired', message, onceKey });
   }
   return total;
 }
@@ -275,10 +271,8 @@ export async function announceFirstData(tx: AccountTx, step: SourceStepInput): P
     },
   });
   if (eventId !== undefined) {
-    const { source, attempt } = step;
-    await addToTimeline(tx, step.requestId, {
-      source,
-      attempt,
+    const { source } = step;
+    await addOfStep(tx, step, {
       kind: 'first-data-ready',
       message: `The first data of the ${source} source can be read; the query continues`,
     });

@@ -8,7 +8,7 @@ import { ANSWERED, connectionKey, type PartStep, updateAttempt, updateProgress }
 import { CountsDiffer, CountsMissing } from './complete.ts';
 import { isWhole, ofConnection, updatePart } from './part-store.ts';
 import { AFTER_FAILURE, SHORT_WAIT_MAX_MS, waitAfterFailedCalls } from './rules/retries.ts';
-import { addToTimeline, replaceInTimeline } from './timeline-store.ts';
+import { addOfStep, replaceOfStep } from './timeline-store.ts';
 
 /** Whether the same call may succeed later, so that the attempt waits for its source until its deadline. */
 export const isTemporary = ({ kind }: SourceFailure): boolean => AFTER_FAILURE[kind].next === 'call-again';
@@ -28,7 +28,6 @@ export async function recordFailedCall(
   step: PartStep,
   failure: SourceFailure,
 ): Promise<NextTry | undefined> {
-  const { source, attempt, requestId } = step;
   const { retryAfterMs } = failure.options;
   const counted = await updateProgress(tx, step)
     .set({
@@ -43,9 +42,7 @@ export async function recordFailedCall(
   const waitMs = isTemporary(failure) ? waitAfterFailedCalls(calls, retryAfterMs) : undefined;
   if (waitMs === undefined || waitMs <= SHORT_WAIT_MAX_MS || since === null) {
     const asked = retryAfterMs === undefined ? '' : `; asked to wait ${Math.ceil(retryAfterMs / 1000)} s`;
-    await addToTimeline(tx, requestId, {
-      source,
-      attempt,
+    await addOfStep(tx, step, {
       kind: 'call-failed',
       message: ofConnection(step, `Call ${calls}: ${failure.message}${asked}`),
     });
@@ -92,12 +89,10 @@ async function showWait(
   step: PartStep,
   { reason, details, since, waitMs }: { reason: string; details: string; since: Date; waitMs: number },
 ): Promise<Date> {
-  const { source, attempt } = step;
+  const { attempt } = step;
   const nextTryAt = new Date(Date.now() + waitMs);
   await updateProgress(tx, step).set({ waiting_for: reason, next_try_at: nextTryAt }).execute();
-  await replaceInTimeline(tx, step.requestId, {
-    source,
-    attempt,
+  await replaceOfStep(tx, step, {
     kind: 'waiting',
     message: `Waiting for ${step.part.name}: ${reason} (${details}); next try at ${shown(nextTryAt)}`,
     onceKey: `waiting/${connectionKey(step)}/${attempt}/${since.getTime()}`,
@@ -160,7 +155,7 @@ export async function askForEverything(tx: AccountTx, step: PartStep, reason: No
     `Asked for changes, the source ${clauseOf(reason)}; it is asked for everything`,
   );
   const onceKey = `everything/${source}/${attempt}/${step.part.id ?? ''}`;
-  await addToTimeline(tx, step.requestId, { source, attempt, kind: 'asked', message, onceKey });
+  await addOfStep(tx, step, { kind: 'asked', message, onceKey });
 }
 
 /**
@@ -182,11 +177,8 @@ export async function restartPart(
     })
     .where('status', '=', 'running')
     .execute();
-  const { source, attempt, requestId } = step;
   const message = `failed: ${again.reason}; it is asked again in ${Math.round(again.afterMs / 1000)} s`;
-  await addToTimeline(tx, requestId, {
-    source,
-    attempt,
+  await addOfStep(tx, step, {
     kind: 'connection-failed',
     message: ofConnection({ part }, message),
   });

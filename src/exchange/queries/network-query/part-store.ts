@@ -10,7 +10,7 @@ import type {
   OwnConnection,
 } from '../../sources/connections/connections.ts';
 import type { AttemptState, Collection } from './tables.ts';
-import { addToTimeline } from './timeline-store.ts';
+import { addOfStep, addToTimeline } from './timeline-store.ts';
 
 /** How far a part of an attempt has come. */
 export interface Progress {
@@ -131,7 +131,6 @@ export async function endPart(
     .returning(['resources', 'documents', 'collection'])
     .executeTakeFirst();
   if (ended === undefined) return undefined;
-  const { source, attempt, requestId } = step;
   const since =
     ended.collection?.since === undefined ? '' : ` of what changed since ${minuteOf(ended.collection.since)}`;
   const collected = `${counted(ended.resources, 'resource')} and ${counted(ended.documents, 'document')} collected${since}`;
@@ -139,9 +138,7 @@ export async function endPart(
     completed: end.reason ?? collected,
     failed: `failed: ${end.reason ?? ''}`,
   }[end.status];
-  await addToTimeline(tx, requestId, {
-    source,
-    attempt,
+  await addOfStep(tx, step, {
     kind: `connection-${end.status}`,
     message: ofConnection({ part }, outcome),
   });

@@ -26,7 +26,7 @@ import {
 import { lockQuery, settleQuery } from './query-store.ts';
 import { excludedByConsent } from './rules/query-status.ts';
 import { QueryGone, StepFailed } from './step-errors.ts';
-import { addToTimeline } from './timeline-store.ts';
+import { addOfStep } from './timeline-store.ts';
 
 /**
  * One step of an attempt: opens it and works on its parts from where PostgreSQL says they are; so a step may run twice. Failed calls are counted in the attempt's row, so that failures on our side,
@@ -80,9 +80,7 @@ async function openAttempt(tx: AccountTx, step: SourceStepInput, callbackKey: st
   if (work === undefined) throw new QueryGone();
   if (work.status === 'running' && work.job === null && work.cursor === null) {
     const onceKey = `asked/${source}/${attempt}`;
-    await addToTimeline(tx, step.requestId, {
-      source,
-      attempt,
+    await addOfStep(tx, step, {
       kind: 'asked',
       message: `Asking the ${source} source`,
       onceKey,

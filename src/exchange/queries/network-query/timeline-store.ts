@@ -1,4 +1,5 @@
 import type { TimelineEntry } from '../../../contract/network-query.ts';
+import type { SourceStepInput } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { columnsOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
@@ -35,6 +36,15 @@ export async function addToTimeline(
     .execute();
 }
 
+type StepEntry = Omit<NewTimelineEntry, 'source' | 'attempt'>;
+
+/** Appends an entry about the attempt of a step. */
+export const addOfStep = (
+  tx: AccountTx,
+  { requestId, source, attempt }: SourceStepInput,
+  entry: StepEntry,
+): Promise<void> => addToTimeline(tx, requestId, { source, attempt, ...entry });
+
 /** Says in the timeline of a query, if it still exists, that something it delivered is not in the record. */
 export const noteIncomplete: NoteIncomplete = async (tx, queryId, source, message) => {
   const query = await tx.db
@@ -46,16 +56,16 @@ export const noteIncomplete: NoteIncomplete = async (tx, queryId, source, messag
 };
 
 /** Adds an entry, or replaces the message of the entry with its key, so that a long wait stays one entry. */
-export async function replaceInTimeline(
+export async function replaceOfStep(
   tx: AccountTx,
-  queryId: string,
-  entry: NewTimelineEntry & { onceKey: string },
+  step: SourceStepInput,
+  entry: StepEntry & { onceKey: string },
 ): Promise<void> {
-  await addToTimeline(tx, queryId, entry);
+  await addOfStep(tx, step, entry);
   await tx.db
     .updateTable('network_query_timeline')
     .set({ message: entry.message })
-    .where(({ and }) => and({ query_id: queryId, once_key: entry.onceKey }))
+    .where(({ and }) => and({ query_id: step.requestId, once_key: entry.onceKey }))
     .execute();
 }
 

@@ -16,6 +16,8 @@ import { parseLocalReference, type Resolve, referencesIn } from '../rules/refere
 import { ConformanceCount, inUsCore } from '../rules/us-core/us-core.ts';
 import { completenessMeta, readRecordCompleteness } from './completeness.ts';
 import {
+  type ConsolidatedFilter,
+  type ConsolidatedPlace,
   countLeading,
   type RecordMember,
   readLeading,
@@ -24,15 +26,7 @@ import {
   type SourceReference,
 } from './record-store.ts';
 
-/** Restricts what is read; an empty filter reads everything. `docs/merge.md` lists which date counts for which type. */
-export interface ConsolidatedFilter {
-  /** FHIR resource types. The Patient is included if it is listed here, or if no types are given. */
-  types?: readonly string[];
-  /** YYYY-MM-DD, inclusive. Undated resources are kept. */
-  dateFrom?: string;
-  /** YYYY-MM-DD, inclusive. */
-  dateTo?: string;
-}
+export type { ConsolidatedFilter, ConsolidatedPlace };
 
 /** One delivery that is part of a consolidated resource. */
 export interface Origin {
@@ -259,13 +253,6 @@ async function readHeldDocuments(
 }
 
 const heldKey = ({ source, sourceId }: SourceDocument): string => `${source} ${sourceId}`;
-
-/** The position after a page; plain JSON, opaque to callers. */
-export interface ConsolidatedPlace {
-  resourceType: string;
-  sortDate: string;
-  id: string;
-}
 
 const RESOURCES_PER_PAGE = 200;
 

@@ -15,15 +15,18 @@ const READ_MEMBERS = sqlFile('read-members.sql', import.meta.url);
 export const mayLeave = (tx: AccountTx, patientId: string, id = sql`resource_id`) => sql<boolean>`
   ${id} not in (select withheld_resources(${tx.accountId}, ${patientId}))`;
 
-export interface RecordFilter {
+/** Restricts what is read; an empty filter reads everything. `docs/merge.md` lists which date counts for which type. */
+export interface ConsolidatedFilter {
+  /** FHIR resource types. The Patient is included if it is listed here, or if no types are given. */
   types?: readonly string[];
-  /** YYYY-MM-DD, inclusive. */
+  /** YYYY-MM-DD, inclusive. Undated resources are kept. */
   dateFrom?: string;
   /** YYYY-MM-DD, inclusive. */
   dateTo?: string;
 }
 
-export interface RecordPlace {
+/** The position after a page; plain JSON, opaque to callers. */
+export interface ConsolidatedPlace {
   resourceType: string;
   sortDate: string;
   id: string;
@@ -33,10 +36,10 @@ export interface RecordPlace {
 export async function readLeading(
   tx: AccountTx,
   patientId: string,
-  filter: RecordFilter,
-  after: RecordPlace | undefined,
+  filter: ConsolidatedFilter,
+  after: ConsolidatedPlace | undefined,
   count: number,
-): Promise<RecordPlace[]> {
+): Promise<ConsolidatedPlace[]> {
   let query = filtered(tx, patientId, filter)
     .select(['resource_type as resourceType', 'sort_date as sortDate'])
     .select(sql<string>`resource_id`.as('id'))
@@ -58,7 +61,7 @@ export async function readLeading(
 export async function countLeading(
   tx: AccountTx,
   patientId: string,
-  filter: RecordFilter,
+  filter: ConsolidatedFilter,
 ): Promise<{ resourceType: string; count: number }[]> {
   return filtered(tx, patientId, filter)
     .select('resource_type as resourceType')
@@ -68,7 +71,7 @@ export async function countLeading(
     .execute();
 }
 
-function filtered(tx: AccountTx, patientId: string, { types, dateFrom, dateTo }: RecordFilter) {
+function filtered(tx: AccountTx, patientId: string, { types, dateFrom, dateTo }: ConsolidatedFilter) {
   let query = tx.db
     .selectFrom('record_origin')
     .where(({ and }) => and({ patient_id: patientId, leads: true }))

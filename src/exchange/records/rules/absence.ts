@@ -2,6 +2,7 @@ import { lookupTable } from '../../../lib/lookup-table.ts';
 import table from './absence.json' with { type: 'json' };
 import { codeSystem } from './codes.ts';
 import { isJson, type Json, objectsOf, textOf } from './json.ts';
+import { codesOf } from './words.ts';
 
 /** The kinds of things that a source can state to be absent. */
 export type AbsenceTopic =
@@ -58,14 +59,7 @@ const LISTS = lookupTable(table.lists) as Readonly<Record<string, AbsenceTopic>>
 /** The topic of a section with this LOINC code. */
 export const topicOfSection = (code: string | undefined): AbsenceTopic | undefined => LISTS[code ?? ''];
 
-const NONE_OF: Readonly<Record<AbsenceTopic, string>> = {
-  allergies: 'No known allergies',
-  problems: 'No known problems',
-  medications: 'No current medications',
-  immunizations: 'No known immunizations',
-  procedures: 'No known procedures',
-  devices: 'No known devices',
-};
+const NONE_OF: Readonly<Record<AbsenceTopic, string>> = table.noneOf;
 
 /** Statements of absence as text. The whole text must match: one that only begins so may continue differently. */
 const NONE_IN_WORDS =
@@ -122,13 +116,7 @@ function noneInWords(topic: AbsenceTopic, words: string): AbsenceStatement {
   return none(topic, words.trim().replace(/\s*\.$/, ''), topic === 'allergies' ? category : undefined);
 }
 
-const REASONS: Readonly<Record<string, string>> = lookupTable({
-  notasked: 'not asked',
-  withheld: 'withheld',
-  unavailable: 'unavailable',
-  notstarted: 'not recorded yet',
-  closed: 'the list is closed',
-});
+const REASONS: Readonly<Record<string, string>> = lookupTable(table.reasons);
 
 function emptyReasonOf({ code, emptyReason }: Json, isTakenBack: boolean): AbsenceStatement[] {
   if (!isJson(emptyReason) || isTakenBack) return [];
@@ -145,9 +133,6 @@ function emptyReasonOf({ code, emptyReason }: Json, isTakenBack: boolean): Absen
 
 const sectionsOf = (of: Json): Json[] =>
   objectsOf(of.section).flatMap((section) => [section, ...sectionsOf(section)]);
-
-export const codesOf = (concept: unknown): string[] =>
-  isJson(concept) ? objectsOf(concept.coding).flatMap(({ code }) => textOf(code) ?? []) : [];
 
 /** Whether the statement was refuted, entered in error, or no longer applies. */
 function isTakenBack({ status, clinicalStatus, verificationStatus }: Json): boolean {

@@ -1,4 +1,4 @@
-import type { Chart, Drawing, OverviewBlock, OverviewItem, Shape, SummaryNote } from './parts.ts';
+import type { Chart, OverviewBlock, OverviewItem, Shape, SummaryNote } from './parts.ts';
 import {
   ACCENT,
   ALERT,
@@ -169,9 +169,10 @@ export function drawCharts(pages: PdfPages, section: Element, charts: readonly C
           pages.line(text, left, top + index * CHART_LINE, style);
       });
       const at = { x: left, y: top + textLines * CHART_LINE + 2, scale: drawn / chart.drawing.height };
-      pages.tagged('Figure', section, () => drawChart(pages, chart.drawing, at), {
-        alt: `${chart.title}. ${chart.description}`,
-      });
+      const draw = () => {
+        for (const shape of chart.drawing.shapes) drawShape(pages, shape, at);
+      };
+      pages.tagged('Figure', section, draw, { alt: `${chart.title}. ${chart.description}` });
     }
     pages.y = top + height;
   }
@@ -180,10 +181,6 @@ interface At {
   x: number;
   y: number;
   scale: number;
-}
-
-function drawChart(pages: PdfPages, { shapes }: Drawing, at: At): void {
-  for (const shape of shapes) drawShape(pages, shape, at);
 }
 
 function drawShape(pages: PdfPages, shape: Shape, { x, y, scale }: At): void {

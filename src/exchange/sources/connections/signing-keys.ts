@@ -2,7 +2,7 @@ import { exportJWK, generateKeyPair, importJWK, type JWK, SignJWT } from 'jose';
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import type { KeyRing } from '../../../lib/key-ring.ts';
-import { columnsOf } from '../../platform/database/columns.ts';
+import { columnsOf, type Members } from '../../platform/database/columns.ts';
 import type { Store, SystemTx } from '../../platform/database/database.ts';
 import {
   ASSERTION_ALGORITHMS,
@@ -76,27 +76,16 @@ async function newKey(keyRing: KeyRing, algorithm: AssertionAlgorithm) {
 
 const purposeOf = (kid: string): string => `source-signing-key/${kid}`;
 
-export interface NewSigningKey {
-  kid: string;
-  algorithm: AssertionAlgorithm;
-  publicJwk: JWK;
-  privateKey: Buffer;
-}
-
-export interface StoredSigningKey {
-  kid: string;
-  algorithm: AssertionAlgorithm;
-  publicJwk: JWK;
-  signsFrom: Date;
-  publishedUntil: Date | null;
-}
-
 /** Makes concurrent changes of the keys wait for each other, until the end of the transaction. */
 async function lockSigningKeys(tx: SystemTx): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtext('source_signing_key'))`.execute(tx.db);
 }
 
-async function insertSigningKey(tx: SystemTx, key: NewSigningKey, delayMs: number): Promise<void> {
+async function insertSigningKey(
+  tx: SystemTx,
+  key: Awaited<ReturnType<typeof newKey>>,
+  delayMs: number,
+): Promise<void> {
   await tx.db
     .insertInto('source_signing_key')
     .values({
@@ -109,7 +98,9 @@ async function insertSigningKey(tx: SystemTx, key: NewSigningKey, delayMs: numbe
 const isPublished = sql<boolean>`(published_until is null or published_until > now())`;
 
 /** The keys of our JWKS, newest first. */
-export async function listPublishedKeys(tx: SystemTx): Promise<StoredSigningKey[]> {
+export async function listPublishedKeys(
+  tx: SystemTx,
+): Promise<Omit<Members<'source_signing_key'>, 'privateKey' | 'createdAt'>[]> {
   return tx.db
     .selectFrom('source_signing_key')
     .select(['kid', 'algorithm', 'public_jwk as publicJwk'])

@@ -94,23 +94,25 @@ async function* pagesIn(namespace: string, pages: AsyncIterable<SourcePage>): As
   }
 }
 
-/** A copy of a resource with its id and its local references in a namespace. */
+/** A copy of a resource with its id and its local references (`Type/id`) in a namespace. */
 export function named(namespace: string, resource: FhirResource): FhirResource {
   const { id } = resource;
-  const copy = withReferences(namespace, resource) as FhirResource;
+  const copy = withReferences(resource, (reference) =>
+    reference.replace(LOCAL, `$1${namespace}`),
+  ) as FhirResource;
   return id === undefined ? copy : { ...copy, id: `${namespace}${id}` };
 }
 
-/** A copy in which local references (`Type/id`) name the namespace. */
-function withReferences(namespace: string, value: unknown): unknown {
-  if (Array.isArray(value)) return value.map((item) => withReferences(namespace, item));
+const LOCAL = /^([A-Z][A-Za-z]+\/)(?=[^/?#]+(?:\/_history\/[^/]+)?$)/;
+
+/** A copy in which references have other names. */
+export function withReferences(value: unknown, rename: (reference: string) => string): unknown {
+  if (Array.isArray(value)) return value.map((item) => withReferences(item, rename));
   if (!isRecord(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, part]) => [
       key,
-      key === 'reference' && typeof part === 'string'
-        ? part.replace(/^([A-Z][A-Za-z]+\/)(?=[^/?#]+(?:\/_history\/[^/]+)?$)/, `$1${namespace}`)
-        : withReferences(namespace, part),
+      key === 'reference' && typeof part === 'string' ? rename(part) : withReferences(part, rename),
     ]),
   );
 }

@@ -9,6 +9,7 @@ import {
   UnreadableMessageError,
 } from '../inbound.ts';
 import { type EncounterEvent, statusRank, type Transfer } from '../rules/encounter-event.ts';
+import ranks from '../rules/ranks.json' with { type: 'json' };
 import { BundleContents, jsonOf, nameOf, toInstant } from './contents.ts';
 import { bundleSchema, type Read, type ReadBundle, type ReadResource, type ReadType } from './schemas.ts';
 
@@ -136,15 +137,7 @@ function recordNumber(patient: Read<'Patient'>): string | undefined {
   return `${record.value}^${record.system ?? ''}`;
 }
 
-const PHASES: Readonly<Record<string, EncounterEvent['phase']>> = lookupTable({
-  arrived: 'open',
-  triaged: 'open',
-  'in-progress': 'open',
-  onleave: 'open',
-  finished: 'ended',
-  cancelled: 'cancelled',
-  'entered-in-error': 'cancelled',
-});
+const PHASES = lookupTable(ranks.phases) as Readonly<Record<string, EncounterEvent['phase']>>;
 
 /** An Encounter as an event that describes the whole encounter (`snapshot`). A planned Encounter is only an `update`. */
 function encounterEvent(

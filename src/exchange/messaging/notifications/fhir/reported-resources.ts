@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { DocumentReferenceContent } from 'fhir/r4.js';
+import { withReferences } from '../../../sources/connectors/namespaced-connector.ts';
 import type { InboundContent, ReportedSubject } from '../inbound.ts';
 import type { ReportedResource } from '../rules/present-resources.ts';
 import { readFhirBundle } from './bundle.ts';
@@ -66,7 +67,7 @@ function identified(entries: readonly Entry[], personId: string | undefined): Id
   });
   return named.map(({ resource, id, isAnonymous }) => {
     const sourceIds = [specimenOf(resource), senderIdOf(resource)];
-    const local = withReferences(withFiles(resource, files), names) as Json;
+    const local = withReferences(withFiles(resource, files), (name) => names.get(name) ?? name) as Json;
     const isNamed = local.subject !== undefined && hasName(person);
     const subject =
       NEED_SUBJECT.has(resource.resourceType) && !isNamed ? { subject: { reference: 'Patient/person' } } : {};
@@ -113,19 +114,6 @@ function withFiles(resource: Resource, files: ReadonlyMap<string, Entry>): unkno
       return { ...content, attachment: { contentType: file.contentType, ...rest, data: file.data } };
     }),
   };
-}
-
-function withReferences(value: unknown, names: ReadonlyMap<string, string>): unknown {
-  if (Array.isArray(value)) return value.map((item) => withReferences(item, names));
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, part]) => [
-      key,
-      key === 'reference' && typeof part === 'string'
-        ? (names.get(part) ?? part)
-        : withReferences(part, names),
-    ]),
-  );
 }
 
 /**

@@ -1,5 +1,6 @@
-import { absencesIn, codesOf, SNOMED } from '../../rules/absence.ts';
+import { absencesIn, SNOMED } from '../../rules/absence.ts';
 import { isJson, type Json, objectsOf, textOf } from '../../rules/json.ts';
+import { codesOf } from '../../rules/words.ts';
 import { conceptOf, MAPS, namedConcept } from './table.ts';
 
 const UNSPECIFIED = conceptOf('data-absent-reason', 'unknown');

@@ -47,7 +47,11 @@ export const hasCode = (concept: unknown, system: string, codes: readonly string
 export const LOINC = 'http://loinc.org';
 const UCUM = 'http://unitsofmeasure.org';
 
-const required = (element: string): Requirement => ({ element, holds: (resource) => has(resource, element) });
+/** @param elements one, or several divided by `|` of which one must be there; the first names the requirement */
+function required(elements: string): Requirement {
+  const names = elements.split('|');
+  return { element: names[0] ?? '', holds: (resource) => names.some((name) => has(resource, name)) };
+}
 /** Elements without which the resource cannot claim a profile, because nothing could be said in their place. */
 export const requiredAll = (...elements: string[]): Requirement[] => elements.map(required);
 
@@ -293,27 +297,9 @@ export const NAMED_RULES: Readonly<Record<string, Requirement | readonly Require
   },
   'family-name': orUnknown('name', () => ({ name: [{ _family: unknown() }] })),
   number: orUnknown('identifier', () => ({ identifier: [{ _system: unknown(), _value: unknown() }] })),
-  // pd-1
-  reachable: {
-    element: 'telecom',
-    holds: (resource) => has(resource, 'telecom') || has(resource, 'endpoint'),
-  },
-  practitioner: {
-    element: 'practitioner',
-    holds: (resource) =>
-      ['practitioner', 'organization', 'healthcareService', 'location'].some((element) =>
-        has(resource, element),
-      ),
-    fill: () => ({ practitioner: unknown() }),
-  },
   'agents-found': {
     element: 'agent.who',
     holds: ({ agent, contained }) => objectsOf(agent).every((each) => isResolved(each, objectsOf(contained))),
-  },
-  relationship: {
-    element: 'relationship',
-    holds: (resource) => has(resource, 'name') || has(resource, 'relationship'),
-    fill: () => ({ relationship: [unknownConcept()] }),
   },
 };
 

@@ -33,9 +33,9 @@ interface Row {
   /** Units of UCUM that a value may have. */
   units?: string[];
   /**
-   * Separated by blanks. `status`: it must be there. `code=concept`, `type=concepts` or `issued=_issued`: it must be there, or
-   * is stated as unknown in this form; with `:completed,in-progress` in these states only. `identifier/_system,_value`: each
-   * item has these members. `@units`: a value has one of `units`. `@name`: a rule of `named-rules.ts`.
+   * Separated by blanks. `status`: it must be there; `telecom|endpoint`: one of these. `code=concept`, `type=concepts` or
+   * `issued=_issued`: it must be there, or is stated as unknown in this form; with `:completed,in-progress` in these states only.
+   * `identifier/_system,_value`: each item has these members. `@units`: a value has one of `units`. `@name`: a rule of `named-rules.ts`.
    */
   requires: string;
 }
@@ -97,7 +97,7 @@ function requirementsOf(word: string, units: readonly string[]): readonly Requir
     return [inEach(list, Object.fromEntries(members.split(',').map((name) => [name, unknown])))];
   const [, element = word, form, states] = /^([^=]+)=(\w+)(?::(.+))?$/.exec(word) ?? [];
   if (form === undefined) return requiredAll(element);
-  const requirement = orUnknown(element, () => statedAsUnknown(element, form));
+  const requirement = orUnknown(element, () => statedAsUnknown(element.split('|')[0] ?? '', form));
   return [states === undefined ? requirement : whenStatus(states, requirement)];
 }
 
