@@ -7,9 +7,11 @@ import type {
   Patient,
 } from 'fhir/r4.js';
 import { v5 as uuidV5 } from 'uuid';
+import { filled } from '../../../src/lib/filled.ts';
 import type { SourceName } from '../protocol.ts';
 import { loadCcda, loadSampleResources, type SamplePatient } from '../samples.ts';
 import { knownTo, SHARED_TYPES } from './knowledge.ts';
+import templates from './templates.json' with { type: 'json' };
 
 /** One Patient of one source with all its resources there. */
 export interface PatientView {
@@ -60,12 +62,12 @@ function addDocuments(source: SourceName, sample: SamplePatient, view: PatientVi
   if (source !== 'hie') return view;
   const document = { contentType: 'application/xml', bytes: loadCcda(sample) };
   const binaryId = idAtSource(source, `${sample.patientId}/ccda/binary`);
-  const reference = ccdaDocumentReference(
-    idAtSource(source, `${sample.patientId}/ccda`),
-    binaryId,
-    view.patient.id ?? '',
-    document,
-  );
+  // The DocumentReference with which an information exchange offers a C-CDA document; the content is a Binary.
+  const reference = filled(templates.document, {
+    ...{ id: idAtSource(source, `${sample.patientId}/ccda`), binaryId, patientId: view.patient.id },
+    ...{ contentType: document.contentType, size: document.bytes.length },
+    hash: createHash('sha1').update(document.bytes).digest('base64'),
+  }) as DocumentReference;
   return { ...view, resources: [reference, ...view.resources], binaries: new Map([[binaryId, document]]) };
 }
 
@@ -122,74 +124,16 @@ export function dispensesOf(request: MedicationRequest): MedicationDispense[] {
 }
 
 function dispense(request: MedicationRequest, fill: number, handedOverMs: number): MedicationDispense {
-  const { medicationCodeableConcept, medicationReference, subject, dosageInstruction } = request;
-  return {
-    resourceType: 'MedicationDispense',
-    id: `${request.id}/dispense/${fill + 1}`,
-    status: 'completed',
-    ...(medicationCodeableConcept ? { medicationCodeableConcept } : {}),
-    ...(medicationReference ? { medicationReference } : {}),
-    subject,
-    authorizingPrescription: [{ reference: `urn:uuid:${request.id}` }],
-    type: {
-      coding: [
-        {
-          system: 'http://terminology.hl7.org/CodeSystem/v3-ActCode',
-          code: fill === 0 ? 'FF' : 'RF',
-          display: fill === 0 ? 'First Fill' : 'Refill',
-        },
-      ],
-    },
-    quantity: { value: SUPPLY_DAYS },
-    daysSupply: {
-      value: SUPPLY_DAYS,
-      unit: 'days',
-      system: 'http://unitsofmeasure.org',
-      code: 'd',
-    },
-    whenHandedOver: new Date(handedOverMs).toISOString(),
-    ...(dosageInstruction ? { dosageInstruction } : {}),
-  };
+  const [fillCode, fillDisplay] = fill === 0 ? ['FF', 'First Fill'] : ['RF', 'Refill'];
+  return filled(templates.dispense, {
+    ...{ ...request, id: `${request.id}/dispense/${fill + 1}`, requestId: request.id, days: SUPPLY_DAYS },
+    ...{ fillCode, fillDisplay, handedOver: new Date(handedOverMs).toISOString() },
+  }) as MedicationDispense;
 }
 
 export interface StoredBinary {
   contentType: string;
   bytes: Buffer;
-}
-
-/** The DocumentReference with which an information exchange offers a C-CDA document; the content is a Binary. */
-function ccdaDocumentReference(
-  id: string,
-  binaryId: string,
-  patientId: string,
-  { bytes, contentType }: StoredBinary,
-): DocumentReference {
-  return {
-    resourceType: 'DocumentReference',
-    id,
-    status: 'current',
-    docStatus: 'final',
-    type: {
-      coding: [{ system: 'http://loinc.org', code: '34133-9', display: 'Summarization of episode note' }],
-    },
-    subject: { reference: `Patient/${patientId}` },
-    date: '2026-01-01T00:00:00Z',
-    content: [
-      {
-        attachment: {
-          contentType,
-          url: `Binary/${binaryId}`,
-          size: bytes.length,
-          hash: createHash('sha1').update(bytes).digest('base64'),
-          title: 'Continuity of care document',
-        },
-        format: {
-          system: 'http://ihe.net/fhir/ihe.formatcode.fhir/CodeSystem/formatcode',
-          code: 'urn:hl7-org:sdwg:ccda-structuredBody:2.1',
-        },
-      },
-    ],
-  };
 }
 
 /** Maps a reference to the source's own; undefined when the source does not have the target. */

@@ -1,4 +1,5 @@
 import { counted } from '../../../lib/counted.ts';
+import { filledText } from '../../../lib/filled.ts';
 import texts from './findings.json' with { type: 'json' };
 import nouns from './nouns.json' with { type: 'json' };
 import {
@@ -27,9 +28,7 @@ export interface Finding {
 /** A finding with the texts of `findings.json`; `{name}` in them stands for the value of that name. */
 function finding(name: keyof typeof texts, count: number, values: object = {}, accountId?: string): Finding {
   const { kind, what, help } = texts[name];
-  const known: Readonly<Record<string, unknown>> = { count, ...values };
-  const filled = (text: string) =>
-    text.replaceAll(/\{(\w+)\}/g, (_, key: string) => String(known[key] ?? ''));
+  const filled = (text: string) => filledText(text, { count, ...values });
   return { kind: kind as Finding['kind'], what: filled(what), help: filled(help), accountId, count };
 }
 
