@@ -1,5 +1,6 @@
 import type { ConsentResponse, RecordConsentBody } from '../../../../contract/consents.ts';
 import type { SourceType } from '../../../../contract/source-types.ts';
+import OPT_OUT from './opt-out.json' with { type: 'json' };
 
 /** What a FHIR Consent says that no decision depends on; returned as it was given. */
 export type StatedConsent = Pick<
@@ -73,27 +74,6 @@ export function toFhir({ id, patientId, stated, recordedAt, endedAt }: RecordedC
     meta: { lastUpdated: (endedAt ?? recordedAt).toISOString() },
     status: endedAt === null ? 'active' : 'inactive',
     patient: { reference: `Patient/${patientId}` },
-    ...(stated ?? optOut(recordedAt)),
+    ...(stated ?? { ...OPT_OUT, dateTime: recordedAt.toISOString() }),
   };
 }
-
-/** The content of a denial that the flag hieOptOut made. */
-const optOut = (recordedAt: Date) => ({
-  scope: {
-    coding: [{ system: 'http://terminology.hl7.org/CodeSystem/consentscope', code: 'patient-privacy' }],
-  },
-  category: [{ coding: [{ system: 'http://loinc.org', code: '59284-0', display: 'Consent Document' }] }],
-  dateTime: recordedAt.toISOString(),
-  policyRule: { coding: [{ system: 'http://terminology.hl7.org/CodeSystem/v3-ActCode', code: 'OPTOUT' }] },
-  provision: {
-    type: 'deny',
-    actor: [
-      {
-        role: {
-          coding: [{ system: 'http://terminology.hl7.org/CodeSystem/v3-ParticipationType', code: 'CST' }],
-        },
-        reference: { identifier: { value: 'hie' } },
-      },
-    ],
-  },
-});
