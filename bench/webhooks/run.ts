@@ -66,6 +66,7 @@ export async function benchWebhooks(
     const sender = createWebhookSender({
       destinations: { allowLoopback: true },
       withLinks: (accountId, event) => linkedBody(LINKS, accountId, event),
+      notificationOf: async () => ({ ended: 'no subscriptions' }),
       webhookKeys,
     });
     const pids = { postgres: postgres.pid, receivers: receivers.pid ?? 0 };

@@ -3,6 +3,7 @@ import type { Config } from '../config.ts';
 import { parseKeyRing } from '../lib/key-ring.ts';
 import type { Logger } from '../lib/logger.ts';
 import { openBlobStore } from '../shared/blobs/open-blob-store.ts';
+import { createNotifier } from './delivery/subscriptions/notifier.ts';
 import { linkedBody } from './event-links.ts';
 import { openFeatures, servicesOf } from './features.ts';
 import { orphanSweep } from './platform/blobs/orphan-sweep.ts';
@@ -96,6 +97,7 @@ async function openPlatform(
       trustedOrigins: config.WEBHOOK_TRUSTED_ORIGINS,
     },
     withLinks: (accountId, event) => linkedBody(links, accountId, event),
+    notificationOf: createNotifier({ store, webhookKeys, publicBaseUrl: config.PUBLIC_BASE_URL }),
   });
   const delivery = createWebhookDelivery({ store, sender });
   const webhookDispatcher = createWebhookDispatcher({ store, delivery, temporal, logger });

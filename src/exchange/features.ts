@@ -5,6 +5,7 @@ import { documentsFeature } from './delivery/documents/feature.ts';
 import { embedFeature } from './delivery/embed/feature.ts';
 import { fhirApiFeature } from './delivery/fhir-api/feature.ts';
 import { fhirClientsFeature } from './delivery/fhir-tokens/feature.ts';
+import { subscriptionsFeature } from './delivery/subscriptions/feature.ts';
 import { messagesFeature } from './messaging/messages/feature.ts';
 import { notificationsFeature } from './messaging/notifications/feature.ts';
 import { webhooksFeature } from './messaging/webhooks/feature.ts';
@@ -50,6 +51,7 @@ const FEATURES = {
   fhirApi: fhirApiFeature,
   fhirClients: fhirClientsFeature,
   bulkExport: bulkExportFeature,
+  subscriptions: subscriptionsFeature,
   documents: documentsFeature,
   queryRedrive: queryRedriveFeature,
   querySweep: querySweepFeature,
@@ -80,6 +82,7 @@ export function openFeatures(platform: Platform) {
     fhirApi: fhirApiFeature.open(),
     fhirClients: fhirClientsFeature.open(),
     bulkExport: bulkExportFeature.open(platform),
+    subscriptions: subscriptionsFeature.open(platform),
     documents: documentsFeature.open(platform),
     queryRedrive: queryRedriveFeature.open(platform),
     querySweep: querySweepFeature.open(platform),

@@ -578,10 +578,10 @@ describe('access', () => {
   test("every search that the statement declares is served, and profiles are named only where US Core's searches are", async () => {
     const statement: CapabilityStatement = (await door.get('metadata')).json();
     const types = statement.rest?.[0]?.resource;
-    const values = { token: 'x', string: 'x', date: '2020', reference: `Patient/${patientId}` };
+    const values = { token: 'x', string: 'x', uri: 'x', date: '2020', reference: `Patient/${patientId}` };
     let run = 0;
     for (const { type, searchParam = [], supportedProfile, searchInclude = [] } of types ?? []) {
-      const ofPatient = type === 'Patient' ? '' : `patient=${patientId}&`;
+      const ofPatient = ['Patient', 'Subscription'].includes(type) ? '' : `patient=${patientId}&`;
       const searches = [
         ...searchParam.map(({ name, type: kind }) => `${name}=${values[kind as keyof typeof values]}`),
         ...searchInclude.map((name) => `_include=${name}`),

@@ -47,6 +47,7 @@ async function healthOf(url: string, key = generateWebhookKey(), allowLoopback =
   const sender = createWebhookSender({
     destinations: { allowLoopback },
     withLinks: (_accountId, { body }) => body,
+    notificationOf: async () => ({ ended: 'no subscriptions' }),
     webhookKeys: createWebhookKeys(testKeyRing()),
   });
   const pings = createDestinationPing({

@@ -59,6 +59,7 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
     'event',
     'event_attempt',
     'facility',
+    'fhir_subscription',
     'idempotency_key',
     'identity_session',
     'message',

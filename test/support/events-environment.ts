@@ -5,6 +5,7 @@ import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { inject } from 'vitest';
 import { webhookDestinationWorkflowId } from '../../src/contract/temporal.ts';
+import { createNotifier } from '../../src/exchange/delivery/subscriptions/notifier.ts';
 import { linkedBody } from '../../src/exchange/event-links.ts';
 import type { Store } from '../../src/exchange/platform/database/database.ts';
 import type { LinkMaker } from '../../src/exchange/platform/links/signed-link.ts';
@@ -68,10 +69,16 @@ export function createDeliveries(
   temporal: Client,
   options: { destinations?: DestinationRules; responseTimeoutMs?: number; handOverPauseMs?: number } = {},
 ) {
+  const webhookKeys = createWebhookKeys(testKeyRing());
   const sender = createWebhookSender({
     destinations: options.destinations ?? { allowLoopback: true },
     withLinks: (accountId, event) => linkedBody(LINKS, accountId, event),
-    webhookKeys: createWebhookKeys(testKeyRing()),
+    webhookKeys,
+    notificationOf: createNotifier({
+      store,
+      webhookKeys,
+      publicBaseUrl: 'https://exchange.test.example.org',
+    }),
     responseTimeoutMs: options.responseTimeoutMs,
   });
   const delivery = createWebhookDelivery({ store, sender });

@@ -22,6 +22,7 @@ describe('a webhook to a private address', () => {
     createWebhookSender({
       destinations: { allowLoopback: false, trustedOrigins },
       withLinks: (_accountId, { body }) => body,
+      notificationOf: async () => ({ ended: 'no subscriptions' }),
       webhookKeys,
     }).send('0191d2b4-0000-7000-8000-000000000001', {
       id: '0191d2b4-0000-7000-8000-000000000002',

@@ -14,7 +14,11 @@ import { findAccount } from '../../access/accounts/account-store.ts';
 import { ACCESS_TOKEN_SECONDS, signAccessToken } from '../../access/fhir-clients/access-token.ts';
 import { findClient, type StoredClient, useAssertion } from '../../access/fhir-clients/client-store.ts';
 import { createKeyFetch, KeysError } from '../../access/fhir-clients/fetch-keys.ts';
-import { grantedScopes, parseFhirScope } from '../../access/fhir-clients/rules/fhir-scopes.ts';
+import {
+  grantedScopes,
+  parseFhirScope,
+  SUBSCRIPTION_SCOPE,
+} from '../../access/fhir-clients/rules/fhir-scopes.ts';
 import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
 import { type Store, withinAccount } from '../../platform/database/database.ts';
 import { type DepsOf, type Feature, type GatewayScopes, NOTHING_OPEN } from '../../platform/feature.ts';
@@ -58,7 +62,10 @@ function addTokenRoutes(
     token_endpoint_auth_methods_supported: ['private_key_jwt'],
     token_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
     grant_types_supported: ['client_credentials'],
-    scopes_supported: ['system/*.rs', ...SERVED_TYPES.map((type) => `system/${type}.rs`)],
+    scopes_supported: [
+      ...['system/*.rs', SUBSCRIPTION_SCOPE],
+      ...SERVED_TYPES.map((type) => `system/${type}.rs`),
+    ],
     capabilities: ['client-confidential-asymmetric', 'permission-v2'],
   });
   for (const path of [FHIR_PATH, RESPONDER_PATH])

@@ -16,21 +16,27 @@ export const UNKNOWN_HEALTH = {
   held_until: null,
 } as const;
 
+/** Further destinations: neither that of the settings, nor FHIR Subscriptions. */
+const FURTHER = { of_settings: false, is_subscription: false };
+
 /** The further destinations, without the one of the settings, oldest first. */
 export async function listDestinations(tx: AccountTx): Promise<StoredDestination[]> {
   const rows = await tx.db
     .selectFrom('webhook_destination')
     .selectAll()
-    .where('of_settings', '=', false)
+    .where(({ and }) => and(FURTHER))
     .orderBy('created_at')
     .orderBy('id')
     .execute();
   return rows.map(toDestination);
 }
 
-/** Finds a destination of the account, including the one of the settings. */
+/** Finds a destination of the account, including the one of the settings; not a FHIR Subscription. */
 export async function findDestinationById(tx: AccountTx, id: string): Promise<StoredDestination | undefined> {
-  const query = tx.db.selectFrom('webhook_destination').selectAll().where('id', '=', id);
+  const query = tx.db
+    .selectFrom('webhook_destination')
+    .selectAll()
+    .where(({ and }) => and({ id, is_subscription: false }));
   const row = await query.executeTakeFirst();
   return row && toDestination(row);
 }
@@ -65,7 +71,7 @@ export async function changeDestination(
       ...(change.types && { types: [...change.types] }),
       ...(change.url && { url: change.url, ...UNKNOWN_HEALTH }),
     })
-    .where(({ and }) => and({ id, of_settings: false }))
+    .where(({ and }) => and({ id, ...FURTHER }))
     .returningAll()
     .executeTakeFirst();
   return row && toDestination(row);
@@ -75,7 +81,7 @@ export async function changeDestination(
 export async function deleteDestination(tx: AccountTx, id: string): Promise<boolean> {
   const result = await tx.db
     .deleteFrom('webhook_destination')
-    .where(({ and }) => and({ id, of_settings: false }))
+    .where(({ and }) => and({ id, ...FURTHER }))
     .executeTakeFirst();
   return result.numDeletedRows > 0n;
 }

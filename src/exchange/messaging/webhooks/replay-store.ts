@@ -47,6 +47,7 @@ export async function messagesBetween(tx: AccountTx, from: Date, to: Date, max: 
     .selectFrom('event')
     .select('id')
     .where('copy_of', 'is', null)
+    .where('type', 'not like', 'subscription.%')
     .where('account_id', '=', tx.accountId)
     .where('occurred_at', '>=', from)
     .where('occurred_at', '<=', to)

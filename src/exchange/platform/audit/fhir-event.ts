@@ -202,9 +202,10 @@ function interactionOf({
 }: Pick<ChainRow, 'operation' | 'patientId'>): Interaction | undefined {
   // The kick-off of an export names no patient; the entries of the patients in it do.
   if (operation === 'fhirExport') return patientId === null ? undefined : 'disclosure';
-  if (/^(?:list|match|count|fhirSearch$|fhirMatch$|fhirEverything$|fhirSummary$)/.test(operation))
-    return 'query';
-  if (/^(?:read|fhirRead(?:Binary)?$|fhirExportFile$|getEmbedSummary$)/.test(operation)) return 'read';
+  if (operation === 'fhirNotification') return 'disclosure';
+  if (/^(?:list|match|count|fhir(?:Search|Match|Everything|Summary)$)/.test(operation)) return 'query';
+  if (/^(?:read|fhir(?:Read(?:Binary)?|ExportFile|SubscriptionEvents)$|getEmbedSummary$)/.test(operation))
+    return 'read';
   if (/^create/.test(operation)) return 'create';
   if (/^(?:update|set[A-Z])/.test(operation)) return 'update';
   const method = METHODS[operation]?.method;

@@ -29,7 +29,8 @@ const messageIdOf = (accountId: string, factKey: string): string =>
   uuidv5(`${accountId}/${factKey}`, MESSAGE_ID_NAMESPACE);
 
 /**
- * Writes an event into the outbox, with a copy for each further destination whose filter matches. It is sent after the
+ * Writes an event into the outbox, with a copy for each further destination whose filter matches, and for each FHIR Subscription
+ * to it (`announce_message` in 0210-subscriptions.sql). It is sent after the
  * commit. With `onlyTo` it goes to that destination only.
  *
  * @returns its id, or undefined when this fact (`factKey`) has an event already
@@ -51,7 +52,7 @@ export async function insertEvent(
       on conflict (account_id, fact_key) where copy_of is null do nothing
       returning *
     )${onlyTo === undefined ? sql`, copies as (${copiesOf(sql`message`)})` : sql``}
-    select id from message
+    select id, announce_message(account_id, id, type, patient_id, body, occurred_at) from message
   `.execute(tx.db);
   const eventId = rows[0]?.id;
   if (eventId !== undefined) tx.newEvents.push(eventId);
@@ -67,7 +68,8 @@ export async function insertEvent(
 const STATUS_AT_FIRST = sql`case when d.url is null or d.health = 'disabled' then 'unrouted' else 'pending' end`;
 
 /**
- * Inserts copies of messages for all further destinations whose filters match, unless they exist. Test events are not copied.
+ * Inserts copies of messages for all further destinations whose filters match, unless they exist. Test events, and what is sent
+ * to a subscription only, are not copied.
  *
  * @param messages rows of `event` that are not copies themselves
  */
@@ -76,7 +78,7 @@ function copiesOf(messages: RawBuilder<unknown>): RawBuilder<unknown> {
     insert into event (id, account_id, patient_id, destination_id, copy_of, type, fact_key, request_id, occurred_at, status)
     select gen_random_uuid(), m.account_id, m.patient_id, d.id, m.id, m.type, m.fact_key, m.request_id, m.occurred_at, ${STATUS_AT_FIRST}
     from ${messages} as m join webhook_destination d on d.account_id = m.account_id
-    where not d.of_settings and m.type <> ${TEST_EVENT_TYPE} and exists (
+    where not d.of_settings and m.type <> ${TEST_EVENT_TYPE} and not starts_with(m.type, 'subscription.') and exists (
       select from unnest(d.types) as wanted (type)
       where m.type = wanted.type or (wanted.type like '%*' and starts_with(m.type, rtrim(wanted.type, '*'))))
     on conflict (copy_of, destination_id) where copy_of is not null do nothing`;

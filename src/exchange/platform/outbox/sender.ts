@@ -11,9 +11,18 @@ import type { WebhookKeys } from './webhook-key.ts';
 
 export type SendResult =
   | { kind: 'delivered'; httpStatus: number; note: string }
-  /** The receiver wants no further events (410). */
-  | { kind: 'gone'; httpStatus: number; note: string }
+  /** The receiver wants no further events (410), or a subscription has ended. */
+  | { kind: 'gone'; httpStatus?: number; note: string }
   | { kind: 'failed'; httpStatus?: number; note: string; retryAfterMs?: number };
+
+/** What is sent for an event to a FHIR Subscription: the bodies, one after the other while each is accepted; or why it has ended. */
+export type Notification =
+  | {
+      posts: readonly { body: string; onAccepted?: () => Promise<void> }[];
+      headers: Readonly<Record<string, string>>;
+      timeoutMs?: number;
+    }
+  | { ended: string };
 
 export interface WebhookSender {
   /** Sends an event once. Never throws. */
@@ -33,6 +42,8 @@ export function createWebhookSender(deps: {
   destinations: DestinationRules;
   /** Returns the body to send: the stored body with new, expiring links. */
   withLinks(accountId: string, event: OpenEvent): Record<string, unknown>;
+  /** Returns what is sent to a FHIR Subscription. */
+  notificationOf(accountId: string, event: OpenEvent): Promise<Notification>;
   webhookKeys: Pick<WebhookKeys, 'open'>;
   /** The traces of messages that this process has announced. */
   causes?: Pick<EventCauses, 'of'>;
@@ -46,33 +57,50 @@ export function createWebhookSender(deps: {
   });
 
   /** Resolves when the response headers have arrived; the caller must consume the body. */
-  const post = ({ url, keys, messageId }: Signed & { url: string }, body: string, timeoutMs: number) =>
+  const post = (url: string, headers: Readonly<Record<string, string>>, body: string, signal: AbortSignal) =>
     request(url, {
       method: 'POST',
       dispatcher: dispatcherFor(url),
-      headers: {
-        'content-type': 'application/json',
-        ...traceHeaders(),
-        ...signatures(messageId, keys.map(deps.webhookKeys.open), body),
-      },
+      headers: { ...headers, ...traceHeaders() },
       body,
-      signal: AbortSignal.timeout(timeoutMs),
+      signal,
     });
+  const signed = ({ keys, messageId }: Signed, body: string) => ({
+    'content-type': 'application/json',
+    ...signatures(messageId, keys.map(deps.webhookKeys.open), body),
+  });
+
+  async function messageOf(accountId: string, event: OpenEvent): Promise<Notification> {
+    if (event.type.startsWith('subscription.')) return deps.notificationOf(accountId, event);
+    const body = JSON.stringify(deps.withLinks(accountId, event));
+    return { posts: [{ body }], headers: signed(event, body) };
+  }
 
   return {
     async send(accountId, event) {
       const problem = destinationProblem(event.url, deps.destinations);
       if (problem !== undefined) return { kind: 'failed', note: `the destination ${problem}` };
-      const body = JSON.stringify(deps.withLinks(accountId, event));
       return traced(spanOf(accountId, event, deps.causes), async (span) => {
+        let timeoutMs = responseTimeoutMs;
         try {
-          const response = await post(event, body, responseTimeoutMs);
-          span?.set({ 'http.response.status_code': response.statusCode });
-          // Only the status counts, even if reading the body fails.
-          await response.body.dump().catch(() => undefined);
-          return classify(response.statusCode, response.headers['retry-after']);
+          const message = await messageOf(accountId, event);
+          if ('ended' in message) return { kind: 'gone', note: message.ended };
+          timeoutMs = Math.min(timeoutMs, message.timeoutMs ?? timeoutMs);
+          // For all of them: the claim of the event lasts no longer.
+          const signal = AbortSignal.timeout(timeoutMs);
+          let result: SendResult = { kind: 'failed', note: 'nothing to send' };
+          for (const { body, onAccepted } of message.posts) {
+            const response = await post(event.url, message.headers, body, signal);
+            span?.set({ 'http.response.status_code': response.statusCode });
+            // Only the status counts, even if reading the body fails.
+            await response.body.dump().catch(() => undefined);
+            result = classify(response.statusCode, response.headers['retry-after']);
+            if (result.kind !== 'delivered') return result;
+            await onAccepted?.();
+          }
+          return result;
         } catch (error) {
-          const note = noteOf(error, responseTimeoutMs);
+          const note = noteOf(error, timeoutMs);
           span?.set({ 'error.type': note });
           return { kind: 'failed', note };
         }
@@ -87,7 +115,8 @@ export function createWebhookSender(deps: {
         meta: { messageId, when: new Date().toISOString(), type: 'ping' },
       });
       try {
-        const response = await post({ url, keys, messageId }, body, PONG_TIMEOUT_MS);
+        const signal = AbortSignal.timeout(PONG_TIMEOUT_MS);
+        const response = await post(url, signed({ keys, messageId }, body), body, signal);
         const { pong } = (await response.body.json()) as { pong?: unknown };
         return response.statusCode < 300 && pong === ping;
       } catch {

@@ -9,6 +9,8 @@ declare module '../database/schema.ts' {
       account_id: string;
       /** The destination of the settings, which gets all events. */
       of_settings: Generated<boolean>;
+      /** Of a FHIR Subscription, which has the same id (delivery/subscriptions). Its key is none: it holds headers. */
+      is_subscription: Generated<boolean>;
       url: string | null;
       /** Event types and prefixes that it gets; null: all events. */
       types: string[] | null;
@@ -42,6 +44,8 @@ declare module '../database/schema.ts' {
       type: string;
       fact_key: string;
       request_id: string | null;
+      /** For a notification of a subscription: the number of its event, or of the last one of `body.events`. */
+      number: Generated<number | null>;
       /** Null for a copy, which uses the body of its message. */
       body: ColumnType<Record<string, unknown>, string | null, string | null>;
       occurred_at: Date;

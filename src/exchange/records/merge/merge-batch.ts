@@ -171,7 +171,10 @@ function uniquePlaces(places: readonly DeliveryPlace[]): DeliveryPlace[] {
   return [...new Map(places.map((place) => [nameOf(place), place])).values()];
 }
 
-/** Records when resources of a patient's record changed or went. The caller holds the record's lock. */
+/**
+ * Records when resources of a patient's record changed or went, and tells the FHIR Subscriptions of it, in one statement. The
+ * caller holds the record's lock.
+ */
 async function writeResourceChanges(
   tx: AccountTx,
   patientId: string,
@@ -187,14 +190,20 @@ async function writeResourceChanges(
   const written = [...rows(changed), ...rows(gone, true)];
   if (written.length === 0) return;
   // clock_timestamp, because now() may be older than another merge that this transaction had to wait for.
-  await sql`
-    insert into record_resource (account_id, patient_id, resource_type, resource_id, provenance_id, changed_at, gone_at)
+  const { rows: notifications } = await sql<{ id: string }>`
+    with written as (insert into record_resource (account_id, patient_id, resource_type, resource_id, provenance_id, changed_at, gone_at)
     select ${tx.accountId}, ${patientId}, n."resourceType", n."resourceId", n."provenanceId", clock_timestamp(),
       case when n."isGone" then clock_timestamp() end
     from json_to_recordset(${JSON.stringify(written)}::json)
       as n("resourceType" text, "resourceId" uuid, "provenanceId" uuid, "isGone" boolean)
     on conflict (patient_id, resource_id) do update
-    set changed_at = excluded.changed_at, gone_at = excluded.gone_at`.execute(tx.db);
+    set changed_at = excluded.changed_at, gone_at = excluded.gone_at
+    returning jsonb_build_object('resourceType', resource_type, 'resourceId', resource_id,
+      'change', case when gone_at is not null then 'delete' when xmax = 0 then 'create' else 'update' end) as change)
+    select announce_changes(${tx.accountId}, ${patientId}, (select jsonb_agg(change) from written)) as id`.execute(
+    tx.db,
+  );
+  tx.newEvents.push(...notifications.map(({ id }) => id));
 }
 
 /** What is compared of a delivery before and after a merge. */

@@ -1,8 +1,13 @@
 /** A scope of SMART Backend Services that permits reading and searching, such as `system/Observation.rs`. */
 const SCOPE = /^system\/(\*|[A-Z][A-Za-z]+)\.(rs|read)$/;
 
+/** Permits a client to create, change and delete Subscriptions; what they are told of depends on its other scopes. */
+export const SUBSCRIPTION_SCOPE = 'system/Subscription.cruds';
+const SUBSCRIPTION_FORM = /^system\/Subscription\.(?:cruds?|write|\*)$/;
+
 /** The canonical form (`system/*.rs`); undefined when it is not one of ours. `read` is the form of SMART 1. */
 export function parseFhirScope(text: string, isServed: (type: string) => boolean): string | undefined {
+  if (SUBSCRIPTION_FORM.test(text)) return SUBSCRIPTION_SCOPE;
   const type = SCOPE.exec(text)?.[1];
   return type === undefined || (type !== '*' && !isServed(type)) ? undefined : `system/${type}.rs`;
 }
@@ -10,8 +15,9 @@ export function parseFhirScope(text: string, isServed: (type: string) => boolean
 /** Returns the requested scopes that are granted. A client with `system/*.rs` may ask for single types. */
 export function grantedScopes(requested: readonly string[], registered: readonly string[]): string[] {
   const granted = requested.flatMap((scope) => {
-    if (registered.includes(scope) || registered.includes('system/*.rs')) return [scope];
-    return scope === 'system/*.rs' ? registered : [];
+    const isReading = scope !== SUBSCRIPTION_SCOPE;
+    if (registered.includes(scope) || (isReading && registered.includes('system/*.rs'))) return [scope];
+    return scope === 'system/*.rs' ? registered.filter((each) => each !== SUBSCRIPTION_SCOPE) : [];
   });
   return [...new Set(granted)].sort();
 }

@@ -1,0 +1,180 @@
+import type { Json } from '../../../records/rules/json.ts';
+import { SERVED_TYPES } from '../../../records/rules/resource-types.ts';
+import { type Alternative, alternativeOf, searchParametersOf } from '../../../records/rules/search.ts';
+import { valuesOf } from '../../fhir-api/rules/search-request.ts';
+import topics from './topics.json' with { type: 'json' };
+
+/** From the least to the most. */
+export const CONTENTS = ['empty', 'id-only', 'full-resource'] as const;
+export type Content = (typeof CONTENTS)[number];
+
+/** What can be subscribed to. */
+export interface Topic {
+  id: string;
+  /** Its canonical URL. */
+  url: string;
+  /** The type of the focus; undefined: any that the FHIR API serves. */
+  type?: string;
+  /** The codes of its events, by which they can be filtered. */
+  triggers: readonly { system: string; code: string }[];
+  /** The topic as R4 can express it: a Basic resource with the elements of R5's SubscriptionTopic. */
+  basic: Json;
+}
+export const TOPICS: readonly Topic[] = topics;
+
+/**
+ * A filter for one type of focus. An event passes if it passes all filters for its type, and there is one; `passes_filters` in
+ * 0210-subscriptions.sql decides.
+ */
+export interface Filter {
+  type: string;
+  /** Ids of patients; null: all. */
+  patients: string[] | null;
+  /** An event must have a code of each list. */
+  triggers: string[][];
+  /** What the resource must match, as in a search: one alternative of each. */
+  clauses: Alternative[][];
+}
+
+/** What a Subscription asks for. */
+export interface SubscriptionRequest {
+  topic: Topic;
+  content: Content;
+  filters: Filter[];
+  headers: Record<string, string>;
+  heartbeatSeconds: number | null;
+  timeoutMs: number | null;
+  /** Events in one notification at most. */
+  maxCount: number;
+  endsAt: Date | null;
+  isOff: boolean;
+}
+
+interface Extension {
+  url: string;
+  valueUnsignedInt?: number;
+  valuePositiveInt?: number;
+  valueString?: string;
+  valueCode?: Content;
+}
+
+/** A Subscription of R4 by the profile of the guide, as far as it is supported here (subscription.schema.json). */
+export interface SubscriptionResource {
+  status?: string;
+  end?: string;
+  criteria: string;
+  _criteria?: { extension?: Extension[] };
+  channel: {
+    extension?: Extension[];
+    endpoint: string;
+    payload: string;
+    _payload: { extension: [Extension] };
+    header?: string[];
+  };
+}
+
+/** Events in one notification, whatever the subscription permits: they are read at once. */
+const EVENTS_MAX = 20;
+/** Reconcile sends heartbeats, by default each minute. */
+const HEARTBEAT_MIN_SECONDS = 60;
+/** These belong to the connection, or say what the body is. */
+const OWN_HEADERS =
+  /^(host|connection|content-.*|transfer-encoding|te|trailer|upgrade|expect|keep-alive|traceparent|proxy-.*)$/i;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/**
+ * Reads a Subscription that has the shape of the schema.
+ *
+ * @param base URL of the FHIR API, for references by whole URLs
+ * @param endpointProblem why nothing may be sent to an endpoint
+ */
+export function readSubscription(
+  resource: SubscriptionResource,
+  base: string,
+  endpointProblem: (url: string) => string | undefined,
+): { request: SubscriptionRequest } | { faults: { path: string; message: string }[] } {
+  const { channel, criteria, end, _criteria: filterBy } = resource;
+  const faults: { path: string; message: string }[] = [];
+  const fault = (path: string, message: string | false | undefined) => {
+    if (message) faults.push({ path, message });
+  };
+  const topic = TOPICS.find(({ url }) => url === criteria);
+  const known = TOPICS.map(({ url }) => url).join(' ');
+  fault('criteria', topic === undefined && `is no topic of this server; its topics are: ${known}`);
+  const filters = (filterBy?.extension ?? []).flatMap(({ valueString = '' }, index) => {
+    const filter = topic === undefined ? '' : readFilter(valueString, topic, base);
+    if (typeof filter === 'object') return [filter];
+    fault(`_criteria.extension[${index}]`, filter);
+    return [];
+  });
+  const headers = (channel.header ?? []).map((line) => {
+    const [name = '', ...value] = line.split(':');
+    return [name, value.join(':').trim()];
+  });
+  const names = headers.map(([name = '']) => name.toLowerCase());
+  for (const [index, name] of names.entries()) {
+    const isRefused = OWN_HEADERS.test(name) || names.indexOf(name) < index;
+    fault(`channel.header[${index}]`, isRefused && `${name} is set by this server, or given twice`);
+  }
+  const numberOf = (name: string): number | undefined => {
+    const extension = channel.extension?.find(({ url }) => url.endsWith(`/backport-${name}`));
+    const value = extension?.valueUnsignedInt ?? extension?.valuePositiveInt;
+    fault('channel.extension', extension !== undefined && value === undefined && `${name} needs a number`);
+    return value;
+  };
+  const [heartbeat, timeout, most] = ['heartbeat-period', 'timeout', 'max-count'].map(numberOf);
+  const tooOften = `must be at least ${HEARTBEAT_MIN_SECONDS} seconds for backport-heartbeat-period`;
+  fault('channel.extension', (heartbeat ?? HEARTBEAT_MIN_SECONDS) < HEARTBEAT_MIN_SECONDS && tooOften);
+  fault('channel.endpoint', endpointProblem(channel.endpoint));
+  fault('end', end !== undefined && Date.parse(end) <= Date.now() && 'is in the past');
+  if (topic === undefined || faults.length > 0) return { faults };
+  const request = {
+    ...{ topic, filters, headers: Object.fromEntries(headers) as Record<string, string> },
+    content: channel._payload.extension[0].valueCode ?? 'empty',
+    heartbeatSeconds: heartbeat ?? null,
+    timeoutMs: timeout === undefined ? null : timeout * 1_000,
+    maxCount: Math.min(EVENTS_MAX, most ?? EVENTS_MAX),
+    endsAt: end === undefined ? null : new Date(end),
+    isOff: resource.status === 'off',
+  };
+  return { request };
+}
+
+/** Reads a filter such as `Observation?patient=<id>&category=laboratory`, or says what is wrong with it. */
+export function readFilter(text: string, topic: Topic, base: string): Filter | string {
+  const [, named, query = ''] = /^(?:([A-Za-z]+)\?)?(.*)$/s.exec(text) ?? [];
+  const type = named ?? topic.type;
+  if (type === undefined) return 'must begin with a type, such as Observation?category=laboratory';
+  if (topic.type === undefined ? !SERVED_TYPES.includes(type) : type !== topic.type)
+    return `is about ${type}; the topic has ${topic.type ?? 'the types that metadata lists'} only`;
+  const filter: Filter = { type, patients: null, triggers: [], clauses: [] };
+  // The demographics of the caller, by which Patients are found, are not those of a record.
+  const parameters = topic.type === undefined && type !== 'Patient' ? searchParametersOf(type) : {};
+  for (const [name, value] of new URLSearchParams(query)) {
+    const values = valuesOf(value);
+    if (name === 'patient' || (type === 'Patient' && name === '_id')) {
+      if (filter.patients !== null) return `${name} is given twice; give the ids in one, separated by commas`;
+      filter.patients = values.map((id) => id.replace(`${base}/`, '').replace('Patient/', '').toLowerCase());
+      if (!filter.patients.every((id) => UUID.test(id))) return `${name} is not the id of a Patient`;
+    } else if (name === 'trigger') {
+      const codes = topic.triggers.filter(({ system, code }) =>
+        values.some((each) => each === code || each === `${system}|${code}`),
+      );
+      if (codes.length < new Set(values).size)
+        return `trigger is not one of the topic; it has: ${topic.triggers.map(({ code }) => code).join(', ')}`;
+      filter.triggers.push(codes.map(({ code }) => code));
+    } else {
+      const parameter = Object.hasOwn(parameters, name) ? parameters[name] : undefined;
+      const tokens = Object.entries(parameters).flatMap(([each, { kind }]) =>
+        kind === 'token' ? [each] : [],
+      );
+      if (parameter?.kind !== 'token')
+        return `${name} is no filter for ${type}; it has: ${['patient', 'trigger', ...tokens].join(', ')}`;
+      const clause = values.map((each) => alternativeOf(name, parameter, each));
+      if (!clause.every((alternative) => alternative !== undefined))
+        return `${name} is not a code such as system|code`;
+      filter.clauses.push(clause);
+    }
+  }
+  return filter;
+}
