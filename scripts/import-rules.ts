@@ -1,7 +1,7 @@
 /**
  * Which folder of `src` and `tools` may import which. The first rule whose `from` matches a file applies to it: the file may import
  * whatever matches `from` or `may`, and, if `packages` is given, only these packages. Entry points (`src/*.ts`), the starter, and in `tools`
- * the cluster, the embedded stack and the demo assemble everything and have no rule.
+ * the embedded stack and the demo assemble everything and have no rule.
  */
 export interface ImportRule {
   from: RegExp;

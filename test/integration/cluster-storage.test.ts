@@ -1,18 +1,18 @@
 import { DeleteObjectCommand, ListObjectVersionsCommand } from '@aws-sdk/client-s3';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  SEAWEEDFS_PORTS,
+  type SeaweedFsPorts,
+  s3Storage,
+  startSeaweedFs,
+} from '../../bench/cluster/seaweedfs/seaweedfs.ts';
 import { createAuditChain } from '../../src/exchange/platform/audit/chain.ts';
 import { openAuditHeads } from '../../src/exchange/platform/audit/open-heads.ts';
 import { freePort } from '../../src/lib/free-port.ts';
 import { openBlobStore } from '../../src/shared/blobs/open-blob-store.ts';
 import { openS3Bucket } from '../../src/shared/blobs/s3-bucket.ts';
 import { ensureSecrets, type StackStorage } from '../../src/starter/local-stack/connection-file.ts';
-import {
-  SEAWEEDFS_PORTS,
-  type SeaweedFsPorts,
-  s3Storage,
-  startSeaweedFs,
-} from '../../tools/cluster/seaweedfs/seaweedfs.ts';
 import type { RunningPart } from '../../tools/embedded/child-process.ts';
 import { gatewayEnvironment, workerEnvironment } from '../../tools/embedded/stack-environment.ts';
 import { findSeaweedFs } from '../support/seaweedfs.ts';

@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import { vi } from 'vitest';
-import { freePort } from '../../src/lib/free-port.ts';
 import {
   getSeaweedFs,
   SEAWEEDFS_PORTS,
@@ -14,7 +13,8 @@ import {
   seaweedFsArguments,
   seaweedFsIdentities,
   seaweedFsSockets,
-} from '../../tools/cluster/seaweedfs/seaweedfs.ts';
+} from '../../bench/cluster/seaweedfs/seaweedfs.ts';
+import { freePort } from '../../src/lib/free-port.ts';
 
 /** Returns the path of SeaweedFS's program, or why it cannot be had here. */
 export async function findSeaweedFs(): Promise<{ path: string } | { missing: string }> {

@@ -45,7 +45,7 @@ describe('an entry point', () => {
 
   test.each([
     ['tools/embedded/main.ts', '--obsrve'],
-    ['tools/cluster/main.ts', 'rol'],
+    ['bench/cluster/main.ts', 'rol'],
     ['src/starter/main.ts', 'nonsense'],
     ['tools/demo/main.ts', '--nonsense'],
     ['tools/backup.ts', 'nonsense'],

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import color from 'picocolors';
 import { request } from 'undici';
+import { startCluster } from '../../bench/cluster/cluster.ts';
 import type { TimelineEntry } from '../../src/contract/network-query.ts';
 import {
   PATIENT_ONBOARDING_MESSAGES,
@@ -20,7 +21,6 @@ import {
 import { workflowLink } from '../../src/starter/links.ts';
 import { ensureSecrets, type StackConnection } from '../../src/starter/local-stack/connection-file.ts';
 import { createTemporalClient } from '../../src/temporal/client.ts';
-import { startCluster } from '../cluster/cluster.ts';
 import { startStack } from '../embedded/stack.ts';
 import { createStartProgress } from '../embedded/start-progress.ts';
 import { createSimulatorAdmin } from '../simulator/admin-client.ts';

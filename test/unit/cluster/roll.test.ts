@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { rollInTurn, startWorkers, WORKER_GROUPS } from '../../../tools/cluster/cluster.ts';
+import { rollInTurn, startWorkers, WORKER_GROUPS } from '../../../bench/cluster/cluster.ts';
 import type { NodePart, StackSite } from '../../../tools/embedded/open-stack.ts';
 
 test('a roll that failed does not prevent the next one', async () => {

