@@ -17,10 +17,9 @@ export async function freePort(preferred?: number): Promise<number> {
 }
 
 /** Whether a server could listen on this port of 127.0.0.1 now. */
-export function isPortFree(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
+export const isPortFree = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
     const probe = createServer();
     probe.once('error', () => resolve(false));
     probe.listen({ port, host: '127.0.0.1', exclusive: true }, () => probe.close(() => resolve(true)));
   });
-}

@@ -8,8 +8,8 @@ export type { Logger } from 'pino';
  * Writes structured logs to stdout, one JSON object per line. Log ids, counts and states; never bodies, headers or personal
  * data. The redaction is only a safety net.
  */
-export function createLogger(processName: string, level = 'info'): Logger {
-  return pino({
+export const createLogger = (processName: string, level = 'info'): Logger =>
+  pino({
     name: processName,
     level,
     base: { name: processName, pid: process.pid },
@@ -17,7 +17,6 @@ export function createLogger(processName: string, level = 'info'): Logger {
     serializers: { err: errorForLog },
     mixin: traceOfLine,
   });
-}
 
 /** Where a line belongs, while traces are on. */
 function traceOfLine(): { traceId?: string; spanId?: string } {

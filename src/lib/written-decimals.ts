@@ -15,15 +15,14 @@ const MEMBER =
   /(?<!\\)"(\w+)"(\s*:\s*)(-?(?:\d+\.\d*0|\d+\.0{6}\d*|(?=[\d.]{16})\d+(?:\.\d+)?|\d+(?:\.\d+)?[eE][+-]?\d+))(?=\s*[,}\]])/g;
 
 /** As JSON.parse, and keeps how decimals are written. A number whose element has extensions of the sender is only a number. */
-export function parseFhirJson(text: string): unknown {
-  return JSON.parse(
+export const parseFhirJson = (text: string): unknown =>
+  JSON.parse(
     text.replaceAll(MEMBER, (whole, name: string, _colon: string, number: string) =>
       String(Number(number)) === number || text.includes(`"_${name}"`)
         ? whole
         : `${whole},"_${name}":${JSON.stringify(elementOf(number))}`,
     ),
   );
-}
 
 /** A decimal that is no JSON yet (`5.00`, `+.5`, `7.`) as members of a FHIR element. */
 export function decimalOf(name: string, text: string): Record<string, unknown> {

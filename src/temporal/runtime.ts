@@ -12,12 +12,12 @@ import type { Logger } from '../lib/logger.ts';
  * those of the native core, go to our logger. The SDK handles `shutdownSignals`: none in our processes, whose own shutdown also
  * closes resources that it does not know. With `metricsAddress` (host:port), the SDK serves its metrics there (slots, pollers, latencies).
  */
-export function installTemporalRuntime(
+export const installTemporalRuntime = (
   logger: Logger,
   metricsAddress?: string,
   shutdownSignals: NodeJS.Signals[] = [],
-): Runtime {
-  return Runtime.install({
+): Runtime =>
+  Runtime.install({
     logger: createSdkLogger(logger.child({ component: 'temporal' })),
     shutdownSignals,
     telemetryOptions: {
@@ -25,7 +25,6 @@ export function installTemporalRuntime(
       ...(metricsAddress === undefined ? {} : { metrics: prometheusAt(metricsAddress) }),
     },
   });
-}
 
 const prometheusAt = (bindAddress: string) => ({
   prometheus: { bindAddress, useSecondsForDurations: true, unitSuffix: true, countersTotalSuffix: true },
@@ -90,11 +89,10 @@ function describeFailure(error: Error): Record<string, unknown> {
 }
 
 /** Keeps only the frames of a stack, because it begins with the message, which may have any number of lines. */
-function framesOf(error: Error): string | undefined {
-  return error.stack
+const framesOf = (error: Error): string | undefined =>
+  error.stack
     ?.replace(error.message, '')
     .split('\n')
     .filter((line) => /^\s+at \S.*:\d+:\d+\)?$/.test(line))
     .slice(0, 8)
     .join('\n');
-}

@@ -172,16 +172,15 @@ async function settingsWithCodec(
 const unavailable = (reply: FastifyReply): FastifyReply =>
   reply.code(502).send('The Temporal UI does not answer. It may still be starting; try again in a moment.\n');
 
-function ask(
+const ask = (
   request: FastifyRequest,
   headers: IncomingHttpHeaders,
   upstream: string,
-): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
+): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
     const outgoing = httpRequest(new URL(request.url, upstream), { method: request.method, headers });
     outgoing.once('response', resolve);
     outgoing.once('error', reject);
     request.raw.once('close', () => request.raw.destroyed && request.raw.aborted && outgoing.destroy());
     request.raw.pipe(outgoing);
   });
-}

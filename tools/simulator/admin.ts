@@ -143,6 +143,5 @@ function refusalOf(request: FastifyRequest, token: string | undefined) {
   return undefined;
 }
 
-function invalid(reply: FastifyReply, error: z.ZodError) {
-  return reply.code(400).send({ error: z.prettifyError(error) });
-}
+const invalid = (reply: FastifyReply, error: z.ZodError) =>
+  reply.code(400).send({ error: z.prettifyError(error) });

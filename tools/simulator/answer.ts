@@ -14,18 +14,18 @@ export interface Answer {
 
 export type IssueCode = OperationOutcomeIssue['code'];
 
-export function ok(resource: FhirResource): Answer {
-  return { status: 200, body: resource };
-}
+export const ok = (resource: FhirResource): Answer => ({ status: 200, body: resource });
 
 /** An OperationOutcome with one error. `diagnostics` must not contain data of a patient. */
-export function refusal(status: number, code: IssueCode, diagnostics: string): Answer {
-  return { status, body: operationOutcome(code, diagnostics) };
-}
+export const refusal = (status: number, code: IssueCode, diagnostics: string): Answer => ({
+  status,
+  body: operationOutcome(code, diagnostics),
+});
 
-export function operationOutcome(code: IssueCode, diagnostics: string): OperationOutcome {
-  return { resourceType: 'OperationOutcome', issue: [{ severity: 'error', code, diagnostics }] };
-}
+export const operationOutcome = (code: IssueCode, diagnostics: string): OperationOutcome => ({
+  resourceType: 'OperationOutcome',
+  issue: [{ severity: 'error', code, diagnostics }],
+});
 
 interface BundleLinks {
   total?: number;
@@ -33,24 +33,20 @@ interface BundleLinks {
   nextUrl?: string;
 }
 
-export function searchset(entry: BundleEntry[], { total, selfUrl, nextUrl }: BundleLinks = {}): Bundle {
-  return {
-    resourceType: 'Bundle',
-    type: 'searchset',
-    total: total ?? entry.length,
-    link: [
-      ...(selfUrl ? [{ relation: 'self', url: selfUrl }] : []),
-      ...(nextUrl ? [{ relation: 'next', url: nextUrl }] : []),
-    ],
-    entry,
-  };
-}
+export const searchset = (entry: BundleEntry[], { total, selfUrl, nextUrl }: BundleLinks = {}): Bundle => ({
+  resourceType: 'Bundle',
+  type: 'searchset',
+  total: total ?? entry.length,
+  link: [
+    ...(selfUrl ? [{ relation: 'self', url: selfUrl }] : []),
+    ...(nextUrl ? [{ relation: 'next', url: nextUrl }] : []),
+  ],
+  entry,
+});
 
 /** Wraps the result of an asynchronous request in a batch-response Bundle. */
-export function batchResponse(resource: FhirResource): Bundle {
-  return {
-    resourceType: 'Bundle',
-    type: 'batch-response',
-    entry: [{ response: { status: '200 OK' }, resource }],
-  };
-}
+export const batchResponse = (resource: FhirResource): Bundle => ({
+  resourceType: 'Bundle',
+  type: 'batch-response',
+  entry: [{ response: { status: '200 OK' }, resource }],
+});

@@ -19,9 +19,8 @@ export function isAuthorized(request: FastifyRequest, access: SourceAccess, nowM
 }
 
 /** The token of an `Authorization: Bearer` header. */
-export function bearerToken(request: FastifyRequest): string | undefined {
-  return /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
-}
+export const bearerToken = (request: FastifyRequest): string | undefined =>
+  /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
 
 /** Compares in constant time, so that the duration does not reveal how much of a secret was right. */
 export function sameText(a: string, b: string): boolean {
@@ -43,6 +42,5 @@ function isValidToken(token: string, clientSecret: string, nowMs: number): boole
   return sameText(signed, signature(`${expiresAtMs}.${nonce}`, clientSecret));
 }
 
-function signature(content: string, clientSecret: string): string {
-  return createHmac('sha256', clientSecret).update(content).digest('base64url');
-}
+const signature = (content: string, clientSecret: string): string =>
+  createHmac('sha256', clientSecret).update(content).digest('base64url');

@@ -49,9 +49,8 @@ export function nextPage(call: Call): Answer {
 }
 
 /** Id of the Patient that a page belongs to, for rules and the log. */
-export function patientOfPage(call: Call): string | undefined {
-  return readToken(call.params.get('_getpages'))?.patientId;
-}
+export const patientOfPage = (call: Call): string | undefined =>
+  readToken(call.params.get('_getpages'))?.patientId;
 
 function page(call: Call, token: PageToken): Answer {
   const view = call.source.data.view(token.patientId);
@@ -79,9 +78,8 @@ function repeatedTime(call: Call, { since }: PageToken): string {
   return `&${name}=${encodeURIComponent(since)}`;
 }
 
-function pageUrl(call: Call, token: PageToken): string {
-  return `${call.baseUrl}?_getpages=${Buffer.from(JSON.stringify(token)).toString('base64url')}`;
-}
+const pageUrl = (call: Call, token: PageToken): string =>
+  `${call.baseUrl}?_getpages=${Buffer.from(JSON.stringify(token)).toString('base64url')}`;
 
 function readToken(text: string | null): PageToken | undefined {
   if (!text) return undefined;

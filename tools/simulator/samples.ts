@@ -41,23 +41,17 @@ export interface SampleCreateBody {
 const SAMPLES = new URL('../../samples/', import.meta.url);
 
 /** The patients of the simulated sources, in the order of `samples/patients.json`. */
-export function loadSamplePatients(): SamplePatient[] {
-  return JSON.parse(readFileSync(new URL('patients.json', SAMPLES), 'utf8')) as SamplePatient[];
-}
+export const loadSamplePatients = (): SamplePatient[] =>
+  JSON.parse(readFileSync(new URL('patients.json', SAMPLES), 'utf8')) as SamplePatient[];
 
 /** The patient's whole Synthea record, the Patient first; references are still `urn:uuid:`. */
-export function loadSampleResources(sample: SamplePatient): FhirResource[] {
-  return readBundle(sample.fhirFile);
-}
+export const loadSampleResources = (sample: SamplePatient): FhirResource[] => readBundle(sample.fhirFile);
 
 /** Practitioners, organizations and locations that the samples refer to by identifier. */
-export function loadProviders(): FhirResource[] {
-  return readBundle('providers.json.gz');
-}
+export const loadProviders = (): FhirResource[] => readBundle('providers.json.gz');
 
-export function loadCcda(sample: SamplePatient): Buffer {
-  return gunzipSync(readFileSync(new URL(sample.ccdaFile, SAMPLES)));
-}
+export const loadCcda = (sample: SamplePatient): Buffer =>
+  gunzipSync(readFileSync(new URL(sample.ccdaFile, SAMPLES)));
 
 function readBundle(file: string): FhirResource[] {
   const bytes = gunzipSync(readFileSync(new URL(file, SAMPLES)));

@@ -86,10 +86,8 @@ export class Settings {
   }
 }
 
-function merge(base: AllSettings, change: SettingsChange): AllSettings {
-  return {
-    hie: { ...base.hie, ...change.hie },
-    pharmacy: { ...base.pharmacy, ...change.pharmacy },
-    lab: { ...base.lab, ...change.lab },
-  };
-}
+const merge = (base: AllSettings, change: SettingsChange): AllSettings => ({
+  hie: { ...base.hie, ...change.hie },
+  pharmacy: { ...base.pharmacy, ...change.pharmacy },
+  lab: { ...base.lab, ...change.lab },
+});

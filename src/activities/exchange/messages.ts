@@ -12,15 +12,13 @@ const HEARTBEAT: HeartbeatOptions = { everyMs: 2_000, toFailure: describeFailure
  * The steps of a transmission. Each may run twice: the message's row shows whether it has ended, and the transport partner
  * recognises a message by its id.
  */
-export function createMessageActivities({ transmission }: { transmission: Transmission }) {
-  return {
-    transmitMessage: (of: MessageKey): Promise<TransmissionStep> =>
-      withHeartbeat(HEARTBEAT, (signal) => transmission.transmit(of, signal)),
-    checkTransmission: (of: MessageKey): Promise<TransmissionStep> =>
-      withHeartbeat(HEARTBEAT, (signal) => transmission.check(of, signal)),
-    failTransmission: ({ reason, ...of }: MessageKey & { reason: string }) => transmission.fail(of, reason),
-  };
-}
+export const createMessageActivities = ({ transmission }: { transmission: Transmission }) => ({
+  transmitMessage: (of: MessageKey): Promise<TransmissionStep> =>
+    withHeartbeat(HEARTBEAT, (signal) => transmission.transmit(of, signal)),
+  checkTransmission: (of: MessageKey): Promise<TransmissionStep> =>
+    withHeartbeat(HEARTBEAT, (signal) => transmission.check(of, signal)),
+  failTransmission: ({ reason, ...of }: MessageKey & { reason: string }) => transmission.fail(of, reason),
+});
 
 function describeFailure(error: unknown): unknown {
   if (!(error instanceof PartnerFailure)) return error;

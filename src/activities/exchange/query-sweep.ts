@@ -90,11 +90,9 @@ export function createSweepActivities(deps: {
 export type RedriveActivities = ReturnType<typeof createRedriveActivities>;
 
 /** The step of a redrive. It may run twice: each query's retry moves the redrive's place in the same transaction. */
-export function createRedriveActivities({ redriver }: { redriver: Redriver }) {
-  return {
-    redrivePage: ({ accountId, redriveId }: QueryRedriveInput): Promise<RedrivePage> =>
-      redriver.nextPage(accountId, redriveId, heartbeat),
-    cancelRedrive: ({ accountId, redriveId }: QueryRedriveInput): Promise<void> =>
-      redriver.cancel(accountId, redriveId),
-  };
-}
+export const createRedriveActivities = ({ redriver }: { redriver: Redriver }) => ({
+  redrivePage: ({ accountId, redriveId }: QueryRedriveInput): Promise<RedrivePage> =>
+    redriver.nextPage(accountId, redriveId, heartbeat),
+  cancelRedrive: ({ accountId, redriveId }: QueryRedriveInput): Promise<void> =>
+    redriver.cancel(accountId, redriveId),
+});

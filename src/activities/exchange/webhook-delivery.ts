@@ -14,13 +14,11 @@ export interface DeliveredDue {
   note?: string;
 }
 
-export function createWebhookActivities(deps: {
+export const createWebhookActivities = (deps: {
   store: Store;
   delivery: Pick<WebhookDelivery, 'claimDue' | 'attemptClaimed'>;
-}) {
-  return {
-    /** Sends the events of a destination that are due, for some seconds. */
-    deliverDue: (of: { accountId: string; destinationId: string; dueNow: boolean }): Promise<DeliveredDue> =>
-      drainDestination(deps, of, cancellationSignal()),
-  };
-}
+}) => ({
+  /** Sends the events of a destination that are due, for some seconds. */
+  deliverDue: (of: { accountId: string; destinationId: string; dueNow: boolean }): Promise<DeliveredDue> =>
+    drainDestination(deps, of, cancellationSignal()),
+});

@@ -70,14 +70,13 @@ export function asCallFailure(error: unknown): unknown {
 }
 
 /** Converts the error for workflows: the failure's type is the `FailureKind`. */
-export function asApplicationFailure(error: ExchangeCallError): ApplicationFailure {
-  return ApplicationFailure.create({
+export const asApplicationFailure = (error: ExchangeCallError): ApplicationFailure =>
+  ApplicationFailure.create({
     type: error.kind,
     message: error.message,
     nonRetryable: !error.retryable,
     nextRetryDelay: error.retryAfterMs,
   });
-}
 
 function assertFits(name: EndpointName, result: unknown): void {
   const sizeBytes = Buffer.byteLength(JSON.stringify(result) ?? '');

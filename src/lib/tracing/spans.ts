@@ -72,9 +72,8 @@ export const currentSpan = (): Span | undefined => active.getStore();
 export const withSpan = <T>(span: Span | undefined, work: () => T): T => active.run(span, work);
 
 /** The caller must end it. Undefined when nothing is traced. */
-export function startSpan(start: SpanStart): Span | undefined {
-  return tracer?.start({ ...start, parent: start.parent ?? currentSpan()?.traceparent });
-}
+export const startSpan = (start: SpanStart): Span | undefined =>
+  tracer?.start({ ...start, parent: start.parent ?? currentSpan()?.traceparent });
 
 /** Runs work in a span of its own. */
 export async function traced<T>(start: SpanStart, work: (span: Span | undefined) => Promise<T>): Promise<T> {

@@ -60,15 +60,14 @@ export function createCredentials(secrets: { apiKey?: string; internalTokenKey?:
 }
 
 /** HS256, audience `exchange-internal`, subject = the account, valid for 60 s. */
-export function internalToken(accountId: string, key: string): Promise<string> {
-  return new SignJWT()
+export const internalToken = (accountId: string, key: string): Promise<string> =>
+  new SignJWT()
     .setProtectedHeader({ alg: 'HS256' })
     .setAudience(INTERNAL_TOKEN_AUDIENCE)
     .setSubject(accountId)
     .setIssuedAt()
     .setExpirationTime(`${TOKEN_LIFETIME_SECONDS}s`)
     .sign(new TextEncoder().encode(key));
-}
 
 /** Whether an error says that this process does not have the named credential. */
 export const isMissingCredential = (error: unknown): error is ConfigError => error instanceof ConfigError;

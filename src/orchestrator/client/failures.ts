@@ -137,12 +137,11 @@ export function codeOf(error: unknown): string {
 }
 
 /** The error for a 2xx response that does not match the interface. Not retryable, because the call took effect. */
-export function badAnswer(operation: string, problem: string, httpStatus: number): ExchangeCallError {
-  return new ExchangeCallError('bad-answer', `${operation}: ${httpStatus}, but ${problem}`, {
+export const badAnswer = (operation: string, problem: string, httpStatus: number): ExchangeCallError =>
+  new ExchangeCallError('bad-answer', `${operation}: ${httpStatus}, but ${problem}`, {
     retryable: false,
     httpStatus,
   });
-}
 
 /** The error for a 2xx response that is an HTML page, such as the login page of a proxy. */
 export const htmlAnswer = (operation: string, httpStatus: number): ExchangeCallError =>

@@ -115,8 +115,7 @@ function startOptions(
   };
 }
 
-function sourceNames(sources: PatientOnboardingInput['sources']): SourceType[] {
-  return SOURCE_TYPES.filter((type) =>
+const sourceNames = (sources: PatientOnboardingInput['sources']): SourceType[] =>
+  SOURCE_TYPES.filter((type) =>
     Array.isArray(sources) ? sources.includes(type) : sources[type]?.enabled === true,
   );
-}

@@ -5,9 +5,8 @@ import { BlobNotFoundError, type BlobStore, isBlobRef, type ListedBlob, parseBlo
 import { encryptedBlobStore, type SealedStorage } from './encrypted-blob-store.ts';
 
 /** Opens the folder, and creates it if necessary. Several processes on one machine may share it. */
-export async function openFileBlobStore(folder: string, keyRing: KeyRing): Promise<BlobStore> {
-  return encryptedBlobStore(await openFolder(folder), keyRing);
-}
+export const openFileBlobStore = async (folder: string, keyRing: KeyRing): Promise<BlobStore> =>
+  encryptedBlobStore(await openFolder(folder), keyRing);
 
 /**
  * A blob is written under its final, random name. `put` returns the name only when the file is complete, so a file that a

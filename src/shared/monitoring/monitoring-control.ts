@@ -54,15 +54,14 @@ export async function switchOffMonitoringSchedule(
 }
 
 /** Deletes the Schedule; running workflows continue. Returns false if there was none. */
-export async function deleteMonitoringSchedule(
+export const deleteMonitoringSchedule = async (
   client: Client,
   cohortId: string,
   kind: MonitoringKind,
-): Promise<boolean> {
-  return ifThere(() =>
-    soon(client, () => monitoringHandle(client, cohortId, kind).delete()).then(() => true),
-  ).then((deleted) => deleted ?? false);
-}
+): Promise<boolean> =>
+  ifThere(() => soon(client, () => monitoringHandle(client, cohortId, kind).delete()).then(() => true)).then(
+    (deleted) => deleted ?? false,
+  );
 
 /** Describes the Schedule; returns undefined if there is none. */
 export const describeMonitoringSchedule = (

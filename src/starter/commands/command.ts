@@ -41,6 +41,5 @@ export async function withTarget<R>(
 }
 
 /** A signal that is aborted by Ctrl-C, or after `timeout` seconds. */
-export function endOfFollowing({ interrupted }: Terminal, { timeout }: { timeout?: number }): AbortSignal {
-  return timeout === undefined ? interrupted : anySignal([interrupted, timeoutSignal(timeout * 1_000)]);
-}
+export const endOfFollowing = ({ interrupted }: Terminal, { timeout }: { timeout?: number }): AbortSignal =>
+  timeout === undefined ? interrupted : anySignal([interrupted, timeoutSignal(timeout * 1_000)]);

@@ -50,14 +50,12 @@ export const query: Command<[string, QueryOptions]> = async (patientId, options,
 };
 
 /** Shows a query's progress until it ends or following is stopped. */
-async function watchQuery(
+const watchQuery = async (
   command: string,
   requestId: string,
   options: { timeout?: number },
   context: CommandContext,
-): Promise<CommandResult> {
-  return queryResult(command, await followedQuery(requestId, options, context), context);
-}
+): Promise<CommandResult> => queryResult(command, await followedQuery(requestId, options, context), context);
 
 /** The state of a query when it ended or following was stopped; shows its progress until then. */
 async function followedQuery(
@@ -289,8 +287,8 @@ function queryResult(
 const queryLink = ({ ui }: Target, requestId: string): string | undefined =>
   workflowLink(ui, networkQueryWorkflowId(requestId));
 
-function querySourcesTable(view: QueryView, colors: Colors): string[] {
-  return renderTable(
+const querySourcesTable = (view: QueryView, colors: Colors): string[] =>
+  renderTable(
     ['Source', 'Outcome', 'Attempts', 'Detail'],
     view.sources.map(({ type, state, attempts, note = '' }) => [
       type,
@@ -299,10 +297,9 @@ function querySourcesTable(view: QueryView, colors: Colors): string[] {
       note,
     ]),
   );
-}
 
-function timelineLines({ timeline }: QueryView, colors: Colors): string[] {
-  return renderTable(
+const timelineLines = ({ timeline }: QueryView, colors: Colors): string[] =>
+  renderTable(
     ['Time (UTC)', 'Source', 'Event'],
     timeline.map(({ at, source, attempt, kind, message }) => [
       utcCell(at),
@@ -310,7 +307,6 @@ function timelineLines({ timeline }: QueryView, colors: Colors): string[] {
       `${message} ${colors.dim(`(${kind})`)}`,
     ]),
   );
-}
 
 type FoundSubject =
   | { kind: 'query'; query: QueryView }

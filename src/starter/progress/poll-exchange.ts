@@ -64,9 +64,8 @@ const GROWTH = 1.5;
 const LONGEST_MS = 5_000;
 
 /** Time to wait before the next poll: short after a change, then growing while nothing changes. */
-export function nextDelayMs(lastMs: number | undefined, changed: boolean): number {
-  return lastMs === undefined || changed ? FIRST_MS : Math.min(lastMs * GROWTH, LONGEST_MS);
-}
+export const nextDelayMs = (lastMs: number | undefined, changed: boolean): number =>
+  lastMs === undefined || changed ? FIRST_MS : Math.min(lastMs * GROWTH, LONGEST_MS);
 
 /**
  * Limits how often all followers together poll. A poll is two requests or a workflow query; the limit is far below an

@@ -16,9 +16,10 @@ export interface SourceLine {
 }
 
 /** A headline with the phase, then a row for each source. */
-export function onboardingRows(view: OnboardingView, colors: Colors): string[] {
-  return [`${onboardingHeadline(view, colors)}`, ...view.sources.map((source) => sourceRow(source, colors))];
-}
+export const onboardingRows = (view: OnboardingView, colors: Colors): string[] => [
+  `${onboardingHeadline(view, colors)}`,
+  ...view.sources.map((source) => sourceRow(source, colors)),
+];
 
 export function queryRows(view: QueryView, colors: Colors): string[] {
   const headline = view.state === 'running' ? 'in progress' : coloured(view.state, colors);

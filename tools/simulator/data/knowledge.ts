@@ -30,6 +30,5 @@ function isLaboratory(resource: FhirResource): boolean {
   return false;
 }
 
-function hasCode(concepts: readonly CodeableConcept[] | undefined, code: string): boolean {
-  return (concepts ?? []).some((concept) => concept.coding?.some((coding) => coding.code === code));
-}
+const hasCode = (concepts: readonly CodeableConcept[] | undefined, code: string): boolean =>
+  (concepts ?? []).some((concept) => concept.coding?.some((coding) => coding.code === code));

@@ -86,21 +86,17 @@ function localPatient(source: SourceName, original: readonly FhirResource[], pat
   };
 }
 
-function isRequest(resource: FhirResource): resource is MedicationRequest {
-  return resource.resourceType === 'MedicationRequest';
-}
+const isRequest = (resource: FhirResource): resource is MedicationRequest =>
+  resource.resourceType === 'MedicationRequest';
 
-function localReference(source: SourceName, resource: FhirResource): string {
-  return `${resource.resourceType}/${idAtSource(source, resource.id ?? '')}`;
-}
+const localReference = (source: SourceName, resource: FhirResource): string =>
+  `${resource.resourceType}/${idAtSource(source, resource.id ?? '')}`;
 
-function localCopy(
+const localCopy = (
   source: SourceName,
   resource: FhirResource,
   resolve: (reference: string) => string | undefined,
-): FhirResource {
-  return { ...withReferences(resource, resolve), id: idAtSource(source, resource.id ?? '') };
-}
+): FhirResource => ({ ...withReferences(resource, resolve), id: idAtSource(source, resource.id ?? '') });
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const SUPPLY_DAYS = 30;
@@ -143,9 +139,8 @@ type Resolve = (reference: string) => string | undefined;
  * Copies a resource with its references resolved. A reference to an unknown target keeps only its display text, or is
  * removed if it has none, so that a response never refers to a resource that cannot be read.
  */
-export function withReferences<T extends object>(resource: T, resolve: Resolve): T {
-  return copyObject(resource as Record<string, unknown>, resolve) as T;
-}
+export const withReferences = <T extends object>(resource: T, resolve: Resolve): T =>
+  copyObject(resource as Record<string, unknown>, resolve) as T;
 
 function copyObject(source: Record<string, unknown>, resolve: Resolve): Record<string, unknown> {
   const copy: Record<string, unknown> = {};
@@ -173,6 +168,5 @@ function copyValue(name: string, value: unknown, resolve: Resolve): unknown {
 const NAMESPACE = 'a4f0d8f6-6f0c-5d3b-9b0e-3c1f4e2d7a10';
 
 /** A source's own id for a resource of the samples: always the same, and different at each source. */
-export function idAtSource(source: SourceName, originalId: string): string {
-  return uuidV5(`${source}:${originalId}`, NAMESPACE);
-}
+export const idAtSource = (source: SourceName, originalId: string): string =>
+  uuidV5(`${source}:${originalId}`, NAMESPACE);

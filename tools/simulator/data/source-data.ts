@@ -171,12 +171,10 @@ interface LinkedIds {
   second: string;
 }
 
-function linkedIds(source: SourceName, samplePatientId: string, link: LinkType): LinkedIds {
-  return {
-    first: idAtSource(source, `${samplePatientId}/${link}/first`),
-    second: idAtSource(source, `${samplePatientId}/${link}/second`),
-  };
-}
+const linkedIds = (source: SourceName, samplePatientId: string, link: LinkType): LinkedIds => ({
+  first: idAtSource(source, `${samplePatientId}/${link}/first`),
+  second: idAtSource(source, `${samplePatientId}/${link}/second`),
+});
 
 /**
  * Splits a view between two linked Patients. With `replaced-by`, all data is at the second one; with `seealso`, each has
@@ -202,11 +200,9 @@ function moved(view: PatientView, resources: readonly FhirResource[], patientId:
   return { ...view, resources: resources.map((resource) => withReferences(resource, resolve)) };
 }
 
-function linked(patient: Patient, id: string, otherId: string, type: LinkType | 'replaces'): Patient {
-  return {
-    ...patient,
-    id,
-    active: type !== 'replaced-by',
-    link: [{ other: { reference: `Patient/${otherId}` }, type }],
-  };
-}
+const linked = (patient: Patient, id: string, otherId: string, type: LinkType | 'replaces'): Patient => ({
+  ...patient,
+  id,
+  active: type !== 'replaced-by',
+  link: [{ other: { reference: `Patient/${otherId}` }, type }],
+});

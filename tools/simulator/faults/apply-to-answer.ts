@@ -77,13 +77,12 @@ function withMisattributed(answer: Answer, resources: readonly FhirResource[], c
   return withBundle(answer, (bundle) => ({ ...bundle, entry: [...(bundle.entry ?? []), ...entries] }));
 }
 
-function withNextLink(answer: Answer, nextUrl: (bundle: Bundle) => string | undefined): Answer {
-  return withBundle(answer, (bundle) => {
+const withNextLink = (answer: Answer, nextUrl: (bundle: Bundle) => string | undefined): Answer =>
+  withBundle(answer, (bundle) => {
     const url = nextUrl(bundle);
     const others = (bundle.link ?? []).filter(({ relation }) => relation !== 'next');
     return { ...bundle, link: url ? [...others, { relation: 'next', url }] : others };
   });
-}
 
 function withBundle(answer: Answer, change: (bundle: Bundle) => Bundle): Answer {
   const outer = answer.body as Bundle;
@@ -92,15 +91,12 @@ function withBundle(answer: Answer, change: (bundle: Bundle) => Bundle): Answer 
   return { ...answer, body: { ...outer, entry } };
 }
 
-function bundleOf({ body }: Answer): Bundle | undefined {
-  return typeof body === 'object' && 'resourceType' in body && body.resourceType === 'Bundle'
+const bundleOf = ({ body }: Answer): Bundle | undefined =>
+  typeof body === 'object' && 'resourceType' in body && body.resourceType === 'Bundle'
     ? (body as Bundle)
     : undefined;
-}
 
-function isNdjson({ contentType }: Answer): boolean {
-  return contentType?.includes('ndjson') ?? false;
-}
+const isNdjson = ({ contentType }: Answer): boolean => contentType?.includes('ndjson') ?? false;
 
 function textOf({ body }: Answer): string {
   if (typeof body === 'string') return body;

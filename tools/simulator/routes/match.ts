@@ -103,13 +103,12 @@ function bundleOf(call: Call, found: readonly Candidate[]): Answer {
   return ok(searchset(entries));
 }
 
-function gradeOf(score: number): string | undefined {
-  return GRADES.find(({ from }) => score >= from)?.code;
-}
+const gradeOf = (score: number): string | undefined => GRADES.find(({ from }) => score >= from)?.code;
 
-function gradeExtension(grade: string) {
-  return { url: 'http://hl7.org/fhir/StructureDefinition/match-grade', valueCode: grade };
-}
+const gradeExtension = (grade: string) => ({
+  url: 'http://hl7.org/fhir/StructureDefinition/match-grade',
+  valueCode: grade,
+});
 
 function matchQuery(call: Call): PersonQuery | undefined {
   const resource = parametersOf(call)?.parameter?.find(({ name }) => name === 'resource')?.resource;
@@ -192,11 +191,8 @@ function agreement(query: PersonQuery, patient: Patient): Agreement {
   return { score: total === 0 ? 0 : agreed / total, complete: agreed === total };
 }
 
-function anyStartsWith(asked: readonly string[], known: readonly string[]): boolean {
-  return asked.some((prefix) => known.some((name) => fold(name).startsWith(fold(prefix))));
-}
+const anyStartsWith = (asked: readonly string[], known: readonly string[]): boolean =>
+  asked.some((prefix) => known.some((name) => fold(name).startsWith(fold(prefix))));
 
 /** Without case and accents. */
-function fold(name: string): string {
-  return name.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase();
-}
+const fold = (name: string): string => name.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase();

@@ -83,13 +83,11 @@ const iheActors = (source: Source): string[] => [
     : []),
 ];
 
-function documentNetworkResources(source: Source): CapabilityStatementRestResource[] {
-  return [
-    { ...patientResource(source), operation: undefined },
-    ...DOCUMENT_TYPES.map((type) => resource(type, ['read', 'search-type'], ['_id', 'patient', 'status'])),
-    resource('Binary', ['read'], []),
-  ];
-}
+const documentNetworkResources = (source: Source): CapabilityStatementRestResource[] => [
+  { ...patientResource(source), operation: undefined },
+  ...DOCUMENT_TYPES.map((type) => resource(type, ['read', 'search-type'], ['_id', 'patient', 'status'])),
+  resource('Binary', ['read'], []),
+];
 
 function patientResource(source: Source): CapabilityStatementRestResource {
   const { match, everything, async } = source.settings();
@@ -113,17 +111,15 @@ function patientResource(source: Source): CapabilityStatementRestResource {
   };
 }
 
-function resource(
+const resource = (
   type: CapabilityStatementRestResource['type'],
   interactions: Interaction[],
   params: string[],
-): CapabilityStatementRestResource {
-  return {
-    type,
-    interaction: interactions.map((code) => ({ code })),
-    searchParam: params.map((name) => ({ name, type: SEARCH_PARAM_TYPES[name] ?? 'token' })),
-  };
-}
+): CapabilityStatementRestResource => ({
+  type,
+  interaction: interactions.map((code) => ({ code })),
+  searchParam: params.map((name) => ({ name, type: SEARCH_PARAM_TYPES[name] ?? 'token' })),
+});
 
 const SEARCH_PARAM_TYPES = statements.searchParamTypes as Record<string, 'string' | 'date' | 'reference'>;
 

@@ -43,9 +43,8 @@ function searchRoutes(path: string, operation: Operation, typeOf: (call: Call) =
 }
 
 /** The types besides Patient and Binary. */
-function servedTypes({ name, settings }: Source): readonly string[] {
-  return settings().documentNetwork ? DOCUMENT_TYPES : [...PATIENT_TYPES[name], ...SHARED_TYPES[name]];
-}
+const servedTypes = ({ name, settings }: Source): readonly string[] =>
+  settings().documentNetwork ? DOCUMENT_TYPES : [...PATIENT_TYPES[name], ...SHARED_TYPES[name]];
 
 function search(call: Call, type: string): Answer {
   if (!servedTypes(call.source).includes(type))

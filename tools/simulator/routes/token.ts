@@ -34,9 +34,8 @@ export function tokenRoute(client: Client): Route {
   };
 }
 
-function isClient(shown: Client, client: Client): boolean {
-  return sameText(shown.clientId, client.clientId) && sameText(shown.clientSecret, client.clientSecret);
-}
+const isClient = (shown: Client, client: Client): boolean =>
+  sameText(shown.clientId, client.clientId) && sameText(shown.clientSecret, client.clientSecret);
 
 function credentialsOf(call: Call): Client {
   const basic = /^Basic (\S+)$/i.exec(call.request.headers.authorization ?? '')?.[1];
@@ -60,11 +59,9 @@ function formDecode(text: string): string {
   }
 }
 
-function oauthError(status: number, error: string): Answer {
-  return {
-    status,
-    contentType: 'application/json',
-    ...(status === 401 ? { headers: { 'www-authenticate': 'Basic realm="token"' } } : {}),
-    body: { error },
-  };
-}
+const oauthError = (status: number, error: string): Answer => ({
+  status,
+  contentType: 'application/json',
+  ...(status === 401 ? { headers: { 'www-authenticate': 'Basic realm="token"' } } : {}),
+  body: { error },
+});

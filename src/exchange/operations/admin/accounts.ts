@@ -190,8 +190,8 @@ const words = (text: string): string[] =>
         .map((word) => word.trim())
         .filter(Boolean);
 
-function sourceList(text: string): SourceType[] {
-  return words(text).map((word) => {
+const sourceList = (text: string): SourceType[] =>
+  words(text).map((word) => {
     const source = SOURCE_TYPES.find((type) => type === word);
     if (source === undefined)
       throw new AdminError(
@@ -199,7 +199,6 @@ function sourceList(text: string): SourceType[] {
       );
     return source;
   });
-}
 
 const enabledSources = (text: string): AccountSettings['sources'] => {
   const enabled = sourceList(text);
@@ -233,15 +232,14 @@ function timeZone(name: string | undefined): { timeZone?: string } {
   }
 }
 
-function origins(text: string): string[] {
-  return words(text).map((word) => {
+const origins = (text: string): string[] =>
+  words(text).map((word) => {
     const url = URL.canParse(word) ? new URL(word) : undefined;
     const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:';
     if (url === undefined || !isWeb || url.origin !== word.replace(/\/$/, ''))
       throw new AdminError(`"${word}" is not an origin; expected one such as https://ehr.example.org`);
     return url.origin;
   });
-}
 
 interface CreateFacilityOptions {
   account: string;

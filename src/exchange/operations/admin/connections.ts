@@ -284,13 +284,11 @@ async function required(tx: SystemTx, id: string): Promise<StoredConnection> {
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** Everything but the credentials. */
-function shown({ credentials: _, ...connection }: Omit<StoredConnection, 'createdAt' | 'changedAt'>) {
-  return connection;
-}
+const shown = ({ credentials: _, ...connection }: Omit<StoredConnection, 'createdAt' | 'changedAt'>) =>
+  connection;
 
-function openedCredentials(keyRing: KeyRing, { id, credentials }: StoredConnection) {
-  return openCredentials(keyRing, id, credentials);
-}
+const openedCredentials = (keyRing: KeyRing, { id, credentials }: StoredConnection) =>
+  openCredentials(keyRing, id, credentials);
 
 function validated(check: () => unknown): void {
   try {

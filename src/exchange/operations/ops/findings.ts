@@ -148,14 +148,13 @@ export function ageOf(seconds: number): string {
 }
 
 /** Fields that a sender no longer fills, and codes of its own that it did not use before: something changed at its end. */
-function ofDrift({ sender, drift }: SenderReport): Finding[] {
-  return (['vanished', 'new-codes'] as const).flatMap((which) => {
+const ofDrift = ({ sender, drift }: SenderReport): Finding[] =>
+  (['vanished', 'new-codes'] as const).flatMap((which) => {
     const all = drift.filter((each) => each.drift === which).map(({ kind, place }) => `${place} of ${kind}`);
     if (all.length === 0) return [];
     const more = all.length > DRIFTS_MAX ? `, and ${all.length - DRIFTS_MAX} more` : '';
     return [finding(which, all.length, { sender, places: `${all.slice(0, DRIFTS_MAX).join(', ')}${more}` })];
   });
-}
 
 const DRIFTS_MAX = 5;
 

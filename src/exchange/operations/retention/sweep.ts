@@ -29,12 +29,12 @@ export const retentionSweep = (store: Pick<Store, 'asSystem'>, kind: RetentionKi
 });
 
 /** Removes one slice and audits it. Returns the number of items; less than `limit`: nothing is left to remove. */
-export async function removeSlice(
+export const removeSlice = async (
   store: Pick<Store, 'asSystem'>,
   kind: RetentionKind,
   { limit, isAsked }: { limit: number; isAsked: boolean },
-): Promise<number> {
-  return store.asSystem(async (tx) => {
+): Promise<number> =>
+  store.asSystem(async (tx) => {
     const rule = await takeRule(tx, kind.name, { isAsked });
     if (rule === undefined) return 0;
     const items = await kind.remove(tx, removedBefore(rule.days), limit);
@@ -42,7 +42,6 @@ export async function removeSlice(
     await recordSlice(tx, kind.name, { removed: items.length, isLast: items.length < limit });
     return items.length;
   });
-}
 
 async function auditRemoval(
   tx: SystemTx,
