@@ -9,6 +9,9 @@ import type { AccountTx } from '../../platform/database/database.ts';
 import { byteaArray, sqlFile, textArray } from '../../platform/database/pg-arrays.ts';
 
 const REPLACED_DOCUMENTS = sqlFile('replaced-documents.sql', import.meta.url);
+const UPSERT_RESOURCES = sqlFile('upsert-resources.sql', import.meta.url);
+const LISTED_DOCUMENTS = sqlFile('listed-documents.sql', import.meta.url);
+const DELETE_REPLACED = sqlFile('delete-replaced.sql', import.meta.url);
 
 export interface NewDocument {
   id: string;
@@ -93,24 +96,14 @@ export async function upsertResources(
   resources: readonly CollectedResource[],
 ): Promise<void> {
   if (resources.length === 0) return;
-  await sql`
-    insert into patient_resource as r
-      (account_id, patient_id, source, resource_type, source_id, document_id, sha256, content, revision,
-        converted_from)
-    select ${tx.accountId}, ${of.patientId}, ${of.source}, n.type, n.id, ${of.documentId}, n.sha, n.content::jsonb,
-      n.revision, ${of.convertedFrom ?? null}
-    from unnest(${textArray(resources.map(({ resourceType }) => resourceType))}::text[],
-      ${textArray(resources.map(({ sourceId }) => sourceId))}::text[],
-      ${byteaArray(resources.map(({ sha256 }) => Buffer.from(sha256, 'hex').toString('latin1')))}::bytea[],
-      ${textArray(resources.map(({ json }) => toJsonb(json)))}::text[],
-      ${textArray(resources.map(({ revision }) => revision))}::text[]) as n(type, id, sha, content, revision)
-    on conflict (patient_id, source, resource_type, source_id) do update set
-      document_id = excluded.document_id, sha256 = excluded.sha256, content = excluded.content,
-      revision = excluded.revision, converted_from = excluded.converted_from, collected_at = now()
-    where r.sha256 <> excluded.sha256
-      and (r.revision = '' or excluded.revision = '' or excluded.revision > r.revision
-        or excluded.revision = r.revision and excluded.sha256 > r.sha256)
-  `.execute(tx.db);
+  await UPSERT_RESOURCES({
+    ...{ ...of, accountId: tx.accountId, convertedFrom: of.convertedFrom ?? null },
+    types: textArray(resources.map(({ resourceType }) => resourceType)),
+    ids: textArray(resources.map(({ sourceId }) => sourceId)),
+    hashes: byteaArray(resources.map(({ sha256 }) => Buffer.from(sha256, 'hex').toString('latin1'))),
+    contents: textArray(resources.map(({ json }) => toJsonb(json))),
+    revisions: textArray(resources.map(({ revision }) => revision)),
+  }).execute(tx.db);
 }
 
 /**
@@ -133,20 +126,8 @@ export const broughtBy = (document: string) => {
  *
  * @param of a condition on the documents' identity at the source (`and d.…`)
  */
-export const listedDocuments = (patientId: string, of: RawBuilder<unknown> = sql``) => sql`(
-  select * from (
-    select d.*,
-      ${broughtBy('d')} as brought_by,
-      first_value(${broughtBy('d')}) over (
-        partition by d.source, coalesce(d.source_document_id, encode(d.sha256, 'hex'))
-        order by d.created_at desc, d.id desc) as brought_last_by,
-      row_number() over (
-        partition by d.source, coalesce(d.source_document_id, ''), d.query_id, d.sha256
-        order by d.created_at desc, d.id desc) as nth
-    from document d
-    where d.patient_id = ${patientId} and d.kind = 'attachment' and not ${isTakenBack('d')} and not is_withheld(d) ${of}
-  ) as delivered
-  where brought_by = brought_last_by and nth = 1)`;
+export const listedDocuments = (patientId: string, of: RawBuilder<unknown> = sql``) =>
+  LISTED_DOCUMENTS({ patientId, of, broughtBy: broughtBy('d'), isTakenBack: isTakenBack('d') });
 
 const REPLACES = '$.relatesTo[*] ? (@.code == "replaces").target.reference';
 
@@ -163,16 +144,7 @@ export const replacedDocuments = (patientId: string) =>
  * source has corrected. The documents stay listed. If a replacement is withdrawn later, they are converted again.
  */
 export async function deleteReplaced(tx: AccountTx, patientId: string): Promise<void> {
-  await sql`
-    with replaced as (${replacedDocuments(patientId)}),
-    conversion as (
-      delete from document_conversion c using document d, replaced
-      where d.id = c.document_id and d.patient_id = ${patientId} and d.source = replaced.source
-        and d.source_document_id = replaced.source_id)
-    delete from patient_resource r using replaced
-    where r.patient_id = ${patientId} and r.source = replaced.source and r.converted_from = replaced.source_id`.execute(
-    tx.db,
-  );
+  await DELETE_REPLACED({ patientId, replaced: replacedDocuments(patientId) }).execute(tx.db);
 }
 
 /** The person's Patient ids at each source. */

@@ -4,9 +4,12 @@ import { sql } from 'kysely';
 import { DecryptionError, type KeyRing } from '../../../lib/key-ring.ts';
 import { columnsOf } from '../../platform/database/columns.ts';
 import type { Store, SystemTx } from '../../platform/database/database.ts';
+import { sqlFile } from '../../platform/database/pg-arrays.ts';
 import { SourceFailure } from '../connectors/connector.ts';
 import type { IssuedToken, SharedTokens } from '../connectors/http/auth/token-request.ts';
 import type { ResolvedSourceConfig } from '../connectors/source-config.ts';
+
+const CLAIM_TOKEN = sqlFile('claim-token.sql', import.meta.url);
 
 /** Longer than a token request may take. */
 const CLAIM_MS = 60_000;
@@ -103,18 +106,7 @@ async function claimToken(
   claimMs: number,
 ): Promise<StoredToken & { isClaimed: boolean }> {
   const claim = sql`now() + ${claimMs} * interval '1 millisecond'`;
-  const { rows } = await sql<StoredToken & { isClaimed: boolean }>`
-    with claimed as (
-      insert into source_token as t (name, requested_until) values (${name}, ${claim})
-      on conflict (name) do update set requested_until = excluded.requested_until
-        where (t.renew_at is null or t.renew_at <= now())
-          and (t.requested_until is null or t.requested_until <= now())
-      returning *),
-    found as (select * from claimed union all
-      select * from source_token where name = ${name} and not exists (select from claimed))
-    select sealed, renew_at as "renewAt", ends_at as "endsAt", missing_scopes as "missingScopes", exists (select from claimed) as "isClaimed",
-      (renew_at is null or renew_at <= now()) as "isDue", (ends_at is null or ends_at <= now()) as "isEnded"
-    from found`.execute(tx.db);
+  const { rows } = await CLAIM_TOKEN<StoredToken & { isClaimed: boolean }>({ name, claim }).execute(tx.db);
   const [row] = rows;
   // Deleted between the two reads: the next call inserts it.
   const never = { sealed: null, renewAt: null, endsAt: null, missingScopes: null };
