@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Patient } from 'fhir/r4.js';
 import type { RecordSource, SourceType } from '../../../contract/primitives.ts';
+import { groupBy } from '../../../lib/group-by.ts';
 import { BlobNotFoundError, type BlobStore } from '../../../shared/blobs/blob-store.ts';
 import { findPatient } from '../../people/patients/patient-store.ts';
 import { agreesWithPerson } from '../../people/patients/rules/patient-matching.ts';
@@ -22,6 +23,7 @@ import {
   insertConversion,
   insertOutcomes,
   isConvertedAlready,
+  type NewOutcome,
   readDocumentWork,
   type UnconvertedDocument,
   unconvertedDocuments,
@@ -90,12 +92,7 @@ export async function convertDocuments(
 
 /** Groups the files of a document by the query or message that delivered them, the newest first. */
 function versionsOf(files: readonly UnconvertedDocument[]): UnconvertedDocument[][] {
-  const byDelivery = new Map<string, UnconvertedDocument[]>();
-  for (const file of files) {
-    const version = byDelivery.get(file.broughtBy);
-    if (version === undefined) byDelivery.set(file.broughtBy, [file]);
-    else version.push(file);
-  }
+  const byDelivery = groupBy(files, ({ broughtBy }) => broughtBy);
   const newestIn = (version: readonly UnconvertedDocument[]): number =>
     Math.max(...version.map((file) => files.indexOf(file)));
   return [...byDelivery.values()].sort((left, right) => newestIn(right) - newestIn(left));
@@ -149,16 +146,9 @@ async function withoutPlainText(
 }
 
 /** Groups documents by DocumentReference, oldest first in each group. */
-function bySourceDocument(documents: readonly UnconvertedDocument[]): UnconvertedDocument[][] {
-  const byReference = new Map<string, UnconvertedDocument[]>();
-  for (const document of documents) {
-    const name = `${document.source} ${document.sourceDocumentId}`;
-    const versions = byReference.get(name);
-    if (versions === undefined) byReference.set(name, [document]);
-    else versions.push(document);
-  }
-  return [...byReference.values()];
-}
+const bySourceDocument = (documents: readonly UnconvertedDocument[]): UnconvertedDocument[][] => [
+  ...groupBy(documents, ({ source, sourceDocumentId }) => `${source} ${sourceDocumentId}`).values(),
+];
 
 /**
  * Converts the files of one DocumentReference, which may refer to several. Unchanged bytes are not converted again.
@@ -230,10 +220,12 @@ async function writeOutcome(
       await insertConversion(tx, patientId, part.id, { outcome: 'not-cda' });
       return;
     case 'not-xml':
-      return noteUnconverted(deps, tx, patientId, part, { kind: 'skipped', reason: outcome.reason });
+      return record(deps, tx, patientId, part, { outcome: 'skipped', reason: outcome.reason });
     case 'skipped':
-    case 'failed':
-      return noteUnconverted(deps, tx, patientId, part, outcome);
+    case 'failed': {
+      const { kind, ...rest } = outcome;
+      return record(deps, tx, patientId, part, { outcome: kind, ...rest });
+    }
     case 'converted': {
       const resources = outcome.resources.map(asCollected);
       keptIds.push(...resources.map(({ resourceType, sourceId }) => `${resourceType}/${sourceId}`));
@@ -241,7 +233,8 @@ async function writeOutcome(
       await deleteConverted(tx, patientId, part, keptIds);
       const { source, sourceDocumentId: convertedFrom } = part;
       await upsertResources(tx, { patientId, source, documentId: part.id, convertedFrom }, resources);
-      return noteConverted(deps, tx, patientId, part, resources.length, unconvertedParts(outcome));
+      const written = { resources: resources.length, reason: unconvertedParts(outcome) };
+      return record(deps, tx, patientId, part, { outcome: 'converted', ...written });
     }
   }
 }
@@ -306,41 +299,18 @@ function unconvertedParts({
   return [...missing, ...uneven].join('; ') || undefined;
 }
 
-async function noteConverted(
-  deps: Pick<ConvertDeps, 'noteIncomplete'>,
-  tx: AccountTx,
-  patientId: string,
-  document: UnconvertedDocument,
-  resources: number,
-  reason: string | undefined,
-): Promise<void> {
-  const isNew = await insertConversion(tx, patientId, document.id, {
-    outcome: 'converted',
-    resources,
-    reason,
-  });
-  if (isNew && reason !== undefined && reason !== document.formerReason)
-    await noteInQuery(deps, tx, document, `A document was converted, but ${reason}`);
-}
-
-async function noteUnconverted(
-  deps: Pick<ConvertDeps, 'noteIncomplete'>,
-  tx: AccountTx,
-  patientId: string,
-  document: UnconvertedDocument,
-  { kind, ...rest }: { kind: 'skipped' | 'failed'; reason: string; isPassing?: boolean },
-): Promise<void> {
-  const isNew = await insertConversion(tx, patientId, document.id, { outcome: kind, ...rest });
-  if (isNew && rest.reason !== document.formerReason)
-    await noteInQuery(deps, tx, document, `A document is kept but was not converted: ${rest.reason}`);
-}
-
-async function noteInQuery(
+/** Records the outcome of a document, and says in its query what could not be converted, unless that is known there. */
+async function record(
   { noteIncomplete }: Pick<ConvertDeps, 'noteIncomplete'>,
   tx: AccountTx,
-  { queryId, source }: Pick<UnconvertedDocument, 'source' | 'queryId'>,
-  message: string,
+  patientId: string,
+  { id, queryId, source, formerReason }: UnconvertedDocument,
+  outcome: NewOutcome,
 ): Promise<void> {
-  if (queryId !== null && source !== 'message' && source !== 'contribution')
-    await noteIncomplete(tx, queryId, source, message);
+  const { reason } = outcome;
+  const isNew = await insertConversion(tx, patientId, id, outcome);
+  if (!isNew || reason === undefined || reason === formerReason) return;
+  if (queryId === null || source === 'message' || source === 'contribution') return;
+  const what = outcome.outcome === 'converted' ? 'was converted, but ' : 'is kept but was not converted: ';
+  await noteIncomplete(tx, queryId, source, `A document ${what}${reason}`);
 }

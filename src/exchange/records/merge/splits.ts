@@ -71,9 +71,7 @@ async function insertSplit(tx: AccountTx, patientId: string, place: DeliveryPlac
 async function deleteSplit(tx: AccountTx, patientId: string, place: DeliveryPlace): Promise<void> {
   await tx.db
     .deleteFrom('record_split')
-    .where('patient_id', '=', patientId)
-    .where('source', '=', place.source)
-    .where(({ and }) => and({ resource_type: place.resourceType, source_id: place.sourceId }))
+    .where(({ and }) => and(columnsOf({ ...place, patientId })))
     .execute();
 }
 
@@ -86,9 +84,7 @@ export async function resourceOf(
   const row = await tx.db
     .selectFrom('record_origin')
     .select('resource_id')
-    .where('patient_id', '=', patientId)
-    .where('source', '=', place.source)
-    .where(({ and }) => and({ resource_type: place.resourceType, source_id: place.sourceId }))
+    .where(({ and }) => and(columnsOf({ ...place, patientId })))
     .executeTakeFirst();
   return row?.resource_id ?? null;
 }

@@ -303,12 +303,10 @@ async function countKept(
     lastMessage: Date | null;
   }>({ ofMessage: OF_MESSAGE, patientId, documents: listedDocuments(patientId) }).execute(tx.db);
   return new Map(
-    rows.map(({ source, resources, fromDocuments, documents, byMessage, lastMessage }) => [
+    rows.map(({ source, byMessage, lastMessage, ...counts }) => [
       source,
       {
-        resources,
-        fromDocuments,
-        documents,
+        ...counts,
         ...(lastMessage === null ? {} : { messages: { resources: byMessage, last: lastMessage } }),
       },
     ]),

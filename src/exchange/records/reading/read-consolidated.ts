@@ -1,6 +1,7 @@
 import type { FhirResource } from 'fhir/r4.js';
 import { sql } from 'kysely';
 import type { RecordSource } from '../../../contract/primitives.ts';
+import { groupBy } from '../../../lib/group-by.ts';
 import { fhirJson } from '../../../lib/written-decimals.ts';
 import { findPatient } from '../../people/patients/patient-store.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
@@ -103,7 +104,7 @@ export async function readResources(
     patientId,
     wanted.map(({ id }) => id),
   );
-  const byResource = groupByResource(members);
+  const byResource = groupBy(members, ({ resourceId }) => resourceId);
   const resolve = await resolver(tx, patientId, members);
   const held = await documentsOf(tx, patientId, members);
   const resources: ConsolidatedResource[] = [];
@@ -188,16 +189,6 @@ function consolidated(
   return { id, resourceType, content: content as FhirResource, origins };
 }
 
-function groupByResource(members: readonly RecordMember[]): Map<string, RecordMember[]> {
-  const byResource = new Map<string, RecordMember[]>();
-  for (const member of members) {
-    const own = byResource.get(member.resourceId);
-    if (own === undefined) byResource.set(member.resourceId, [member]);
-    else own.push(member);
-  }
-  return byResource;
-}
-
 /** Resolves the references of all these deliveries with one query. */
 async function resolver(
   tx: AccountTx,
@@ -240,16 +231,14 @@ async function readHeldDocuments(
   patientId: string,
   references: readonly SourceDocument[],
 ): Promise<Map<string, HeldDocument[]>> {
-  const held = new Map<string, HeldDocument[]>();
-  if (references.length === 0) return held;
+  if (references.length === 0) return new Map();
   const ids = [...new Set(references.map(({ sourceId }) => sourceId))];
   const { rows } = await sql<HeldDocument & SourceDocument>`
     select id, source, source_document_id as "sourceId", content_type as "contentType", size_bytes as "sizeBytes",
       encode(sha256, 'hex') as sha256
     from ${listedDocuments(patientId, sql`and d.source_document_id = any(${ids})`)} as d
     order by id`.execute(tx.db);
-  for (const row of rows) held.set(heldKey(row), [...(held.get(heldKey(row)) ?? []), row]);
-  return held;
+  return groupBy(rows, heldKey);
 }
 
 const heldKey = ({ source, sourceId }: SourceDocument): string => `${source} ${sourceId}`;

@@ -1,3 +1,4 @@
+import { groupBy } from '../../../../lib/group-by.ts';
 import { type ClinicalItem, type InboundMessage, invalid, type ReportedSubject } from '../inbound.ts';
 import { statusRank } from '../rules/encounter-event.ts';
 import type { ReportedResource } from '../rules/present-resources.ts';
@@ -58,13 +59,7 @@ function resourcesOf(
 
 /** The OBR segments of each report: a lab may repeat number and code, as for two blood culture bottles. */
 function reportsOf(message: Hl7Message): Map<string, [ReportGroup, ...ReportGroup[]]> {
-  const reports = new Map<string, [ReportGroup, ...ReportGroup[]]>();
-  for (const group of reportGroups(message)) {
-    const sourceId = sourceIdOf(group);
-    const report = reports.get(sourceId);
-    if (report === undefined) reports.set(sourceId, [group]);
-    else report.push(group);
-  }
+  const reports = groupBy(reportGroups(message), sourceIdOf);
   if (reports.size === 0) throw invalid('OBR is required: the report', 'OBR');
   return reports;
 }
