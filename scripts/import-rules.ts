@@ -63,7 +63,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
   {
     from: RULES,
     may: [CONTRACT, SHARED, RULES, /^lib\/lookup-table\.ts$/],
-    packages: [/^node:crypto$/, /^uuid$/, /^fhir\/r4/],
+    packages: [/^node:crypto$/, /^uuid$/, /^fastest-levenshtein$/, /^fhir\/r4/],
     why: 'Rules are pure: no I/O, no database, no clock.',
   },
   { from: EXCHANGE, may: [CONTRACT, SHARED, LIB, TEMPORAL, CONFIG], why: OWN_SERVICE },

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { AdminTarget } from '../../src/exchange/operations/admin/command.ts';
 import { runAdmin } from '../../src/exchange/operations/admin/program.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { insertEvent } from '../../src/exchange/platform/outbox/event-store.ts';
@@ -32,29 +33,36 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-async function run(...argv: string[]): Promise<{ exitCode: number; stdout: string }> {
+/** Nothing listens there: the command must work without Temporal, which it waits for some seconds. */
+const absentTemporal = () =>
+  createTemporalClient(
+    {
+      ...{ TEMPORAL_ADDRESS: '127.0.0.1:1', TEMPORAL_NAMESPACE: 'default' },
+      ...{ TEMPORAL_API_KEY: undefined, DATA_KEYS: TEST_DATA_KEYS },
+    },
+    { lazy: true },
+  );
+/** The same without the wait. */
+const refusingTemporal = async () =>
+  Object.assign(await absentTemporal(), { withDeadline: () => Promise.reject(new Error('away')) });
+
+/** `admin ops` with these parts; what it does not use is refused. */
+async function run(argv: string[], parts: Partial<AdminTarget> = {}) {
   const out: string[] = [];
+  const write = (text: string) => void out.push(text);
   const unused = () => Promise.reject(new Error('not needed here'));
   const exitCode = await runAdmin(['ops', ...argv], {
-    write: (text) => void out.push(text),
-    writeError: (text) => void out.push(text),
+    ...{ write, writeError: write },
     open: async () => ({
       store: { ...gateway.store, close: async () => undefined },
-      ...{ openKeyRing: unused, openAudit: unused, openBlobs: unused },
-      // Nothing listens there: the command must work without Temporal.
-      openTemporal: () =>
-        createTemporalClient(
-          {
-            ...{ TEMPORAL_ADDRESS: '127.0.0.1:1', TEMPORAL_NAMESPACE: 'default' },
-            ...{ TEMPORAL_API_KEY: undefined, DATA_KEYS: TEST_DATA_KEYS },
-          },
-          { lazy: true },
-        ),
+      ...{ openKeyRing: unused, openAudit: unused, openBlobs: unused, openTemporal: refusingTemporal },
+      ...parts,
     }),
   });
   return { exitCode, stdout: out.join('') };
 }
-const findings = async () => (JSON.parse((await run('--json')).stdout) as { findings: Finding[] }).findings;
+const findings = async (parts?: Partial<AdminTarget>) =>
+  (JSON.parse((await run(['--json'], parts)).stdout) as { findings: Finding[] }).findings;
 const execute = (statement: ReturnType<typeof sql>) =>
   gateway.store.asSystem((tx) => statement.execute(tx.db));
 const metrics = async () => (await gateway.app.inject({ method: 'GET', url: '/metrics' })).body;
@@ -65,35 +73,21 @@ async function addQuery(): Promise<string> {
 }
 
 test('admin ops reports Temporal as the only trouble of a quiet system that cannot reach it', async () => {
-  expect(await findings()).toEqual([
+  expect(await findings({ openTemporal: absentTemporal })).toEqual([
     expect.objectContaining({ kind: 'stuck', what: expect.stringMatching(/Temporal/) }),
   ]);
 });
 
 test('admin ops names each service that does not answer with its remedy, and reports what the others say', async () => {
-  const out: string[] = [];
-  const unused = () => Promise.reject(new Error('not needed here'));
-  const exitCode = await runAdmin(['ops'], {
-    write: (text) => void out.push(text),
-    writeError: (text) => void out.push(text),
-    open: async () => ({
-      store: createStore({ databaseUrl: 'postgres://nobody@127.0.0.1:1/none', poolMax: 1 }),
-      gatewayUrl: 'http://127.0.0.1:1',
-      ...{ openKeyRing: unused, openAudit: unused, openBlobs: unused },
-      openTemporal: () =>
-        createTemporalClient(
-          {
-            ...{ TEMPORAL_ADDRESS: '127.0.0.1:1', TEMPORAL_NAMESPACE: 'default' },
-            ...{ TEMPORAL_API_KEY: undefined, DATA_KEYS: TEST_DATA_KEYS },
-          },
-          { lazy: true },
-        ),
-    }),
+  const { exitCode, stdout } = await run([], {
+    store: createStore({ databaseUrl: 'postgres://nobody@127.0.0.1:1/none', poolMax: 1 }),
+    gatewayUrl: 'http://127.0.0.1:1',
+    openTemporal: absentTemporal,
   });
   expect(exitCode).toBe(3);
   for (const entry of ['PostgreSQL is down', 'Temporal is down', 'The gateway is down'])
-    expect(out.join('')).toContain(`→ docs/operations.md, "${entry}"`);
-  expect(out.join('')).toContain('http://127.0.0.1:1');
+    expect(stdout).toContain(`→ docs/operations.md, "${entry}"`);
+  expect(stdout).toContain('http://127.0.0.1:1');
 });
 
 test('admin ops lists what is stuck, late, dead-lettered or refused, each with the command that helps', async () => {
@@ -171,7 +165,7 @@ test('it names a process whose clock has gone wrong', async () => {
 });
 
 test('its text fits the terminal and names no person', async () => {
-  const { stdout, exitCode } = await run();
+  const { stdout, exitCode } = await run([]);
   expect(exitCode).toBe(0);
   expect(stdout).toMatch(/^stuck +Temporal does not answer/m);
   expect(stdout.split('\n').length).toBeLessThan(40);

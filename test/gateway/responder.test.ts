@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { fc, test as property } from '@fast-check/vitest';
+import fc from 'fast-check';
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -18,6 +18,7 @@ import {
   type TestAccount,
   type TestGateway,
 } from '../support/gateway.ts';
+import { property } from '../support/property.ts';
 import { withholdLabels } from '../support/withhold.ts';
 import { consentBody } from './every-operation/cases/consents.ts';
 
@@ -185,7 +186,7 @@ const things = fc.uniqueArray(fc.tuple(fc.integer({ min: 0, max: 3 }), fc.intege
   maxLength: 6,
 });
 
-property.prop([things.filter(({ length }) => length > 0), things, fc.subarray([...FROM], { minLength: 1 })], {
+property([things.filter(({ length }) => length > 0), things, fc.subarray([...FROM], { minLength: 1 })], {
   numRuns: 5,
 })('what was retrieved from others changes no response to a network', async (ours, theirs, sources) => {
   const person = { ...newPerson(), genderAtBirth: 'F' };

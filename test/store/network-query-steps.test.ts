@@ -1,7 +1,7 @@
-import { fc, test as property } from '@fast-check/vitest';
 import { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
+import fc from 'fast-check';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import {
@@ -33,6 +33,7 @@ import {
   runActivity,
   stepOf,
 } from '../support/network-query-environment.ts';
+import { property } from '../support/property.ts';
 import { runAdminOn } from '../support/run-admin.ts';
 import { observation, page, sourceOf } from '../support/source-pages.ts';
 import { takeUp } from '../support/take-up.ts';
@@ -784,7 +785,7 @@ describe('what was collected', () => {
     ),
     maxLength: 20,
   });
-  property.prop([odd], { numRuns: 200 })('keeps any text, but for NUL and halves of pairs', async (text) => {
+  property([odd], { numRuns: 200 })('keeps any text, but for NUL and halves of pairs', async (text) => {
     const [row] = await environment.store.asAccount(accountId, async (tx) => {
       const { patientId, documentId } = oddOnes;
       const sha256 = Buffer.from(text, 'utf16le').toString('hex').padEnd(64, '0').slice(0, 64);

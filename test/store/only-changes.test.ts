@@ -1,4 +1,4 @@
-import { fc, test as property } from '@fast-check/vitest';
+import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { SourceType } from '../../src/contract/primitives.ts';
 import {
@@ -13,6 +13,7 @@ import {
   runActivity,
   stepOf,
 } from '../support/network-query-environment.ts';
+import { property } from '../support/property.ts';
 import {
   SIMULATOR_CREDENTIALS,
   sample,
@@ -57,13 +58,14 @@ const addPatient = (rest = {}) =>
       ...rest,
     },
   );
-beforeEach(async () => {
+beforeEach(reset);
+async function reset(): Promise<void> {
   await simulator.admin.clearRules();
   await simulator.admin.resetSettings();
   await simulator.admin.undoCorrections();
   await environment.store.asSystem((tx) => tx.db.deleteFrom('source_change_check').execute());
   patientId = await addPatient();
-});
+}
 
 const AUTH = {
   hie: {
@@ -407,10 +409,10 @@ const change = fc.record({
   id: fc.constantFrom('a', 'b', 'c', 'd'),
   text: fc.constantFrom('one', 'two', 'three'),
 });
-property.prop([fc.array(fc.array(change, { maxLength: 4 }), { minLength: 1, maxLength: 3 })], { numRuns: 8 })(
+property([fc.array(fc.array(change, { maxLength: 4 }), { minLength: 1, maxLength: 3 })], { numRuns: 8 })(
   'after additions and changes, the record is the one that a complete answer gives',
   async (rounds) => {
-    await simulator.admin.undoCorrections();
+    await reset();
     const [often, once] = [await addPatient(), await addPatient()];
     await query('lab', { of: often });
     for (const changes of rounds) {

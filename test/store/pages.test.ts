@@ -1,4 +1,4 @@
-import { fc, test as property } from '@fast-check/vitest';
+import fc from 'fast-check';
 import { sql } from 'kysely';
 import { v4 as uuidv4 } from 'uuid';
 import { beforeAll, expect, test } from 'vitest';
@@ -9,6 +9,7 @@ import { listPatients } from '../../src/exchange/people/patients/patient-store.t
 import type { AccountTx, Store } from '../../src/exchange/platform/database/database.ts';
 import type { Place } from '../../src/exchange/platform/database/page.ts';
 import { createTestStore } from '../support/postgres.ts';
+import { property } from '../support/property.ts';
 
 let store: Store;
 const accountId = uuidv4();
@@ -64,7 +65,7 @@ const sorts = fc.oneof(
 );
 const instants = (max: number) => fc.array(fc.nat({ max: 4 }), { maxLength: max });
 
-property.prop(
+property(
   [
     sorts,
     fc.constantFrom('patients' as const, 'members' as const),

@@ -1,9 +1,10 @@
-import { fc, test as property } from '@fast-check/vitest';
+import fc from 'fast-check';
 import { sql } from 'kysely';
 import { beforeAll, expect } from 'vitest';
 import type { Store } from '../../src/exchange/platform/database/database.ts';
 import { textLists } from '../../src/exchange/platform/database/pg-arrays.ts';
 import { createTestStore } from '../support/postgres.ts';
+import { property } from '../support/property.ts';
 
 let store: Store;
 beforeAll(async () => {
@@ -21,7 +22,7 @@ const text = fc
   )
   .filter((each) => !each.includes('\0'));
 
-property.prop([fc.array(fc.array(text, { maxLength: 5 }), { maxLength: 8 })], { numRuns: 200 })(
+property([fc.array(fc.array(text, { maxLength: 5 }), { maxLength: 8 })], { numRuns: 200 })(
   'lists of texts arrive as they were sent',
   async (lists) => {
     const rows = await store.call(

@@ -1,4 +1,4 @@
-import { fc, test as property } from '@fast-check/vitest';
+import fc from 'fast-check';
 import type { FhirResource } from 'fhir/r4.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { SourceType } from '../../src/contract/primitives.ts';
@@ -14,6 +14,7 @@ import { withOurAddresses } from '../../src/exchange/records/rules/attachment-ad
 import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from '../support/deliveries.ts';
 import { fhirIssues } from '../support/fhir-issues.ts';
 import { type Delivered, type MergedRecord, mergeDeliveries } from '../support/merge-deliveries.ts';
+import { property } from '../support/property.ts';
 import { createRecordEnvironment, type RecordEnvironment } from '../support/record-environment.ts';
 
 /** As the record is read: no document is stored here. */
@@ -47,7 +48,7 @@ const sorted = (text: string): string =>
   );
 
 describe('a record', () => {
-  property.prop(
+  property(
     [
       fc.shuffledSubarray(whole, { minLength: whole.length }),
       fc.array(fc.nat(whole.length), { maxLength: 4 }),
@@ -189,7 +190,7 @@ describe('deliveries that share keys and are several things', () => {
       ),
     );
 
-  property.prop(
+  property(
     [
       fc.shuffledSubarray(chained, { minLength: chained.length }),
       fc.array(fc.nat(chained.length), { minLength: 2, maxLength: 8 }),

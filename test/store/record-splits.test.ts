@@ -1,4 +1,4 @@
-import { fc, test as property } from '@fast-check/vitest';
+import fc from 'fast-check';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RecordSource } from '../../src/contract/primitives.ts';
@@ -7,6 +7,7 @@ import type { AccountTx } from '../../src/exchange/platform/database/database.ts
 import { resourceOrigins } from '../../src/exchange/records/merge/resource-origins.ts';
 import { joinDelivery, splitDelivery } from '../../src/exchange/records/merge/splits.ts';
 import { deliveriesOf, patientIdsOf, personOf, samples } from '../support/deliveries.ts';
+import { property } from '../support/property.ts';
 import { createRecordEnvironment, type RecordEnvironment } from '../support/record-environment.ts';
 
 let environment: RecordEnvironment;
@@ -43,7 +44,7 @@ const united = async (patientId: string) =>
     ({ resourceType, origins }) => resourceType !== 'Patient' && origins.length > 1,
   );
 
-property.prop([fc.array(fc.tuple(fc.nat(), fc.nat()), { minLength: 1, maxLength: 4 }), fc.boolean()], {
+property([fc.array(fc.tuple(fc.nat(), fc.nat()), { minLength: 1, maxLength: 4 }), fc.boolean()], {
   numRuns: 6,
 })(
   'a split delivery stays a resource of its own until it is joined; then all is as before',

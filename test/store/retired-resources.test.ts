@@ -1,4 +1,4 @@
-import { fc, test as property } from '@fast-check/vitest';
+import fc from 'fast-check';
 import type { FhirResource } from 'fhir/r4.js';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -19,6 +19,7 @@ import {
   runActivity,
   stepOf,
 } from '../support/network-query-environment.ts';
+import { property } from '../support/property.ts';
 import { observation, page, sourceOf } from '../support/source-pages.ts';
 
 let environment: QueryEnvironment;
@@ -396,7 +397,7 @@ const situation = fc.record({
   isReadable: fc.boolean(),
 });
 
-property.prop([fc.array(situation, { minLength: 1, maxLength: 4 })], { numRuns: 40 })(
+property([fc.array(situation, { minLength: 1, maxLength: 4 })], { numRuns: 40 })(
   'nothing that is still the person’s leaves the record, and after a whole answer that could be checked nothing else is in it',
   async (situations) => {
     const patientId = await patientWith(...IDS);

@@ -1,10 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
-import { fc, test as property } from '@fast-check/vitest';
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { mapAtMost } from '../../src/lib/at-most.ts';
 import { DecryptionError, type KeyRing, parseKeyRing } from '../../src/lib/key-ring.ts';
 import { BlobNotFoundError, type BlobStore } from '../../src/shared/blobs/blob-store.ts';
+import { property } from './property.ts';
 import { TEST_DATA_KEYS, testKeyRing } from './test-keys.ts';
 
 /** A place of blobs, and how a test reaches behind the store's back. */
@@ -75,7 +76,7 @@ export function testBlobStore(place: BlobPlace): void {
     }
   });
 
-  property.prop([fc.array(fc.uint8Array({ maxLength: 90_000 }), { maxLength: 6 })], { numRuns: 20 })(
+  property([fc.array(fc.uint8Array({ maxLength: 90_000 }), { maxLength: 6 })], { numRuns: 20 })(
     'a stream comes back whole, however it was cut',
     async (parts) => {
       const store = await open();

@@ -58,7 +58,7 @@ describe('the bundler refuses', () => {
     ],
     [
       'an activity as a value',
-      `import { openBlobStore } from '../../src/shared/blobs/open-blob-store.ts';\nexport const w = async () => openBlobStore;`,
+      `import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';\nexport const w = async () => openFileBlobStore;`,
     ],
   ])('%s', async (name, source) => {
     const file = join(folder, `${name.replaceAll(' ', '-')}.ts`);

@@ -1,5 +1,5 @@
-import { fc, test } from '@fast-check/vitest';
-import { describe, expect } from 'vitest';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
 import { type PatientDemographics, patientDemographicsSchema } from '../../../src/contract/patients.ts';
 import type { Demographics } from '../../../src/exchange/people/patients/rules/demographics.ts';
 import { identityKeys } from '../../../src/exchange/people/patients/rules/identity-keys.ts';
@@ -10,6 +10,7 @@ import {
   normaliseText,
 } from '../../../src/exchange/people/patients/rules/patient-normalisation.ts';
 import { isStandInName } from '../../../src/exchange/people/patients/rules/stand-ins.ts';
+import { property } from '../../support/property.ts';
 
 const KEY = 'a-key-for-the-tests-of-keys';
 const ACCOUNT = '0198a000-0000-7000-8000-000000000001';
@@ -50,7 +51,7 @@ const keysOf = (person: Demographics & { externalId?: string }, account = ACCOUN
   identityKeys(KEY, account, person).map((key) => key.toString('hex'));
 
 describe('normalising', () => {
-  test.prop([demographics])('twice is normalising once', (input) => {
+  property([demographics])('twice is normalising once', (input) => {
     const once = normaliseDemographics(input);
     const { firstNames, lastNames, gender, addresses, contacts, personalIdentifiers, dob } = once;
     const again = normaliseDemographics({
@@ -65,7 +66,7 @@ describe('normalising', () => {
     expect(again).toEqual(once);
   });
 
-  test.prop([fc.string({ unit: 'binary' })])('leaves no blank at an end and no two in a row', (raw) => {
+  property([fc.string({ unit: 'binary' })])('leaves no blank at an end and no two in a row', (raw) => {
     expect(normaliseText(raw)).not.toMatch(/^\s|\s$|\s\s/u);
   });
 
@@ -94,7 +95,7 @@ describe('normalising', () => {
 });
 
 describe('identity keys', () => {
-  test.prop([demographics])('are one for each five-digit zip, in one order for everybody', (input) => {
+  property([demographics])('are one for each five-digit zip, in one order for everybody', (input) => {
     const person = normaliseDemographics(input);
     const keys = keysOf(person);
     expect(keys).toHaveLength(new Set(person.addresses.map((a) => a.zip.slice(0, 5))).size);
@@ -102,14 +103,14 @@ describe('identity keys', () => {
     expect(keysOf({ ...person, addresses: [...person.addresses].reverse() })).toEqual(keys);
   });
 
-  test.prop([demographics, zip])('are in common exactly when a zip is', (input, otherZip) => {
+  property([demographics, zip])('are in common exactly when a zip is', (input, otherZip) => {
     const person = normaliseDemographics(input);
     const elsewhere = { ...person, addresses: [{ ...person.addresses[0], zip: otherZip }] } as Demographics;
     const shared = keysOf(elsewhere).some((key) => keysOf(person).includes(key));
     expect(shared).toBe(person.addresses.some((a) => a.zip.startsWith(otherZip)));
   });
 
-  test.prop([demographics])('know no case, and know the order of names', (input) => {
+  property([demographics])('know no case, and know the order of names', (input) => {
     const person = normaliseDemographics(input);
     const loud = { ...person, lastNames: person.lastNames.map((n) => n.toUpperCase()) };
     expect(keysOf(loud)).toEqual(keysOf(person));
@@ -164,7 +165,7 @@ describe('identity keys', () => {
 });
 
 describe('merging', () => {
-  test.prop([demographics, demographics])('puts the new first and loses nothing that is known', (a, b) => {
+  property([demographics, demographics])('puts the new first and loses nothing that is known', (a, b) => {
     const [known, update] = [normaliseDemographics(a), normaliseDemographics(b)];
     const merged = mergeDemographics(known, update);
     expect(merged.addresses.slice(0, update.addresses.length)).toEqual(update.addresses);

@@ -1,10 +1,11 @@
 import { createHmac } from 'node:crypto';
-import { fc, test as property } from '@fast-check/vitest';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { pageQuery } from '../../../src/contract/paging.ts';
 import { InvalidRequestError } from '../../../src/exchange/platform/errors.ts';
 import { openPage } from '../../../src/exchange/platform/http/paging.ts';
+import { property } from '../../support/property.ts';
 
 const deps = { publicBaseUrl: 'https://exchange.test/base', linkSigningKey: 'key-of-the-test' };
 const order = { default: [{ column: 'id', direction: 'asc' as const }] };
@@ -97,7 +98,7 @@ describe('a cursor', () => {
     expect(JSON.parse(Buffer.from(own, 'base64url').toString())[0]).toBe(place[0]);
   });
 
-  property.prop([fc.nat(), fc.string({ minLength: 1, maxLength: 1 })])(
+  property([fc.nat(), fc.string({ minLength: 1, maxLength: 1 })])(
     'with any character changed is refused',
     (position, character) => {
       const own = cursor();
@@ -108,7 +109,7 @@ describe('a cursor', () => {
     },
   );
 
-  property.prop([fc.string()])('that nobody has made is refused', (made) => {
+  property([fc.string()])('that nobody has made is refused', (made) => {
     expect(() => open({ fromItem: made })).toThrow(InvalidRequestError);
   });
 });

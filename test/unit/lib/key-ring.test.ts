@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { fc, test as property } from '@fast-check/vitest';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ConfigError } from '../../../src/config.ts';
 import { DecryptionError, parseKeyRing } from '../../../src/lib/key-ring.ts';
+import { property } from '../../support/property.ts';
 
 const key = () => randomBytes(32).toString('base64');
 
@@ -11,12 +12,9 @@ describe('key ring', () => {
   const ring = parseKeyRing(`old:${oldKey}`);
   const rotated = parseKeyRing(`new:${key()} old:${oldKey}`);
 
-  property.prop([fc.uint8Array({ maxLength: 4096 }), fc.string()])(
-    'gives back what it took',
-    (plain, purpose) => {
-      expect(ring.decrypt(ring.encrypt(plain, purpose), purpose).equals(Buffer.from(plain))).toBe(true);
-    },
-  );
+  property([fc.uint8Array({ maxLength: 4096 }), fc.string()])('gives back what it took', (plain, purpose) => {
+    expect(ring.decrypt(ring.encrypt(plain, purpose), purpose).equals(Buffer.from(plain))).toBe(true);
+  });
 
   test('the same text encrypts differently each time', () => {
     expect(ring.encrypt(Buffer.from('x')).equals(ring.encrypt(Buffer.from('x')))).toBe(false);

@@ -1,6 +1,7 @@
-import { fc, test as property } from '@fast-check/vitest';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { decimalOf, fhirJson, parseFhirJson } from '../../../src/lib/written-decimals.ts';
+import { property } from '../../support/property.ts';
 
 const through = (text: string): string => fhirJson(parseFhirJson(text) as object);
 /** As PostgreSQL keeps jsonb: names by length, then in byte order. */
@@ -46,7 +47,7 @@ describe('a decimal', () => {
     expect(fhirJson(kept)).toContain(`"value":${written}`);
   });
 
-  property.prop([
+  property([
     fc.array(
       fc.tuple(
         text,

@@ -1,5 +1,5 @@
-import { fc, test } from '@fast-check/vitest';
-import { describe, expect } from 'vitest';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
 import {
   SHORT_WAIT_MAX_MS,
   waitAfterFailedCalls,
@@ -13,13 +13,14 @@ import {
   PROBE_LEASE_MS,
   waitWhileHeld,
 } from '../../../src/exchange/sources/health/rules/breaker.ts';
+import { property } from '../../support/property.ts';
 
 const reason = 'lab answered 401 to the token request';
 const afterFailures = (attempts: readonly string[], now = 0) =>
   attempts.reduce((state, attempt) => afterFailure(state, { attempt, reason }, now), newConnection('lab'));
 
 describe('a breaker', () => {
-  test.prop([fc.array(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g'), { maxLength: 40 })])(
+  property([fc.array(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g'), { maxLength: 40 })])(
     'opens exactly when enough different attempts have failed, however often each',
     (attempts) => {
       const isOpen = afterFailures(attempts).openedAt !== undefined;
@@ -27,7 +28,7 @@ describe('a breaker', () => {
     },
   );
 
-  test.prop([fc.integer({ min: 0, max: 60 })])(
+  property([fc.integer({ min: 0, max: 60 })])(
     'probes ever less often, at most every two minutes',
     (probes) => {
       const open = afterFailures(['a', 'b', 'c', 'd', 'e'], 1_000);
@@ -43,7 +44,7 @@ describe('a breaker', () => {
     },
   );
 
-  test.prop([fc.integer({ min: 0, max: 100 })])(
+  property([fc.integer({ min: 0, max: 100 })])(
     'does not put the first probe off because of calls that began before it opened',
     (stragglers) => {
       const late = Array.from({ length: stragglers }, (_, index) => `late ${index}`);
@@ -62,7 +63,7 @@ describe('a breaker', () => {
     expect(backgroundHoldMs(paused, 1e12)).toBeGreaterThan(0);
   });
 
-  test.prop([fc.integer({ min: 0, max: 14 * 86_400_000 }), fc.double({ min: 0, max: 1, noNaN: true })])(
+  property([fc.integer({ min: 0, max: 14 * 86_400_000 }), fc.double({ min: 0, max: 1, noNaN: true })])(
     'makes queries wait half a minute to a quarter of an hour, give or take a half',
     (awayMs, random) => {
       const waitMs = waitWhileHeld({ ...newConnection('lab'), openedAt: 0 }, awayMs, random);
@@ -76,7 +77,7 @@ describe('the wait after failed calls', () => {
   const calls = fc.integer({ min: 1, max: 10_000 });
   const random = fc.double({ min: 0, max: 1, noNaN: true });
 
-  test.prop([calls, random])(
+  property([calls, random])(
     'is at most half an hour, and shorter only for the first calls',
     (failed, luck) => {
       const waitMs = waitAfterFailedCalls(failed, undefined, luck);
@@ -86,7 +87,7 @@ describe('the wait after failed calls', () => {
     },
   );
 
-  test.prop([calls, random, fc.integer({ min: 0, max: 86_400_000 })])(
+  property([calls, random, fc.integer({ min: 0, max: 86_400_000 })])(
     'is never shorter than the source asks for',
     (failed, luck, retryAfterMs) => {
       expect(waitAfterFailedCalls(failed, retryAfterMs, luck)).toBeGreaterThanOrEqual(retryAfterMs);

@@ -1,7 +1,8 @@
-import { fc, test as property } from '@fast-check/vitest';
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { basisOf, changesSince } from '../../../src/exchange/queries/network-query/collection-store.ts';
 import { ada } from '../../support/ada.ts';
+import { property } from '../../support/property.ts';
 
 const HOUR_MS = 60 * 60_000;
 const now = new Date('2026-11-22T12:00:00Z');
@@ -9,7 +10,7 @@ const ago = (hours: number) => new Date(now.getTime() - hours * HOUR_MS);
 const last = { basis: 'b', patientIds: ['p1'], fullAt: ago(100), askedAt: ago(10), differences: {} };
 const asking = { basis: 'b', now, fullAfterDays: 7 };
 
-property.prop([fc.double({ min: 0, max: 400, noNaN: true }), fc.double({ min: 0, max: 400, noNaN: true })])(
+property([fc.double({ min: 0, max: 400, noNaN: true }), fc.double({ min: 0, max: 400, noNaN: true })])(
   'changes are asked for from a day before the last collection, while everything was asked for within the days set',
   (fullHours, askedHours) => {
     const since = changesSince({ ...last, fullAt: ago(fullHours), askedAt: ago(askedHours) }, asking);

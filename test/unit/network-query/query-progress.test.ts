@@ -1,9 +1,10 @@
-import { fc, test } from '@fast-check/vitest';
-import { describe, expect } from 'vitest';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
 import { HISTORY_EVENTS_MAX, type SourceProgress } from '../../../src/contract/network-query-workflow.ts';
 import { SOURCE_TYPES, type SourceType } from '../../../src/contract/primitives.ts';
 import { SOURCE_RETRIES } from '../../../src/exchange/queries/network-query/rules/retries.ts';
 import { QueryProgress } from '../../../src/workflows/exchange/network-query/progress.ts';
+import { property } from '../../support/property.ts';
 
 const input = (sources: readonly SourceType[] = SOURCE_TYPES) => ({
   accountId: 'account',
@@ -39,7 +40,7 @@ describe('the progress of a query', () => {
     );
   });
 
-  test.prop([fc.array(step)])('is running exactly until each of its sources has ended', (steps) => {
+  property([fc.array(step)])('is running exactly until each of its sources has ended', (steps) => {
     const progress = new QueryProgress(input());
     for (const { source, change } of steps) {
       if ('attempt' in change) progress.begin(source, change.attempt);
@@ -51,7 +52,7 @@ describe('the progress of a query', () => {
     expect(status === 'running').toBe(!ended);
   });
 
-  test.prop([fc.array(step)])('keeps one entry for each source, in the order of the input', (steps) => {
+  property([fc.array(step)])('keeps one entry for each source, in the order of the input', (steps) => {
     const progress = new QueryProgress(input());
     for (const { source, change } of steps) progress.change(source, change);
     expect(progress.snapshot().sources.map(({ source }) => source)).toEqual([...SOURCE_TYPES]);

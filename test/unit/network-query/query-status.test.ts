@@ -1,11 +1,12 @@
-import { fc, test } from '@fast-check/vitest';
-import { describe, expect } from 'vitest';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
 import { SOURCE_TYPES, type SourceType } from '../../../src/contract/primitives.ts';
 import {
   type AttemptOutcome,
   lastAttempts,
   overallStatus,
 } from '../../../src/exchange/queries/network-query/rules/query-status.ts';
+import { property } from '../../support/property.ts';
 
 /** Attempts of one source as they come to be: all but the last have failed. */
 const attemptsOf = (source: SourceType) =>
@@ -42,16 +43,16 @@ const shuffled = query.chain((attempts) =>
 );
 
 describe('the overall status of a query', () => {
-  test.prop([shuffled])('does not depend on the order of the attempts', ([attempts, otherOrder]) => {
+  property([shuffled])('does not depend on the order of the attempts', ([attempts, otherOrder]) => {
     expect(overallStatus(otherOrder)).toBe(overallStatus(attempts));
   });
 
-  test.prop([query])('is running exactly while a source runs or is due for another attempt', (attempts) => {
+  property([query])('is running exactly while a source runs or is due for another attempt', (attempts) => {
     const isOpen = attempts.some(({ status, willRetry }) => status === 'running' || willRetry);
     expect(overallStatus(attempts) === 'running').toBe(isOpen);
   });
 
-  test.prop([query])('is decided by the last attempt of each source, once all have ended', (attempts) => {
+  property([query])('is decided by the last attempt of each source, once all have ended', (attempts) => {
     const status = overallStatus(attempts);
     if (status === 'running') return;
     const ends = new Set(lastAttempts(attempts).map((attempt) => attempt.status));

@@ -1,8 +1,9 @@
-import { fc, test as property } from '@fast-check/vitest';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { survivingRecord } from '../../../src/exchange/messaging/notifications/merge-store.ts';
 import type { EncounterEvent } from '../../../src/exchange/messaging/notifications/rules/encounter-event.ts';
 import { encounterState } from '../../../src/exchange/messaging/notifications/rules/encounter-state.ts';
+import { property } from '../../support/property.ts';
 
 let number = 0;
 const at = (minute: number) => new Date(Date.UTC(2026, 4, 1, 8, minute)).toISOString();
@@ -53,7 +54,7 @@ const anyArrival = fc
   );
 
 describe('an encounter', () => {
-  property.prop([anyArrival])(
+  property([anyArrival])(
     'is the same in whatever order and however often its messages come',
     ([sent, arrived]) => {
       expect(encounterState(arrived)).toEqual(encounterState(sent));
@@ -71,7 +72,7 @@ describe('an encounter', () => {
       expect(encounterState(events).location).toBe('C');
   });
 
-  property.prop([anyArrival])('tells a fact of one key once', ([, arrived]) => {
+  property([anyArrival])('tells a fact of one key once', ([, arrived]) => {
     const told = keys(arrived);
     expect(new Set(told).size).toBe(told.length);
   });
@@ -231,7 +232,7 @@ describe('merged records', () => {
     expect(survivingRecord('b', merges)?.surviving).toBe('a');
   });
 
-  property.prop([
+  property([
     anyMerges.chain((all) => fc.tuple(fc.constant(all), fc.shuffledSubarray(all, { minLength: all.length }))),
   ])('end at the same one in whatever order the merges come', ([sent, arrived]) => {
     for (const record of ['a', 'b', 'c', 'd'])

@@ -1,6 +1,7 @@
-import { fc, test } from '@fast-check/vitest';
+import fc from 'fast-check';
 import { describe, expect, test as plain } from 'vitest';
 import { FrameError, framed, MllpFrames } from '../../../src/exchange/messaging/notifications/mllp/frames.ts';
+import { property } from '../../support/property.ts';
 
 const readAll = (chunks: readonly Buffer[], bytesMax = 1_000) => {
   const frames = new MllpFrames(bytesMax);
@@ -14,7 +15,7 @@ const message = fc
   .filter((text) => !text.includes('\x1c\r'));
 
 describe('messages in MLLP frames', () => {
-  test.prop([fc.array(message), fc.array(fc.nat({ max: 200 })), fc.constantFrom('', '\r', '\r\n')])(
+  property([fc.array(message), fc.array(fc.nat({ max: 200 })), fc.constantFrom('', '\r', '\r\n')])(
     'are read as they were sent, wherever their frames are split and joined',
     (messages, cuts, between) => {
       const sent = Buffer.concat(messages.flatMap((each) => [framed(each), Buffer.from(between)]));

@@ -1,4 +1,4 @@
-import { fc, test } from '@fast-check/vitest';
+import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import { SOURCE_TYPES, type SourceType } from '../../../src/contract/primitives.ts';
 import { Onboarding } from '../../../src/workflows/orchestrator/patient-onboarding/onboarding.ts';
@@ -12,6 +12,7 @@ import {
   queryAnswer,
   T0,
 } from '../../support/onboarding-events.ts';
+import { property } from '../../support/property.ts';
 
 /** How one source really went: failed attempts, then its end; `redriven` follows an end that was told as a failure. */
 interface Story {
@@ -65,7 +66,7 @@ const webhooks = (type: SourceType, { end, redriven, endMinute }: Story): Happen
 ];
 
 describe('whatever the order in which answers, webhooks and polls arrive', () => {
-  test.prop([
+  property([
     fc.record({ hie: story, pharmacy: story, lab: story }),
     fc.array(fc.integer({ min: 0, max: 120 }), { maxLength: 6 }),
     fc.infiniteStream(fc.nat()),
@@ -101,7 +102,7 @@ describe('whatever the order in which answers, webhooks and polls arrive', () =>
     expect(summary.webhooksReceived).toBe(told.length);
   });
 
-  test.prop([
+  property([
     fc.record({ hie: story, pharmacy: story, lab: story }),
     fc.subarray([...SOURCE_TYPES]),
     fc.array(fc.integer({ min: 0, max: 120 }), { maxLength: 6 }),

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { fc, test as property } from '@fast-check/vitest';
+import fc from 'fast-check';
 import type { Patient } from 'fhir/r4.js';
 import { describe, expect, test } from 'vitest';
 import { comparePersons } from '../../../src/exchange/people/patients/rules/compare-persons.ts';
@@ -17,6 +17,7 @@ import {
   isOneEditApart,
   mistypedDates,
 } from '../../../src/exchange/people/patients/rules/typing-errors.ts';
+import { property } from '../../support/property.ts';
 
 /** Every day of a year. */
 const daysOf = (year: number): string[] =>
@@ -189,7 +190,7 @@ describe('possible, if an error or a new last name is assumed', () => {
 });
 
 describe('typing errors', () => {
-  property.prop([fc.string({ maxLength: 8 }), fc.string({ maxLength: 8 })])(
+  property([fc.string({ maxLength: 8 }), fc.string({ maxLength: 8 })])(
     'are found in either direction, and never in equal texts',
     (left, right) => {
       expect(isOneEditApart(left, right)).toBe(isOneEditApart(right, left));
@@ -197,7 +198,7 @@ describe('typing errors', () => {
     },
   );
 
-  property.prop([
+  property([
     fc.array(fc.constantFrom<'a' | 'b' | 'c' | 'd'>('a', 'b', 'c'), { maxLength: 6 }),
     fc.nat(),
     fc.constantFrom<'a' | 'd'>('a', 'd'),
@@ -226,7 +227,7 @@ describe('typing errors', () => {
   ])('%s and %s: %s', (left, right, expected) => expect(isOneEditApart(left, right)).toBe(expected));
 
   const days = Array.from({ length: 301 }, (_, index) => daysOf(1850 + index)).flat();
-  property.prop([fc.constantFrom(...days)], { numRuns: 10, examples: [['2000-01-08'], ['2000-02-29']] })(
+  property([fc.constantFrom(...days)], { numRuns: 10, examples: [['2000-01-08'], ['2000-02-29']] })(
     'all mistyped forms of a date are listed, as far as the calendar has them',
     (date) => {
       expect(mistypedDates(date).sort()).toEqual(days.filter((other) => isDateMistyped(date, other)));
@@ -321,7 +322,7 @@ const gradeOf = (left: Demographics, right: Demographics) =>
   gradeMatch(comparePersons(traitsOf(left), traitsOf(right)));
 
 describe('what is accepted without a person', () => {
-  property.prop([person, patient], { numRuns: 2_000 })(
+  property([person, patient], { numRuns: 2_000 })(
     'has the same birth date within the year, no other gender, and something in common beside names',
     (ours, theirs) => {
       if (!describesPerson(ours, theirs)) return;
@@ -335,7 +336,7 @@ describe('what is accepted without a person', () => {
     },
   );
 
-  property.prop([person, person], { numRuns: 2_000 })(
+  property([person, person], { numRuns: 2_000 })(
     'includes everybody whom creating a patient matches, at least as very good',
     (left, right) => {
       const hex = (each: Demographics) =>
@@ -348,12 +349,12 @@ describe('what is accepted without a person', () => {
     },
   );
 
-  property.prop([person, person])('does not depend on which description comes first', (left, right) => {
+  property([person, person])('does not depend on which description comes first', (left, right) => {
     const [ours, theirs] = [traitsOf(left), traitsOf(right)];
     expect(gradeMatch(comparePersons(ours, theirs))).toEqual(gradeMatch(comparePersons(theirs, ours)));
   });
 
-  property.prop([person, person], { numRuns: 1_000 })(
+  property([person, person], { numRuns: 1_000 })(
     'never has another first name, whatever a household shares',
     (left, right) => {
       const shared = {
@@ -365,34 +366,31 @@ describe('what is accepted without a person', () => {
     },
   );
 
-  property.prop([person, person], { numRuns: 1_000 })(
-    'a contradiction never raises a grade',
-    (left, right) => {
-      const before = RANK[gradeOf(left, right).grade];
-      const [ours, theirs] = ['512345671', '623456782'].map((value) => [{ type: 'ssn' as const, value }]);
-      const without = ({ personalIdentifiers }: Demographics) =>
-        personalIdentifiers.filter(({ type }) => type !== 'ssn');
-      const contradicted: Array<[Demographics, Demographics]> = [
-        [
-          { ...left, personalIdentifiers: [...without(left), ...(ours ?? [])] },
-          { ...right, personalIdentifiers: [...without(right), ...(theirs ?? [])] },
-        ],
-        [
-          { ...left, lastNames: [...left.lastNames, 'Sr'] },
-          { ...right, lastNames: [...right.lastNames, 'Jr'] },
-        ],
-        [
-          { ...left, gender: 'M' as const },
-          { ...right, gender: 'F' as const },
-        ],
-      ];
-      for (const [one, other] of contradicted) {
-        const after = gradeOf(one, other).grade;
-        expect(RANK[after]).toBeLessThanOrEqual(before);
-        expect(after).not.toBe('certain');
-      }
-    },
-  );
+  property([person, person], { numRuns: 1_000 })('a contradiction never raises a grade', (left, right) => {
+    const before = RANK[gradeOf(left, right).grade];
+    const [ours, theirs] = ['512345671', '623456782'].map((value) => [{ type: 'ssn' as const, value }]);
+    const without = ({ personalIdentifiers }: Demographics) =>
+      personalIdentifiers.filter(({ type }) => type !== 'ssn');
+    const contradicted: Array<[Demographics, Demographics]> = [
+      [
+        { ...left, personalIdentifiers: [...without(left), ...(ours ?? [])] },
+        { ...right, personalIdentifiers: [...without(right), ...(theirs ?? [])] },
+      ],
+      [
+        { ...left, lastNames: [...left.lastNames, 'Sr'] },
+        { ...right, lastNames: [...right.lastNames, 'Jr'] },
+      ],
+      [
+        { ...left, gender: 'M' as const },
+        { ...right, gender: 'F' as const },
+      ],
+    ];
+    for (const [one, other] of contradicted) {
+      const after = gradeOf(one, other).grade;
+      expect(RANK[after]).toBeLessThanOrEqual(before);
+      expect(after).not.toBe('certain');
+    }
+  });
 });
 
 test('docs/matching.md describes the version of the rules', () => {

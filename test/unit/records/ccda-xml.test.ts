@@ -1,5 +1,5 @@
-import { fc, test } from '@fast-check/vitest';
-import { describe, expect } from 'vitest';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
 import { isUcum } from '../../../src/exchange/records/conversion/ccda/datatypes.ts';
 import {
   attribute,
@@ -9,6 +9,7 @@ import {
   select,
   words,
 } from '../../../src/exchange/records/conversion/ccda/element.ts';
+import { property } from '../../support/property.ts';
 
 const name = fc.constantFrom('a', 'b', 'id', 'entry', 'constructor', '__proto__');
 const text = fc.string({ maxLength: 6 }).map((words) => words.replaceAll(/[^ -~]/g, ' '));
@@ -52,7 +53,7 @@ const joined = ({ name: own, attributes, content }: CdaElement): unknown => ({
 });
 
 describe('a document', () => {
-  test.prop([element, fc.constantFrom('', 'cda:')])(
+  property([element, fc.constantFrom('', 'cda:')])(
     'is read as it was written, in its order, with or without prefixes',
     (whole, prefix) => {
       const [read] = readElements(written(whole, prefix)).content;

@@ -1,5 +1,5 @@
-import { fc, test } from '@fast-check/vitest';
-import { describe, expect } from 'vitest';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
 import { createCcdaConverter } from '../../../src/exchange/records/conversion/ccda/ccda-converter.ts';
 import { convertCcda } from '../../../src/exchange/records/conversion/ccda/convert.ts';
 import { openXml, startsAsXml } from '../../../src/exchange/records/conversion/ccda/element.ts';
@@ -7,6 +7,7 @@ import { loadCcda } from '../../../tools/simulator/samples.ts';
 import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from '../../support/deliveries.ts';
 import { fhirIssues } from '../../support/fhir-issues.ts';
 import { mergeDeliveries } from '../../support/merge-deliveries.ts';
+import { property } from '../../support/property.ts';
 
 const NAMES = { unit: 'u', patientId: 'p' };
 const HEADER = `<?xml version="1.0"?><ClinicalDocument xmlns="urn:hl7-org:v3" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">
@@ -252,7 +253,7 @@ describe('a document, in a thread of its own', () => {
     await expect(converter.convert('a', bytes, NAMES)).rejects.toMatchObject({ status: 503 });
   });
 
-  test.prop({
+  property({
     start: fc.string({ unit: fc.constantFrom('\uFEFF', ' ', '\n', 'é', 'x', '\0'), maxLength: 5 }),
     encoding: fc.constantFrom('utf8', 'utf16le', 'latin1'),
   })('needs none when it does not begin as XML', ({ start, encoding }) => {

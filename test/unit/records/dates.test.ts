@@ -1,6 +1,7 @@
-import { fc, test as property } from '@fast-check/vitest';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { clinicalTime, moment } from '../../../src/exchange/records/rules/dates.ts';
+import { property } from '../../support/property.ts';
 
 const days = (resource: Record<string, unknown>) => {
   const time = clinicalTime(resource).days;
@@ -89,7 +90,7 @@ describe('the days in which a resource counts', () => {
     expect(days(resource)).toBe(expected);
   });
 
-  property.prop(
+  property(
     [
       fc.oneof(
         fc.string(),

@@ -1,4 +1,4 @@
-import { fc, test as property } from '@fast-check/vitest';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { isJson, type Json, objectsOf } from '../../../src/exchange/records/rules/json.ts';
 import { withStatedOn } from '../../../src/exchange/records/rules/provenance.ts';
@@ -6,6 +6,7 @@ import { directions } from '../../../src/exchange/records/summary/directions.ts'
 import { valueIn } from '../../../src/exchange/records/summary/observation.ts';
 import { delivery, patientIdsOf, personOf, samples } from '../../support/deliveries.ts';
 import { type Delivered, mergeDeliveries } from '../../support/merge-deliveries.ts';
+import { property } from '../../support/property.ts';
 
 // What several sources, or several documents of one source, say of one person, and what the record must then say: neither may two
 // facts become one, nor may an earlier state of one stand beside its present state.
@@ -680,7 +681,7 @@ describe('versions of statements', () => {
   const unique = [
     ...new Map(all.map((each) => [`${each.source} ${each.resourceType}/${each.sourceId}`, each])).values(),
   ];
-  property.prop(
+  property(
     [fc.subarray(unique, { maxLength: 9 }), fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true }))],
     { numRuns: 300 },
   )('in any mixture and order give one record, in which each delivery is once', (some, random) => {

@@ -1,10 +1,11 @@
-import { fc, test as property } from '@fast-check/vitest';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { canonicalJson } from '../../../src/exchange/records/rules/json.ts';
 import { provenanceOf } from '../../../src/exchange/records/rules/provenance.ts';
 import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from '../../support/deliveries.ts';
 import { fhirIssues } from '../../support/fhir-issues.ts';
 import { type Delivered, mergeDeliveries } from '../../support/merge-deliveries.ts';
+import { property } from '../../support/property.ts';
 
 type Resource = Record<string, unknown> & { resourceType: string; id: string };
 const merged = (deliveries: readonly Delivered[], sample = samples[0]) => {
@@ -16,7 +17,7 @@ describe.each(samples.map((sample) => [sample.key, sample] as const))('the recor
   const whole = deliveriesOf(sample);
   const record = merged(whole, sample);
 
-  property.prop([fc.shuffledSubarray(whole, { minLength: whole.length }), fc.subarray(whole)], {
+  property([fc.shuffledSubarray(whole, { minLength: whole.length }), fc.subarray(whole)], {
     // With six samples, and other orders in each run of the tests.
     numRuns: 1,
   })('is the same byte for byte, whatever the order and however many doubles', (shuffled, doubles) => {
@@ -304,7 +305,7 @@ describe('what is the same', () => {
     expect(resources).toHaveLength(1);
   });
 
-  property.prop(
+  property(
     [
       fc.dictionary(
         fc.constantFrom(

@@ -1,4 +1,4 @@
-import { fc, test as property } from '@fast-check/vitest';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { convertCcda } from '../../../src/exchange/records/conversion/ccda/convert.ts';
 import { valueIn } from '../../../src/exchange/records/rules/codes.ts';
@@ -8,6 +8,7 @@ import { CLINICAL_TYPES } from '../../../src/exchange/records/rules/resource-typ
 import { loadCcda } from '../../../tools/simulator/samples.ts';
 import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from '../../support/deliveries.ts';
 import { type Delivered, mergeDeliveries } from '../../support/merge-deliveries.ts';
+import { property } from '../../support/property.ts';
 
 type Resource = Record<string, unknown> & { resourceType: string; id: string };
 const [sample] = samples;
@@ -368,7 +369,7 @@ test('a drug that must not be given and one that was not given stay two', () => 
 });
 
 describe('nothing that a delivery says is lost', () => {
-  property.prop([deliveriesOfOneType], { numRuns: 600 })(
+  property([deliveriesOfOneType], { numRuns: 600 })(
     'whatever number it shares with others: one resource says all of it',
     (deliveries) => {
       const { resources, excluded, superseded } = mergeDeliveries(personOf(sample), deliveries, ids);
@@ -387,7 +388,7 @@ describe('nothing that a delivery says is lost', () => {
     },
   );
 
-  property.prop(
+  property(
     [
       deliveriesOfOneType.chain((all) =>
         fc.tuple(fc.constant(all), fc.shuffledSubarray(all, { minLength: all.length })),

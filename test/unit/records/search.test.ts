@@ -1,4 +1,4 @@
-import { fc, test as property } from '@fast-check/vitest';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { rangeOf } from '../../../src/exchange/records/rules/dates.ts';
 import {
@@ -10,6 +10,7 @@ import {
   parseDateCondition,
   searchEntries,
 } from '../../../src/exchange/records/rules/search.ts';
+import { property } from '../../support/property.ts';
 
 const instant = fc.date({ min: new Date('1900-01-01'), max: new Date('2100-01-01'), noInvalidDate: true });
 const partial = fc
@@ -17,7 +18,7 @@ const partial = fc
   .map(([at, length]) => at.toISOString().slice(0, length));
 
 describe('a date of a search', () => {
-  property.prop([instant, fc.integer({ min: -14 * 60, max: 14 * 60 })])(
+  property([instant, fc.integer({ min: -14 * 60, max: 14 * 60 })])(
     'is the same second in whatever zone it is written',
     (at, offset) => {
       const sign = offset < 0 ? '-' : '+';
@@ -35,7 +36,7 @@ describe('a date of a search', () => {
     },
   );
 
-  property.prop([partial, partial])('is one of before, within, after or overlapping', (given, target) => {
+  property([partial, partial])('is one of before, within, after or overlapping', (given, target) => {
     const range = rangeOf(target);
     if (range === undefined) throw new Error('not a date');
     const holds = (prefix: string) => {

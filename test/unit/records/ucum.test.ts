@@ -1,6 +1,7 @@
-import { fc, test as property } from '@fast-check/vitest';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { fromBaseUnits, inBaseUnits, unitOf } from '../../../src/exchange/records/rules/ucum.ts';
+import { property } from '../../support/property.ts';
 
 const inUnit = (value: number, from: string, to: string): number | undefined => {
   const [one, other] = [unitOf(from), unitOf(to)];
@@ -52,12 +53,12 @@ describe('units are compared by what they measure', () => {
     },
   );
 
-  property.prop([fc.string({ maxLength: 30 })])('any text is a unit or none', (text) => {
+  property([fc.string({ maxLength: 30 })])('any text is a unit or none', (text) => {
     expect(() => unitOf(text)).not.toThrow();
   });
 
   const UNITS = ['g/L', 'mg/dL', 'ng/mL', 'ug/dL', 'pg/mL'];
-  property.prop([
+  property([
     fc.double({ min: 0.001, max: 10_000, noNaN: true }),
     fc.constantFrom(...UNITS),
     fc.constantFrom(...UNITS),

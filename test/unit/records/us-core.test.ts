@@ -1,4 +1,4 @@
-import { fc, test as propertyTest } from '@fast-check/vitest';
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { isJson, type Json } from '../../../src/exchange/records/rules/json.ts';
 import { provenanceOf } from '../../../src/exchange/records/rules/provenance.ts';
@@ -13,6 +13,7 @@ import {
 } from '../../../src/exchange/records/rules/us-core/us-core.ts';
 import { deliveriesOf, patientIdsOf, personOf, samples } from '../../support/deliveries.ts';
 import { mergeDeliveries } from '../../support/merge-deliveries.ts';
+import { property } from '../../support/property.ts';
 
 const BASE = 'http://hl7.org/fhir/us/core/StructureDefinition/';
 const both = (...names: string[]): string[] =>
@@ -308,7 +309,7 @@ function keeps(before: unknown, after: unknown): boolean {
   return isJson(after) && Object.entries(before).every(([name, value]) => keeps(value, after[name]));
 }
 
-propertyTest.prop([fc.constantFrom(...records.flat()), fc.array(fc.nat(30), { maxLength: 6 })])(
+property([fc.constantFrom(...records.flat()), fc.array(fc.nat(30), { maxLength: 6 })])(
   'whatever a source leaves out, nothing that it says is changed, and a second look finds the same',
   (resource, gaps) => {
     const left = Object.keys(resource).filter((name) => !['resourceType', 'id', 'meta'].includes(name));

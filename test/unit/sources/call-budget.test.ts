@@ -1,4 +1,4 @@
-import { fc, test as property } from '@fast-check/vitest';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   blockOf,
@@ -9,6 +9,7 @@ import {
   takeCalls,
 } from '../../../src/exchange/sources/connectors/budgets.ts';
 import { ada, connect, FakeSource, never } from '../../support/fake-source.ts';
+import { property } from '../../support/property.ts';
 
 const UNUSED: CallBudget = {
   secondUsedUntil: Number.NEGATIVE_INFINITY,
@@ -39,7 +40,7 @@ describe('the budget of a base address', () => {
     fc.record({ pauseMs: fc.oneof(fc.constant(0), fc.nat(3_000)), calls: fc.integer({ min: 1, max: 30 }) }),
     { minLength: 1, maxLength: 120 },
   );
-  property.prop([rates, asks], { numRuns: 300 })(
+  property([rates, asks], { numRuns: 300 })(
     'has no second and no minute with more calls than allowed',
     (at, made) => {
       const times = callTimes(at, made);
@@ -48,7 +49,7 @@ describe('the budget of a base address', () => {
     },
   );
 
-  property.prop([rates])(
+  property([rates])(
     'is used up: calls that wait are made at no less than three quarters of the rate',
     (at) => {
       const times = callTimes(

@@ -1,6 +1,6 @@
-import { fc, test } from '@fast-check/vitest';
+import fc from 'fast-check';
 import type { HumanName, Patient } from 'fhir/r4.js';
-import { describe, expect } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Demographics } from '../../../src/exchange/people/patients/rules/demographics.ts';
 import { describesPerson } from '../../../src/exchange/people/patients/rules/patient-matching.ts';
 import {
@@ -9,6 +9,7 @@ import {
   personSearches,
 } from '../../../src/exchange/sources/connectors/patient/search-person.ts';
 import { ada } from '../../support/fake-source.ts';
+import { property } from '../../support/property.ts';
 
 /** How FHIR's string search compares: from the beginning, without case and accents, punctuation as it is. */
 const indexed = (text: string) => text.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase();
@@ -108,7 +109,7 @@ const anchor = fc.constantFrom<Partial<Patient>>(
 );
 
 describe('the searches', () => {
-  test.prop([name, name, name, name, anchor, fc.boolean()])(
+  property([name, name, name, name, anchor, fc.boolean()])(
     'find everybody whom our matching rule accepts',
     (ourFirst, ourLast, theirFirst, theirLast, shared, isText) => {
       const ours = person(ourFirst, ourLast);
@@ -124,7 +125,7 @@ describe('the searches', () => {
     },
   );
 
-  test.prop([name, name])('are few, bounded, and always contain the birth date', (first, last) => {
+  property([name, name])('are few, bounded, and always contain the birth date', (first, last) => {
     const searches = personSearches(person(first, last));
     expect(searches.length).toBeLessThanOrEqual(5);
     for (const search of searches) {
@@ -134,7 +135,7 @@ describe('the searches', () => {
     }
   });
 
-  test.prop([fc.subarray(IDENTIFYING_PARAMETERS)])(
+  property([fc.subarray(IDENTIFYING_PARAMETERS)])(
     'beyond the first use only parameters that the server lists',
     (listed) => {
       const [, ...wide] = personSearches(ada, new Set(listed));

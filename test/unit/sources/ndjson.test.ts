@@ -1,6 +1,7 @@
-import { fc, test } from '@fast-check/vitest';
-import { expect } from 'vitest';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
 import { cutLines } from '../../../src/exchange/sources/connectors/collect/async-job.ts';
+import { property } from '../../support/property.ts';
 
 async function* inParts(bytes: Buffer, sizeBytes: number): AsyncGenerator<Buffer> {
   for (let start = 0; start < bytes.length; start += sizeBytes)
@@ -13,7 +14,7 @@ const line = fc.oneof(
   fc.string({ maxLength: 12, unit: 'grapheme' }).map(JSON.stringify),
 );
 
-test.prop({
+property({
   lines: fc.array(line, { maxLength: 20 }),
   endsWithNewline: fc.boolean(),
   linesMax: fc.integer({ min: 1, max: 5 }),

@@ -1,19 +1,20 @@
-import { fc, test } from '@fast-check/vitest';
-import { expect } from 'vitest';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
 import { readSourceJson } from '../../../src/exchange/sources/connectors/http/http-response.ts';
+import { property } from '../../support/property.ts';
 
 const read = (text: string) => readSourceJson(Buffer.from(text));
 const nested = (levels: number, inner: string) =>
   `${'[{"a":'.repeat(levels / 2)}${inner}${'}]'.repeat(levels / 2)}`;
 
-test.prop({ value: fc.jsonValue({ maxDepth: 6, stringUnit: 'binary' }) })(
+property({ value: fc.jsonValue({ maxDepth: 6, stringUnit: 'binary' }) })(
   'what is not nested too deep is read as it stands',
   ({ value }) => {
     expect(read(JSON.stringify(value))).toEqual({ isRead: true, json: JSON.parse(JSON.stringify(value)) });
   },
 );
 
-test.prop({ text: fc.string({ unit: fc.constantFrom('[', '{', '"', '\\', ']', 'x') }) })(
+property({ text: fc.string({ unit: fc.constantFrom('[', '{', '"', '\\', ']', 'x') }) })(
   'brackets count only outside of texts',
   ({ text }) => {
     const inner = JSON.stringify([text]);
@@ -33,7 +34,7 @@ test.each(['', '{', '"', '"\\', '[}', 'x'])('%j is broken', (text) => {
   expect(read(text)).toEqual({ isRead: false, fault: 'broken JSON' });
 });
 
-test.prop({ before: fc.jsonValue({ maxDepth: 4 }), name: fc.string(), inList: fc.boolean() })(
+property({ before: fc.jsonValue({ maxDepth: 4 }), name: fc.string(), inList: fc.boolean() })(
   'an element that is named twice in one object is found, wherever it stands and however it is written',
   ({ before, name, inList }) => {
     const escaped = [...name].map((each) =>

@@ -1,9 +1,10 @@
-import { fc, test } from '@fast-check/vitest';
-import { describe, expect } from 'vitest';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
 import {
   DELIVERY_DELAYS_MS,
   deliveryDelayMs,
 } from '../../../src/exchange/platform/outbox/rules/delivery-schedule.ts';
+import { property } from '../../support/property.ts';
 
 const HOUR = 3_600_000;
 const made = fc.integer({ min: 1, max: DELIVERY_DELAYS_MS.length });
@@ -23,21 +24,21 @@ describe('the wait before the next attempt on a webhook', () => {
     expect(deliveryDelayMs(11, 0.5, 1_000)).toBeUndefined();
   });
 
-  test.prop([made, random])('is up to a tenth longer by chance, never shorter', (attempts, chance) => {
+  property([made, random])('is up to a tenth longer by chance, never shorter', (attempts, chance) => {
     const plain = deliveryDelayMs(attempts, 0) ?? Number.NaN;
     const wait = deliveryDelayMs(attempts, chance) ?? Number.NaN;
     expect(wait).toBeGreaterThanOrEqual(plain);
     expect(wait).toBeLessThanOrEqual(plain * 1.1);
   });
 
-  test.prop([made, random, fc.integer({ min: 0, max: 24 * HOUR })])(
+  property([made, random, fc.integer({ min: 0, max: 24 * HOUR })])(
     'is never shorter than what the receiver asked for',
     (attempts, chance, retryAfterMs) => {
       expect(deliveryDelayMs(attempts, chance, retryAfterMs)).toBeGreaterThanOrEqual(retryAfterMs);
     },
   );
 
-  test.prop([made, fc.oneof(fc.integer({ min: 24 * HOUR }), fc.constant(Number.POSITIVE_INFINITY))])(
+  property([made, fc.oneof(fc.integer({ min: 24 * HOUR }), fc.constant(Number.POSITIVE_INFINITY))])(
     'lets no receiver put it off for more than a day and the jitter',
     (attempts, retryAfterMs) => {
       expect(deliveryDelayMs(attempts, 0, retryAfterMs)).toBe(24 * HOUR);

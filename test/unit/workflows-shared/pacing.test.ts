@@ -1,11 +1,12 @@
-import { fc, test } from '@fast-check/vitest';
-import { describe, expect } from 'vitest';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
 import {
   backOff,
   pageWithin,
   pauseAfter,
   shouldContinueAsNew,
 } from '../../../src/workflows/shared/work-in-pages.ts';
+import { property } from '../../support/property.ts';
 
 const perMinute = fc.integer({ min: 1, max: 20_000 });
 /** Pieces of work as they may come: how many each could use at most, and how long it took. */
@@ -27,7 +28,7 @@ function run(work: { wanted: number; tookMs: number }[], budget: number, pageSiz
 }
 
 describe('paced work', () => {
-  test.prop([pieces, perMinute, fc.integer({ min: 1, max: 150 })])(
+  property([pieces, perMinute, fc.integer({ min: 1, max: 150 })])(
     'uses in any stretch no more than its minutes allow and one page',
     (work, budget, pageSize) => {
       const begun = run(work, budget, pageSize);
@@ -42,7 +43,7 @@ describe('paced work', () => {
     },
   );
 
-  test.prop([pieces, perMinute])('takes no longer than the budget makes it take', (work, budget) => {
+  property([pieces, perMinute])('takes no longer than the budget makes it take', (work, budget) => {
     let nowMs = 0;
     for (const { wanted, tookMs } of work) {
       const waitMs = pauseAfter([{ count: wanted, perMinute: budget }], tookMs);
@@ -64,7 +65,7 @@ describe('paced work', () => {
 });
 
 describe('a page', () => {
-  test.prop([fc.integer({ min: 1, max: 500 }), fc.double({ min: 0, max: 1e6, noNaN: true })])(
+  property([fc.integer({ min: 1, max: 500 }), fc.double({ min: 0, max: 1e6, noNaN: true })])(
     'is at least one item and never more than a minute allows',
     (size, budget) => {
       const page = pageWithin(size, budget);

@@ -1,4 +1,4 @@
-import { fc, test as property } from '@fast-check/vitest';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   MONITORING_FREQUENCIES,
@@ -6,6 +6,7 @@ import {
   type MonitoringFrequency,
 } from '../../../../src/contract/cohort-monitoring.ts';
 import { type ListedQuery, Period } from '../../../../src/orchestrator/monitoring/ask.ts';
+import { property } from '../../../support/property.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -60,11 +61,11 @@ const cohort = (frequency: MonitoringFrequency) =>
   });
 
 describe.each(MONITORING_FREQUENCIES)('a patient of a cohort that is monitored %s', (frequency) => {
-  property.prop([cohort(frequency)])('is asked about at every run of it, however late runs are', (one) => {
+  property([cohort(frequency)])('is asked about at every run of it, however late runs are', (one) => {
     expect(simulate(frequency, [one])).toEqual(one.lateMs.map((_, n) => dueMs(frequency, n, one.slotMs)));
   });
 
-  property.prop([fc.array(cohort(frequency), { minLength: 2, maxLength: 4 })])(
+  property([fc.array(cohort(frequency), { minLength: 2, maxLength: 4 })])(
     'and of others is asked about once in a period, by one of them, and left out in none',
     (cohorts) => {
       // Order of the starts follows the nominal times here: runs more than a day late may overtake each other.

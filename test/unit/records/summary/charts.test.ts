@@ -1,9 +1,10 @@
-import { fc, test as property } from '@fast-check/vitest';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { drawTrend, ticks } from '../../../../src/exchange/records/summary/charts/chart.ts';
 import type { Chart } from '../../../../src/exchange/records/summary/parts.ts';
 import { renderHtml } from '../../../../src/exchange/records/summary/render-html.ts';
 import { renderPdf } from '../../../../src/exchange/records/summary/render-pdf.ts';
+import { property } from '../../../support/property.ts';
 import { gather, PATIENT, partsOf, readerOf } from '../../../support/summary-reader.ts';
 
 const LOINC = 'http://loinc.org';
@@ -143,7 +144,7 @@ describe('in the forms', () => {
 
 const finite = fc.double({ min: -1e12, max: 1e12, noNaN: true });
 
-property.prop([finite, finite], {
+property([finite, finite], {
   examples: [
     [999999.9999999986, 999999.9999999985],
     [0, 5e-324],
@@ -159,9 +160,7 @@ property.prop([finite, finite], {
   expect(marks.at(-1)).toBeGreaterThanOrEqual(high - slack);
 });
 
-property.prop([
-  fc.array(fc.record({ at: fc.integer({ min: 0, max: 4e12 }), value: finite }), { minLength: 1 }),
-])(
+property([fc.array(fc.record({ at: fc.integer({ min: 0, max: 4e12 }), value: finite }), { minLength: 1 })])(
   'every value is drawn inside the picture, higher values not lower, later ones not further left',
   (values) => {
     const points = values

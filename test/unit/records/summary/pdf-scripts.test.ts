@@ -1,8 +1,9 @@
-import { fc, test as property } from '@fast-check/vitest';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { NOT_JOINED, NOT_WHOLE, PdfPages } from '../../../../src/exchange/records/summary/pdf-document.ts';
 import { areLettersRight, runsOf, showable } from '../../../../src/exchange/records/summary/pdf-text.ts';
 import { renderPdf } from '../../../../src/exchange/records/summary/render-pdf.ts';
+import { property } from '../../../support/property.ts';
 import { gather, PATIENT, partsOf, readerOf } from '../../../support/summary-reader.ts';
 
 const pagesOf = (name = 'Ann') =>
@@ -86,18 +87,15 @@ const anyText = fc.string({ unit: 'binary', maxLength: 60 });
 /** Found by chance: two blanks when the character between them is gone, and equivalents that are written otherwise or in parts. */
 const FOUND: [string][] = [['¡\t\u0000\t'], ['𝝻'], ['🈓']];
 
-property.prop([anyText], { examples: FOUND })(
-  'no character is lost or doubled on the way to the page',
-  (text) => {
-    const shown = showable(text).text;
-    const letters = (of: string) => [...of].filter((each) => /[\p{L}\p{N}]/u.test(each)).sort();
-    expect(letters(drawn(shown).join(''))).toEqual(letters(shown));
-    expect(showable(shown)).toEqual({ text: shown, isWhole: true });
-  },
-);
+property([anyText], { examples: FOUND })('no character is lost or doubled on the way to the page', (text) => {
+  const shown = showable(text).text;
+  const letters = (of: string) => [...of].filter((each) => /[\p{L}\p{N}]/u.test(each)).sort();
+  expect(letters(drawn(shown).join(''))).toEqual(letters(shown));
+  expect(showable(shown)).toEqual({ text: shown, isWhole: true });
+});
 
 // Many texts in one file: most of the time of a file is its fonts.
-property.prop([fc.array(anyText, { minLength: 10, maxLength: 10 })], {
+property([fc.array(anyText, { minLength: 10, maxLength: 10 })], {
   numRuns: 30,
 })('any text can be drawn', async (texts) => {
   const pages = pagesOf('Ann');

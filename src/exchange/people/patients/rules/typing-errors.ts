@@ -1,6 +1,8 @@
+import { distance } from 'fastest-levenshtein';
+
 /** Whether two texts differ by one typing error: a letter added, left out or replaced, or two neighbours exchanged. */
 export const isOneEditApart = (left: string, right: string): boolean =>
-  Math.abs(left.length - right.length) <= 1 && editsApart(left, right) === 1;
+  distance(left, right) <= 2 && editsApart(left, right) === 1;
 
 /**
  * Whether two texts differ only by neighbouring letters that are exchanged, once or several times: an error of typing that no
@@ -22,7 +24,7 @@ export function isDateMistyped(left: string, right: string): boolean {
   if (!FULL_DATE.test(left) || !FULL_DATE.test(right) || left === right) return false;
   const [digits, others] = [left.replaceAll('-', ''), right.replaceAll('-', '')];
   const [year, month, day] = left.split('-');
-  return isOneEditApart(digits, others) || right === `${year}-${day}-${month}` || isNextDay(left, right);
+  return isOneEditApart(digits, others) || right === `${year}-${day}-${month}` || dayGap(left, right) === 1;
 }
 
 /**
@@ -31,18 +33,16 @@ export function isDateMistyped(left: string, right: string): boolean {
  */
 export function isDateClose(left: string, right: string): boolean {
   if (!FULL_DATE.test(left) || !FULL_DATE.test(right) || left === right) return false;
-  const [year, month, day] = left.split('-').map(Number);
+  const [year = 0, month, day] = left.split('-').map(Number);
   const [otherYear = 0, otherMonth, otherDay] = right.split('-').map(Number);
   const [sameMonth, sameDay] = [month === otherMonth, day === otherDay];
   if (year === otherYear && (sameMonth || sameDay)) return true;
-  const years = Math.abs((year ?? 0) - otherYear);
-  return (sameMonth && sameDay && years <= 2) || Math.abs(Date.parse(left) - Date.parse(right)) <= 3 * DAY_MS;
+  return (sameMonth && sameDay && Math.abs(year - otherYear) <= 2) || dayGap(left, right) <= 3;
 }
-const DAY_MS = 86_400_000;
 
-/** Whether two full dates are neighbours: the day of the other time zone, or of before and after midnight. */
-const isNextDay = (left: string, right: string): boolean =>
-  Math.abs(Date.parse(left) - Date.parse(right)) === DAY_MS;
+/** One day apart is also the day of the other time zone, or of before and after midnight. */
+const dayGap = (left: string, right: string): number =>
+  Math.abs(Date.parse(left) - Date.parse(right)) / 86_400_000;
 
 const FULL_DATE = /^\d{4}-\d{2}-\d{2}$/;
 
