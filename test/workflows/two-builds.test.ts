@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { sql } from 'kysely';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -122,12 +123,16 @@ async function impatientBundle(): Promise<{ code: string }> {
 test('a pinned redrive goes on with the build that has become current, where it was', async () => {
   await start(await impatientBundle(), 'impatient');
   await becomesCurrent('impatient');
-  // Of 20 retries, 14 begin at once, and then one in some seconds each.
   const { accountId } = await exchange.addAccount({ limits: { networkQueriesPerMinute: 20 } });
   for (let count = 0; count < 20; count += 1) {
     const requestId = await exchange.addQuery(accountId, await exchange.addPatient(accountId), ['lab']);
     await exchange.store.asAccount(accountId, (tx) => failOpenAttempts(tx, { requestId, run: 0 }, 'away'));
   }
+  // It waits, first for the source, and then, after 14 of 20 retries, for the next minute.
+  await exchange.store.asSystem((tx) =>
+    sql`insert into source_connection (connection, reason, opened_at, next_probe_at)
+      values ('lab', 'away', now(), now() + interval '6 seconds')`.execute(tx.db),
+  );
   const redriveId = uuidv7();
   const filter = { source: 'lab' as const, failedFrom: new Date(0), failedTo: new Date(), reason: null };
   await exchange.store.asAccount(accountId, (tx) =>
