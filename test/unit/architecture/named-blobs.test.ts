@@ -4,23 +4,21 @@ import { BLOB_NAMING_COLUMNS } from '../../../src/exchange/platform/blobs/named-
 
 const EXCHANGE = new URL('../../../src/exchange/', import.meta.url);
 
-/** The tables by their members, as `interface … { [table]: SomeTable }` has them. */
+/** What the rooms add to the schema: `declare module … { interface Database { table: { column: Type; … }; … } }`. */
 function schemaText(): string {
   return readdirSync(EXCHANGE, { recursive: true, encoding: 'utf8' })
-    .filter((file) => /(?:^|\/)(?:[\w-]*tables|schema)\.ts$/.test(file))
+    .filter((file) => /(?:^|\/)[\w-]*tables\.ts$/.test(file))
     .map((file) => readFileSync(new URL(file, EXCHANGE), 'utf8'))
     .join('\n');
 }
 
 /** Columns that hold a reference to a blob, as `table.column`. */
 function columnsInSchema(): string[] {
-  const text = schemaText();
-  return [...text.matchAll(/^(?:export )?interface (\w+)(?: extends [^{]*)? \{\n(.*?)^\}/gms)].flatMap(
-    ([, name, members = '']) => {
-      const tables = [...text.matchAll(new RegExp(`^ {2}(\\w+): ${name};`, 'gm'))].map(([, table]) => table);
-      const columns = [...members.matchAll(/^ {2}(\w+): \w*<BlobRef>/gm)].map((found) => found[1]);
-      if (/^ {2}blob_ref: /m.test(members)) columns.push('blob_ref');
-      return tables.flatMap((table) => columns.map((column) => `${table}.${column}`));
+  return [...schemaText().matchAll(/^ {4}(\w+): (?:\w+ & )?\{\n(.*?)^ {4}\}/gms)].flatMap(
+    ([, table, members = '']) => {
+      const columns = [...members.matchAll(/^ {6}(\w+): \w*<BlobRef>/gm)].map((found) => found[1]);
+      if (/^ {6}blob_ref: /m.test(members)) columns.push('blob_ref');
+      return columns.map((column) => `${table}.${column}`);
     },
   );
 }
