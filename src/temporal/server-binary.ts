@@ -79,6 +79,7 @@ function once(work: () => Promise<string>): () => Promise<string> {
 }
 
 const TIMEOUT_MS = 20_000;
+const DOWNLOAD = fileURLToPath(new URL('server-binary/download.mjs', import.meta.url));
 
 /**
  * Lets the SDK download the executable, as for its test environments, and returns its path inside `folder`. The SDK cannot
@@ -86,17 +87,7 @@ const TIMEOUT_MS = 20_000;
  */
 export async function downloadThroughSdk(tool: Tool, folder: string): Promise<string> {
   const create = tool === TEMPORAL_CLI ? 'createLocal' : 'createTimeSkipping';
-  const script = `
-    import { TestWorkflowEnvironment } from '@temporalio/testing';
-    const executable = { type: 'cached-download', downloadDir: ${JSON.stringify(folder)} };
-    try {
-      const environment = await TestWorkflowEnvironment.${create}({ server: { executable } });
-      await environment.teardown();
-    } catch (error) {
-      console.error(error.message);
-      process.exit(1);
-    }`;
-  await runCommand(process.execPath, ['--input-type=module', '--eval', script], {
+  await runCommand(process.execPath, [DOWNLOAD, create, folder], {
     timeoutMs: TIMEOUT_MS,
     cwd: fileURLToPath(new URL('../../', import.meta.url)),
   });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import defaults from '../settings.json' with { type: 'json' };
 
 const identitySettings = z.strictObject({
   /** `by-page`: the patient presses a button. `at-once`: the outcome is reported `delayMs` after the session was opened. */
@@ -22,9 +23,6 @@ const messageSettings = z.strictObject({
   downTimes: z.int().min(0),
 });
 
-export type IdentitySettings = z.output<typeof identitySettings>;
-export type MessageSettings = z.output<typeof messageSettings>;
-
 /** Body of `PUT /admin/partners`: absent members keep their values. */
 export const partnerSettingsChange = z.strictObject({
   identity: identitySettings.partial().optional(),
@@ -34,20 +32,8 @@ export type PartnerSettingsChange = z.output<typeof partnerSettingsChange>;
 
 /** Behaviour of the identity partner and the transport partner; changes apply from the next request. */
 export class PartnerSettings {
-  identity: IdentitySettings = {
-    verifies: 'by-page',
-    delayMs: 0,
-    outcome: 'verified',
-    callbacks: 1,
-    down: false,
-  };
-  messages: MessageSettings = {
-    delivers: 'later',
-    delayMs: 200,
-    outcome: 'delivered',
-    callbacks: 1,
-    downTimes: 0,
-  };
+  identity = identitySettings.parse(defaults.partners.identity);
+  messages = messageSettings.parse(defaults.partners.messages);
 
   change({ identity, messages }: PartnerSettingsChange): void {
     this.identity = { ...this.identity, ...identity };

@@ -166,14 +166,7 @@ const LISTS: Readonly<Record<keyof PatientLists, { member: keyof typeof PATIENT_
   };
 const LIST_NAMES = Object.keys(LISTS) as (keyof PatientLists)[];
 
-const NOTHING: ListSizes = {
-  addresses: 0,
-  contacts: 0,
-  personalIdentifiers: 0,
-  formerExternalIds: 0,
-  additionalIdentifiers: 0,
-  facilityIds: 0,
-};
+const NOTHING = Object.fromEntries(LIST_NAMES.map((name) => [name, 0])) as ListSizes;
 
 export const sizesOf = (lists: PatientLists | undefined): ListSizes =>
   lists === undefined

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
 import { marked } from 'marked';
 import { escapeHtml } from '../../../../../lib/escape.ts';
+import { filledText } from '../../../../../lib/filled.ts';
 import { THEME } from '../../../../../lib/pages/notice-page.ts';
 import {
   componentOf,
@@ -10,6 +11,8 @@ import {
   type OpenApiTag,
 } from '../open-api-document.ts';
 import { code, memberHtml, schemaHtml } from './schema-html.ts';
+
+const PAGE = readFileSync(new URL('page.html', import.meta.url), 'utf8');
 
 interface Group extends OpenApiTag {
   id: string;
@@ -26,39 +29,18 @@ export function referencePage(document: OpenApiDocument, base: string): string {
   const { info, components } = document;
   const groups = groupsOf(document);
   const schemas = Object.entries(components.schemas);
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${escapeHtml(info.title)}: API reference</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="${base}/reference/theme.css">
-<link rel="stylesheet" href="${base}/reference/reference.css">
-<script type="module" src="${base}/reference/reference.js"></script>
-</head>
-<body data-base="${escapeHtml(base)}">
-<a class="skip" href="#main">Skip to the operations</a>
-<header>
-<h1>${escapeHtml(info.title)}: API reference</h1>
-${marked.parse(info.description ?? '', { async: false })}
-<form class="key" id="key" hidden><label>API key, to try operations on this page <input name="key" type="password" autocomplete="off"></label></form>
-</header>
-<nav aria-label="Operations">
-${groups.map(contentsHtml).join('\n')}
-<p><a href="#schemas">Schemas</a></p>
-</nav>
-<main id="main" tabindex="-1">
-${groups.map((group) => groupHtml(group, document)).join('\n')}
-<section aria-labelledby="schemas">
-<h2 id="schemas">Schemas</h2>
-${schemas.map(([name, schema]) => `<article aria-labelledby="schema-${name}">\n<h3 id="schema-${name}">${name}</h3>\n${schemaHtml(schema)}\n${(schema.examples ?? []).map((example) => sampleHtml(`Example of ${name}`, JSON.stringify(example, null, 2))).join('')}</article>`).join('\n')}
-</section>
-</main>
-</body>
-</html>
-`;
+  return filledText(PAGE, {
+    ...{ title: escapeHtml(info.title), base, safeBase: escapeHtml(base) },
+    about: marked.parse(info.description ?? '', { async: false }),
+    contents: groups.map(contentsHtml).join('\n'),
+    operations: groups.map((group) => groupHtml(group, document)).join('\n'),
+    schemas: schemas
+      .map(
+        ([name, schema]) =>
+          `<article aria-labelledby="schema-${name}">\n<h3 id="schema-${name}">${name}</h3>\n${schemaHtml(schema)}\n${(schema.examples ?? []).map((example) => sampleHtml(`Example of ${name}`, JSON.stringify(example, null, 2))).join('')}</article>`,
+      )
+      .join('\n'),
+  });
 }
 
 const contentsHtml = ({ name, operations }: Group): string =>
