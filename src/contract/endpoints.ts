@@ -6,6 +6,7 @@ import { contributionEndpoints } from './contribution.ts';
 import { documentEndpoints } from './documents.ts';
 import { embedTokenEndpoints } from './embed.ts';
 import { facilityEndpoints } from './facilities.ts';
+import { healthLinkEndpoints } from './health-links.ts';
 import { identityEndpoints } from './identity.ts';
 import { messageEndpoints } from './messages.ts';
 import { networkQueryEndpoints } from './network-query.ts';
@@ -33,6 +34,7 @@ export const endpoints = {
   ...consolidatedEndpoints,
   ...contributionEndpoints,
   ...documentEndpoints,
+  ...healthLinkEndpoints,
   ...facilityEndpoints,
   ...embedTokenEndpoints,
   ...settingsEndpoints,

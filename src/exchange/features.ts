@@ -5,6 +5,7 @@ import { documentsFeature } from './delivery/documents/feature.ts';
 import { embedFeature } from './delivery/embed/feature.ts';
 import { fhirApiFeature } from './delivery/fhir-api/feature.ts';
 import { fhirClientsFeature } from './delivery/fhir-tokens/feature.ts';
+import { healthLinksFeature } from './delivery/health-links/feature.ts';
 import { subscriptionsFeature } from './delivery/subscriptions/feature.ts';
 import { messagesFeature } from './messaging/messages/feature.ts';
 import { notificationsFeature } from './messaging/notifications/feature.ts';
@@ -50,6 +51,7 @@ const FEATURES = {
   contribution: contributionFeature,
   fhirApi: fhirApiFeature,
   fhirClients: fhirClientsFeature,
+  healthLinks: healthLinksFeature,
   bulkExport: bulkExportFeature,
   subscriptions: subscriptionsFeature,
   documents: documentsFeature,
@@ -81,6 +83,7 @@ export function openFeatures(platform: Platform) {
     consolidatedQuery: consolidatedQueryFeature.open(platform),
     fhirApi: fhirApiFeature.open(),
     fhirClients: fhirClientsFeature.open(),
+    healthLinks: healthLinksFeature.open(platform),
     bulkExport: bulkExportFeature.open(platform),
     subscriptions: subscriptionsFeature.open(platform),
     documents: documentsFeature.open(platform),

@@ -22,6 +22,7 @@ import { documents } from './commands/documents.ts';
 import { duplicatesDecide, duplicatesList, duplicatesShow } from './commands/duplicates.ts';
 import { embed } from './commands/embed.ts';
 import { exportCancel, exportRecords } from './commands/export.ts';
+import { healthLinkCreate, healthLinkList, healthLinkRevoke } from './commands/health-links.ts';
 import { messagesList, messagesSend, messagesShow } from './commands/messages.ts';
 import {
   monitorBackfill,
@@ -76,6 +77,9 @@ const COMMANDS: Readonly<Record<keyof typeof table.commands, Starter>> = {
   cancel,
   documents,
   embed,
+  'health-link create': healthLinkCreate,
+  'health-link list': healthLinkList,
+  'health-link revoke': healthLinkRevoke,
   'patients list': (options, context) => patientsList([], options, context),
   'patients find': patientsList,
   'patients show': patientsShow,

@@ -34,6 +34,7 @@ export type Owned = Readonly<
     | 'duplicate'
     | 'consent'
     | 'contribution'
+    | 'healthLink'
     | 'externalId',
     string
   >
@@ -133,6 +134,7 @@ async function addEverything(admin: pg.Client, account: TestAccount): Promise<Ow
     consolidated: (await make(`patient/${patient}/consolidated/query`)).requestId,
     consent: (await make(`patient/${patient}/consent`, consentBody())).id,
     contribution: (await make(`patient/${patient}/consolidated`, contributionBody())).id,
+    healthLink: (await make(`patient/${patient}/health-link`)).id,
     webhook: (await make('webhook', { url: 'https://hooks.example.org/owned', types: ['*'] })).id,
   };
   const rows = Object.fromEntries(MADE_BY_HAND.map((kind) => [kind, uuidv7()])) as Record<

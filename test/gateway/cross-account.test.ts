@@ -37,6 +37,7 @@ const IN_PATHS: readonly [RegExp, keyof Owned][] = [
   [/possible-duplicate\/:id/, 'duplicate'],
   [/consent\/:consentId/, 'consent'],
   [/contribution\/:contributionId/, 'contribution'],
+  [/health-link\/:healthLinkId/, 'healthLink'],
 ];
 /** The same for parameters, with what has no owner. */
 const IN_QUERIES: Readonly<Record<string, (of: Owned) => string>> = {

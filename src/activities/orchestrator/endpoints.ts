@@ -62,6 +62,9 @@ const withoutSecret = ({ webhookKey: _, ...rest }: AnswerOf<'getWebhook'>) => re
 const validUntil = ({ previousKeyUntil }: AnswerOf<'rotateWebhookKey'>) => ({ previousKeyUntil });
 const withoutKey = ({ id, webhookUrl }: AnswerOf<'getSettings'>) => ({ id, webhookUrl });
 
+/** Links open records, and their openings name people. */
+const linkOf = ({ id, status }: AnswerOf<'revokeHealthLink'>) => ({ id, status });
+
 const PICKS = {
   createPatient: ({ id }, status) => ({ patientId: id, created: status === 201 }),
   getPatient: standingOf,
@@ -124,6 +127,9 @@ const PICKS = {
   deleteFacility: () => undefined,
   getPatientFacilities: namesOf,
   setPatientFacilities: namesOf,
+  createHealthLink: linkOf,
+  listHealthLinks: ({ healthLinks }) => ({ healthLinks: healthLinks.map(linkOf) }),
+  revokeHealthLink: linkOf,
   // The token is a secret, so it is left out.
   createEmbedToken: () => undefined,
   getSettings: withoutKey,

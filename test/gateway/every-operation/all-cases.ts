@@ -7,6 +7,7 @@ import { contributionCases } from './cases/contribution.ts';
 import { documentCases } from './cases/documents.ts';
 import { embedTokenCases } from './cases/embed-tokens.ts';
 import { facilityCases } from './cases/facilities.ts';
+import { healthLinkCases } from './cases/health-links.ts';
 import { identityCases } from './cases/identity.ts';
 import { messageCases } from './cases/messages.ts';
 import { networkQueryCases } from './cases/network-queries.ts';
@@ -25,6 +26,7 @@ export const ALL_CASES = {
   ...bulkCreateCases,
   ...cohortCases,
   ...networkQueryCases,
+  ...healthLinkCases,
   ...identityCases,
   ...messageCases,
   ...notificationCases,

@@ -30,15 +30,12 @@ export function addEmbedPageRoutes(
   app: FastifyInstance,
   deps: Pick<GatewayPlatform, 'store' | 'publicBaseUrl'>,
 ): void {
-  const assets = readAssets();
-  const base = new URL(deps.publicBaseUrl).pathname.replace(/\/$/, '');
+  const assets = readAssets(FOLDER);
   // Loads all modules at once, instead of one after another as imports are discovered.
   const modules = [...assets.keys()]
     .filter((name) => name.endsWith('.js'))
     .map((name) => `<link rel="modulepreload" href="{base}/embed/assets/${name}">`);
-  const page = readFileSync(new URL('index.html', FOLDER), 'utf8')
-    .replace('{modules}', modules.join('\n'))
-    .replaceAll('{base}', base);
+  const page = pageOf(FOLDER, deps.publicBaseUrl, modules);
 
   app.get<{ Params: { account: string; id: string } }>(
     '/embed/:account/patient/:id',
@@ -51,19 +48,39 @@ export function addEmbedPageRoutes(
       if (account === undefined) throw new NotFoundError('Account');
       // frame-ancestors replaces this header, which cannot allow specific origins.
       reply.raw.removeHeader('x-frame-options');
-      return reply
-        .headers({
-          'content-security-policy': pagePolicy(account.settings.embed?.frameAncestors ?? []),
-          'referrer-policy': 'no-referrer',
-          'cache-control': 'no-cache',
-        })
-        .type('text/html; charset=utf-8')
-        .send(page);
+      return reply.headers(headersOf(account.settings.embed?.frameAncestors ?? [])).send(page);
     },
   );
 
+  addAssets(app, '/embed/assets', assets);
+}
+
+/** A page that is the same for everyone, with its assets below it. Its script gets what it is about from the URL's fragment. */
+export function addStaticPage(
+  app: FastifyInstance,
+  { folder, path, publicBaseUrl }: { folder: URL; path: string; publicBaseUrl: string },
+): void {
+  const page = pageOf(folder, publicBaseUrl);
+  const options = { schema: { hide: true }, config: { operation: 'staticPage' } };
+  app.get(path, options, async (_request, reply) => reply.headers(headersOf([])).send(page));
+  addAssets(app, `${path}/assets`, readAssets(folder));
+}
+
+const headersOf = (frameAncestors: readonly string[]) => ({
+  'content-security-policy': pagePolicy(frameAncestors),
+  'content-type': 'text/html; charset=utf-8',
+  'referrer-policy': 'no-referrer',
+  'cache-control': 'no-cache',
+});
+
+const pageOf = (folder: URL, publicBaseUrl: string, modules: readonly string[] = []): string =>
+  readFileSync(new URL('index.html', folder), 'utf8')
+    .replace('{modules}', modules.join('\n'))
+    .replaceAll('{base}', new URL(publicBaseUrl).pathname.replace(/\/$/, ''));
+
+function addAssets(app: FastifyInstance, path: string, assets: ReadonlyMap<string, Asset>): void {
   app.get<{ Params: { file: string } }>(
-    '/embed/assets/:file',
+    `${path}/:file`,
     { schema: { hide: true }, config: { operation: 'embedAsset' } },
     async (request, reply) => {
       const asset = assets.get(request.params.file);
@@ -76,8 +93,8 @@ export function addEmbedPageRoutes(
 }
 
 /** Reads all assets into memory; together they are only some kilobytes. */
-function readAssets(): Map<string, Asset> {
-  const files = readdirSync(FOLDER).map((name) => [name, readFileSync(new URL(name, FOLDER))] as const);
+function readAssets(folder: URL): Map<string, Asset> {
+  const files = readdirSync(folder).map((name) => [name, readFileSync(new URL(name, folder))] as const);
   const shared = Object.entries({ 'theme.css': THEME, 'charts.css': CHART_STYLE });
   return new Map(
     [...files, ...shared].flatMap(([name, content]): [string, Asset][] => {

@@ -27,6 +27,7 @@ export type Door =
   | 'api'
   | 'embedded page'
   | 'link'
+  | 'health link'
   | 'fhir api'
   | 'bulk export'
   | 'message'
@@ -52,6 +53,7 @@ export async function readDisclosures(
     audited: within('a.at'),
     sent: within('m.sent_at'),
     delivered: within('e.delivered_at'),
+    opened: within('l.opened_at'),
     asked: within('q.started_at'),
     limit,
   }).execute(tx.db);

@@ -17,6 +17,9 @@ select * from (
   from event e left join webhook_destination d on d.id = e.destination_id
   where e.patient_id = :patientId and e.delivered_at is not null and :delivered
   union all
+  select l.opened_at, 'health link', l.recipient, l.remote_address, 'openHealthLink', l.link_id::text, null
+  from health_link_opening l where l.patient_id = :patientId and :opened
+  union all
   select q.started_at, 'network query',
     (select string_agg(asked->>'source', ' ') from jsonb_array_elements(q.requested) as asked), null,
     'demographics, to find the patient', q.id::text, q.purpose_of_use

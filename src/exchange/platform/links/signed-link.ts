@@ -15,6 +15,8 @@ export const LINK_KINDS = [
   'document',
   /** The result of a consolidated query; the target is the query. */
   'consolidated-result',
+  /** A file of a health link, which its address names too; the target is the opening. */
+  'health-link-file',
   /** The FHIR Bundle of a notification; the target is the notification. */
   'encounter',
   /** Return of a person from the identity partner; the target is the identity session. */
