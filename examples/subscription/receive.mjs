@@ -62,11 +62,16 @@ const server = createServer((request, response) => {
     const missing = Array.from({ length: last }, (_, index) => index + 1).filter(
       (number) => !seen.has(number),
     );
-    if (missing.length === 0 || subscription === undefined) return undefined;
+    if (missing.length === 0 || subscription === undefined) return;
     const query = `eventsSinceNumber=${missing[0]}&eventsUntilNumber=${missing.at(-1)}`;
-    for (const event of statusIn(await call('GET', `Subscription/${subscription.id}/$events?${query}`))
-      .events)
-      note(event);
+    try {
+      const { events: missed } = statusIn(
+        await call('GET', `Subscription/${subscription.id}/$events?${query}`),
+      );
+      for (const event of missed) note(event);
+    } catch (error) {
+      console.log(`cannot ask for what is missing now: ${error.message}`); // The next notification asks again.
+    }
   });
 });
 await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
