@@ -1,6 +1,9 @@
 import fc from 'fast-check';
 import { test } from 'vitest';
 
+/** Code points that are no characters, from U+D800. */
+const SURROGATES = 0x800;
+
 type Arbitraries<T> = { [Name in keyof T]: fc.Arbitrary<T[Name]> };
 type Options<T> = Pick<fc.Parameters<T>, 'numRuns' | 'seed' | 'path' | 'examples'>;
 type Define<T extends unknown[]> = (name: string, rule: (...values: T) => unknown) => void;
@@ -35,4 +38,18 @@ export function property(
         ),
         { ...parameters, seed, examples: parameters.examples?.map((values) => [values]) },
       ));
+}
+
+/**
+ * Any character of Unicode, as the `unit` of a text. fast-check's own `binary` has the same ones, and costs each process the second
+ * in which it lists them.
+ */
+export const anyCharacter = fc
+  .integer({ min: 0, max: 0x10_ffff - SURROGATES })
+  .map((number) => String.fromCodePoint(number < 0xd800 ? number : number + SURROGATES), numberOf);
+
+function numberOf(text: unknown): number {
+  const code = typeof text === 'string' ? text.codePointAt(0) : undefined;
+  if (code === undefined || String.fromCodePoint(code) !== text) throw new Error('not a character');
+  return code < 0xd800 ? code : code - SURROGATES;
 }

@@ -51,8 +51,13 @@ export interface KeptParts {
   accountId?: string;
 }
 
-/** The exchange's half on real parts (PostgreSQL, Temporal with our workers, a receiver); only the sources are scripted. */
-export async function createTestExchange(options: { build?: string; kept?: KeptParts } = {}) {
+/**
+ * The exchange's half on real parts (PostgreSQL, Temporal with our workers, a receiver); only the sources are scripted. Work of
+ * the background lane is left lying unless asked for: each worker with workflows has a thread that takes a second to start.
+ */
+export async function createTestExchange(
+  options: { build?: string; kept?: KeptParts; hasBackground?: boolean } = {},
+) {
   const { kept } = options;
   const [environment, namespace, receiver] = await Promise.all([
     createQueryEnvironment(kept),
@@ -126,17 +131,18 @@ export async function createTestExchange(options: { build?: string; kept?: KeptP
     workflowBundle: { code: string },
     build?: string,
   ): Promise<() => Promise<void>> {
+    const activities = {
+      [TASK_QUEUES.exchange]: exchangeActivities,
+      [TASK_QUEUES.webhooks]: createWebhookActivities({ store, delivery }),
+      ...Object.fromEntries(SOURCE_TYPES.map((source) => [TASK_QUEUES.source(source), sourceActivities])),
+    };
     const workers = await createWorkers({
       connection: native,
       namespace,
       dataConverter,
       workflowBundle,
       build,
-      activities: inBothLanes({
-        [TASK_QUEUES.exchange]: exchangeActivities,
-        [TASK_QUEUES.webhooks]: createWebhookActivities({ store, delivery }),
-        ...Object.fromEntries(SOURCE_TYPES.map((source) => [TASK_QUEUES.source(source), sourceActivities])),
-      }),
+      activities: options.hasBackground === true ? inBothLanes(activities) : activities,
     });
     const running = workers.map((worker) => worker.run());
     return async () => {

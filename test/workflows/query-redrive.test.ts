@@ -22,7 +22,7 @@ let exchange: TestExchange;
 let restarted: (() => Promise<void>) | undefined;
 let accountId: string;
 beforeAll(async () => {
-  exchange = await createTestExchange();
+  exchange = await createTestExchange({ hasBackground: true });
 });
 afterAll(async () => {
   await restarted?.();

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { anyCharacter } from '../../support/property.ts';
 
 /** One change of a sample. Places and lengths are fractions, so that they fit any size and shrink to 0. */
 export type Mutation =
@@ -66,7 +67,7 @@ const hostileJson = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
 );
 
-const text = fc.oneof(fc.constantFrom(...TEXTS), fc.string({ unit: 'binary', maxLength: 8 }));
+const text = fc.oneof(fc.constantFrom(...TEXTS), fc.string({ unit: anyCharacter, maxLength: 8 }));
 const mutation: fc.Arbitrary<Mutation> = fc.oneof(
   fc.record({ kind: fc.constant('byte' as const), at: fraction, value: fc.nat(255) }),
   fc.record({ kind: fc.constant('cut' as const), at: fraction, length }),
