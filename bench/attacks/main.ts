@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { startTestStack } from '../../test/support/stack.ts';
+import { hostileAgent } from './agents.ts';
 import { deepAnswer, encodedAnswers, strayToken } from './answers-of-sources.ts';
 import { type Attack, healthMs } from './attack.ts';
 import { removedHead } from './audit-head.ts';
@@ -22,7 +23,7 @@ const ATTACKS: readonly Attack[] = [
   ...[encodedAnswers, deepAnswer, strayToken],
   ...oversizedAnswers,
   ...[emptyEntries, growingPatient, hl7Messages],
-  ...[slowConversions, announcedMessages, slowMessages, floodOfOneAccount],
+  ...[slowConversions, announcedMessages, slowMessages, floodOfOneAccount, hostileAgent],
   ...[localUser, foreignIdempotencyKey, unknownKeys, oldSignature, innerDestinations, putInsteadOfPost],
   removedHead,
 ];

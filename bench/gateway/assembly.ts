@@ -48,6 +48,7 @@ export async function createBenchGateway(
     addAuthentication(scope, {
       store,
       internalTokenKey: 'internal-token-key-of-the-bench-only',
+      publicBaseUrl: 'http://bench.invalid',
       keys: without.keyLookUp ? remembering(keys) : keys,
     });
     addRequestLimit(scope, store);

@@ -1,3 +1,4 @@
+import { agentsFeature } from './delivery/agents/feature.ts';
 import { bulkExportFeature } from './delivery/bulk-export/feature.ts';
 import { consolidatedQueryFeature } from './delivery/consolidated-query/feature.ts';
 import { contributionFeature } from './delivery/contribution/feature.ts';
@@ -50,6 +51,7 @@ const FEATURES = {
   consolidatedQuery: consolidatedQueryFeature,
   contribution: contributionFeature,
   fhirApi: fhirApiFeature,
+  agents: agentsFeature,
   fhirClients: fhirClientsFeature,
   healthLinks: healthLinksFeature,
   bulkExport: bulkExportFeature,
@@ -82,6 +84,7 @@ export function openFeatures(platform: Platform) {
     records: recordsFeature.open(platform, { noteIncomplete }),
     consolidatedQuery: consolidatedQueryFeature.open(platform),
     fhirApi: fhirApiFeature.open(),
+    agents: agentsFeature.open(),
     fhirClients: fhirClientsFeature.open(),
     healthLinks: healthLinksFeature.open(platform),
     bulkExport: bulkExportFeature.open(platform),

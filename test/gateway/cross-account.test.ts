@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import type { Endpoint } from '../../src/contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../src/contract/endpoints.ts';
+import tools from '../../src/exchange/delivery/agents/tools.json' with { type: 'json' };
 import { EXAMPLES } from '../../src/exchange/platform/http/openapi/examples.ts';
 import { newPerson, type TestAccount } from '../support/gateway.ts';
 import { createCrossAccountEnvironment, type Owned } from './cross-account-environment.ts';
@@ -152,3 +153,36 @@ describe('with the things of another account in its request', () => {
     },
   );
 });
+
+/** The tools of agents, with the ids of the owner's things. Those that only find show nothing. */
+const AGENT_ARGS: Record<keyof typeof tools.tools, (of: Owned) => object> = {
+  find_patient: (of) => ({ identifier: of.externalId }),
+  patient_summary: (of) => ({ patient_id: of.patient }),
+  search_results: (of) => ({ patient_id: of.patient }),
+  search_medications: (of) => ({ patient_id: of.patient }),
+  search_notes: (of) => ({ patient_id: of.patient }),
+  read_note: (of) => ({ note_id: of.document }),
+  query_status: (of) => ({ request_id: of.query }),
+  start_query: (of) => ({ patient_id: of.patient, sources: ['hie'], wait_seconds: 0 }),
+};
+
+test.each(Object.keys(AGENT_ARGS) as (keyof typeof tools.tools)[])(
+  'an agent of another account finds nothing with %s, is shown nothing and changes nothing',
+  async (name) => {
+    const before = await env.contentOf(owner.accountId);
+    const params = { name, arguments: AGENT_ARGS[name](owned) };
+    const call = (by: TestAccount) =>
+      env.app.inject({
+        ...{ method: 'POST', url: '/mcp', payload: { jsonrpc: '2.0', id: 1, method: 'tools/call', params } },
+        headers: { 'x-api-key': by.apiKey, accept: 'application/json, text/event-stream' },
+      });
+    const { result } = (await call(stranger)).json();
+    if (name === 'find_patient') expect(result.structuredContent.patients).toEqual([]);
+    else expect(result).toMatchObject({ isError: true, content: [{ text: expect.stringMatching(/^404 /) }] });
+    expectNothingOf(owned, { named: JSON.stringify(params) } as Attempt, { body: JSON.stringify(result) });
+    expect(await env.contentOf(owner.accountId)).toEqual(before);
+    // The document's file was never there.
+    const answered = (await call(owner)).json().result;
+    expect(answered.isError === true).toBe(name === 'read_note');
+  },
+);

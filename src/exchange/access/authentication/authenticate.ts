@@ -6,6 +6,7 @@ import { BatchedLookUp } from '../../../lib/batches.ts';
 import type { Store } from '../../platform/database/database.ts';
 import { ExchangeError } from '../../platform/errors.ts';
 import { type Caller, callerOf } from '../../platform/http/caller.ts';
+import { AGENT_METADATA_PATH, isAgentUrl } from '../../platform/http/operation-outcome.ts';
 import { countRequest } from '../../platform/http/plugins/request-share.ts';
 import { findAccount } from '../accounts/account-store.ts';
 import { createKeyCheck, type KeyCheck } from '../accounts/key-check.ts';
@@ -31,6 +32,7 @@ export interface AuthOptions {
   store: Store;
   /** Signs internal tokens (HS256): `sub` is the account id, `aud` is INTERNAL_AUDIENCE, `exp` is required. */
   internalTokenKey: string;
+  publicBaseUrl: string;
   /** Default: a check that queries the database for every request. */
   keys?: KeyCheck;
 }
@@ -42,18 +44,22 @@ export function addAuthentication(app: FastifyInstance, options: AuthOptions): v
     const caller = await authenticate(request);
     if (caller === undefined) {
       request.refusalNotes = { why: hasCredentials(request) ? 'unknown' : 'missing' };
-      throw unauthorized(request);
+      throw unauthorized(request, options.publicBaseUrl);
     }
     if ('why' in caller) {
       const { why, ...by } = caller;
       request.refusalNotes = { by, why };
-      throw unauthorized(request);
+      throw unauthorized(request, options.publicBaseUrl);
     }
     request.caller = caller;
   });
 }
 
-function createAuthenticator({ store, internalTokenKey, keys = createKeyCheck(store) }: AuthOptions) {
+function createAuthenticator({
+  store,
+  internalTokenKey,
+  keys = createKeyCheck(store),
+}: Omit<AuthOptions, 'publicBaseUrl'>) {
   const embedTokens = createEmbedTokenCheck({ store, keys, internalTokenKey });
   const cache = new LRUCache<string, Caller | 'unknown'>({ ttl: CACHE_MS, max: CACHE_ENTRIES_MAX });
   const signingKey = new TextEncoder().encode(internalTokenKey);
@@ -159,7 +165,7 @@ const hasCredentials = ({ headers }: FastifyRequest): boolean =>
 
 const REALM = 'realm="medical-data-exchange"';
 
-function unauthorized(request: FastifyRequest): ExchangeError {
+function unauthorized(request: FastifyRequest, publicBaseUrl: string): ExchangeError {
   const { 'x-api-key': apiKey, authorization } = request.headers;
   const message =
     apiKey !== undefined
@@ -167,9 +173,11 @@ function unauthorized(request: FastifyRequest): ExchangeError {
       : authorization !== undefined
         ? 'The bearer token is invalid or has expired'
         : 'Authentication is required: send your API key in the header x-api-key';
-  return new ExchangeError(401, message, {
-    headers: { 'www-authenticate': `ApiKey ${REALM}, Bearer ${REALM}` },
-  });
+  // An agent's client looks there for where to get a token (RFC 9728).
+  const schemes = isAgentUrl(request.url)
+    ? `Bearer ${REALM}, resource_metadata="${publicBaseUrl}${AGENT_METADATA_PATH}"`
+    : `ApiKey ${REALM}, Bearer ${REALM}`;
+  return new ExchangeError(401, message, { headers: { 'www-authenticate': schemes } });
 }
 
 /** The callers of API keys that were valid lately, by the hash of the key. */

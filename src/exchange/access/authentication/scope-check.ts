@@ -4,7 +4,7 @@ import { endpoints } from '../../../contract/endpoints.ts';
 import { type Scope, scopeOf } from '../../../contract/scope.ts';
 import { ForbiddenError } from '../../platform/errors.ts';
 import { callerOf } from '../../platform/http/caller.ts';
-import { isFhirUrl, RESPONDER_PATH } from '../../platform/http/operation-outcome.ts';
+import { isAgentUrl, isFhirUrl, RESPONDER_PATH } from '../../platform/http/operation-outcome.ts';
 
 /** Rejects a request with 403 if the scopes of the key do not permit the operation, or an embed token may not use it. */
 export function addScopeCheck(app: FastifyInstance): void {
@@ -19,8 +19,8 @@ function refusalOf(request: FastifyRequest, operation: string): string | undefin
   const { scopes, embedToken, fhirScopes, isNetwork = false } = callerOf(request);
   if (isNetwork && !request.url.startsWith(`${RESPONDER_PATH}/`))
     return `The token of a network can only be used at ${RESPONDER_PATH}`;
-  if (fhirScopes !== undefined && !isFhirUrl(request.url))
-    return 'A token of a registered client can only be used for the FHIR API; use an API key for this operation';
+  if (fhirScopes !== undefined && !isFhirUrl(request.url) && !isAgentUrl(request.url))
+    return 'A token of a registered client can only be used for the FHIR API and for agents (/mcp); use an API key for this operation';
   if (embedToken !== undefined)
     return EMBED_OPERATIONS.has(operation)
       ? undefined

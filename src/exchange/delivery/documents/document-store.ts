@@ -50,6 +50,13 @@ const DOCUMENT = [
 export const findDocumentByName = (tx: AccountTx, fileName: string): Promise<FoundDocument | undefined> =>
   documents(tx).where('file_name', '=', fileName).executeTakeFirst();
 
+/** The ids of attachments, by their file names. */
+export async function findAttachmentIds(tx: AccountTx, fileNames: readonly string[]) {
+  if (fileNames.length === 0) return new Map<string, string>();
+  const found = documents(tx).where('kind', '=', 'attachment').where('file_name', 'in', fileNames);
+  return new Map((await found.execute()).map(({ id, fileName }) => [fileName, id]));
+}
+
 /** Finds an attachment by its id, which messages refer to. */
 export const findAttachment = (tx: AccountTx, id: string): Promise<FoundDocument | undefined> =>
   documents(tx).where('id', '=', id).where('kind', '=', 'attachment').executeTakeFirst();

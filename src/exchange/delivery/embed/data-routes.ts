@@ -17,7 +17,9 @@ import { Permits } from '../../platform/limits/permits.ts';
 import { type AttemptView, QUERY_ORDER, type QueryView } from '../../queries/network-query/query-store.ts';
 import { lastAttempts } from '../../queries/network-query/rules/query-status.ts';
 import type { NetworkQueryService } from '../../queries/network-query/service.ts';
+import type { ConsolidatedFilter } from '../../records/reading/read-consolidated.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
+import type { SummaryPart } from '../../records/summary/parts.ts';
 import { openRecordReader } from '../../records/summary/section.ts';
 import { summarise } from '../../records/summary/summarise.ts';
 
@@ -128,19 +130,28 @@ const NOT_COUNTED = new Set(['Patient', 'Provenance']);
  * resources}`; with 0 resources no further lines follow. Exported for its test.
  */
 export function createSummaryLines(store: Pick<Store, 'asAccount'>) {
-  let held = 0;
+  const read = createSummaryReads(store);
   return async function* (patient: { accountId: string; patientId: string }): AsyncGenerator<string> {
+    for await (const part of read(patient)) yield `${JSON.stringify(part)}\n`;
+  };
+}
+
+/** The same parts as objects, of all types or of some. Merge the record before. */
+export function createSummaryReads(store: Pick<Store, 'asAccount'>) {
+  let held = 0;
+  return async function* (
+    patient: { accountId: string; patientId: string },
+    filter: ConsolidatedFilter = {},
+  ): AsyncGenerator<SummaryPart | { kind: 'total'; resources: number }> {
     const mayHold = held < HELD_RECORDS_MAX;
     if (mayHold) held += 1;
     try {
-      const reader = await openRecordReader(store, { ...patient, filter: {} }, mayHold ? undefined : 0);
+      const reader = await openRecordReader(store, { ...patient, filter }, mayHold ? undefined : 0);
       const resources = Object.entries(reader.counts)
         .filter(([type]) => !NOT_COUNTED.has(type))
         .reduce((sum, [, count]) => sum + count, 0);
-      yield `${JSON.stringify({ kind: 'total', resources })}\n`;
-      if (resources === 0) return;
-      for await (const part of summarise(reader, { filter: {}, madeAt: new Date() }))
-        yield `${JSON.stringify(part)}\n`;
+      yield { kind: 'total', resources };
+      if (resources > 0) yield* summarise(reader, { filter, madeAt: new Date() });
     } finally {
       if (mayHold) held -= 1;
     }

@@ -280,16 +280,7 @@ export function addBinaryRoute(app: FastifyInstance, deps: FhirDeps & { blobs: B
       exposeHeadRoute: false,
     },
     async (request, reply) => {
-      requireScope(request, 'DocumentReference');
-      const { id } = request.params;
-      if (!UUID.test(id)) throw new NotFoundError('Binary');
-      const { id: accountId } = callerOf(request).account;
-      const document = notWithdrawn(
-        await deps.store.asAccount(accountId, (tx) => findAttachment(tx, id.toLowerCase())),
-      );
-      // Documents of messages that were assigned to nobody are not part of a record.
-      if (document.patientId === null) throw new NotFoundError('Binary');
-      await deps.audit.write(request, [document.patientId], document.id);
+      const document = await findBinary(deps, request, request.params.id);
       reply.header('cache-control', 'no-store').header('vary', 'accept');
       const contentType = servedTypeOf(document);
       if (!ASKS_FOR_RESOURCE.test(request.headers.accept ?? ''))
@@ -299,6 +290,20 @@ export function addBinaryRoute(app: FastifyInstance, deps: FhirDeps & { blobs: B
       return reply.type(FHIR_JSON).send(Readable.from(binaryJson(head, content)));
     },
   );
+}
+
+/** A stored document of a record that the caller may read; audited. */
+export async function findBinary(deps: FhirDeps, request: FastifyRequest, id: string) {
+  requireScope(request, 'DocumentReference');
+  if (!UUID.test(id)) throw new NotFoundError('Binary');
+  const { id: accountId } = callerOf(request).account;
+  const document = notWithdrawn(
+    await deps.store.asAccount(accountId, (tx) => findAttachment(tx, id.toLowerCase())),
+  );
+  // Documents of messages that were assigned to nobody are not part of a record.
+  if (document.patientId === null) throw new NotFoundError('Binary');
+  await deps.audit.write(request, [document.patientId], document.id);
+  return document;
 }
 
 /** The JSON text of a Binary, in pieces: base64 is written in multiples of three bytes. */

@@ -118,12 +118,16 @@ interface FhirReadAudit {
   write(request: FastifyRequest, patientIds: readonly string[], targetId?: string): Promise<void>;
 }
 
-export function createFhirReadAudit(store: Store): FhirReadAudit {
+/** @param named the name of the operation in the audit; default: that of the route */
+export function createFhirReadAudit(
+  store: Store,
+  named?: (request: FastifyRequest) => string,
+): FhirReadAudit {
   const audit = createReadAudit(store);
   return {
     async write(request, patientIds, targetId) {
       const { account, actor } = callerOf(request);
-      const operation = request.routeOptions.config.operation ?? 'unknown';
+      const operation = named?.(request) ?? request.routeOptions.config.operation ?? 'unknown';
       const record = { accountId: account.id, actor, operation, outcome: '200', remoteAddress: request.ip };
       const patients = patientIds.length === 0 ? [undefined] : [...new Set(patientIds)];
       await Promise.all(patients.map((patientId) => audit.run({ ...record, patientId, targetId })));

@@ -144,18 +144,8 @@ async function searchOneType(
   // Later pages belong to the record that the first page showed.
   if (place === undefined) await deps.records.merge(accountId, patientId);
   if (search.isCountOnly) return countOfType(deps, type, { ...search, patientId }, request);
-  const { page, included, standing } = await deps.store.asAccount(accountId, async (tx) => {
-    const read = await searchServed(tx, { patientId, resourceType: type, request: search }, place);
-    const found = { ...read, matches: read.matches.filter(({ json }) => operation.keeps(json)) };
-    return {
-      page: found,
-      included: await readIncluded(tx, patientId, found.matches, search.include, (type) =>
-        mayRead(request, type),
-      ),
-      standing: await deps.readStanding(tx, patientId),
-    };
-  });
-  await deps.audit.write(request, [patientId]);
+  const asked = { ...search, patientId, keeps: operation.keeps };
+  const { page, included, standing } = await readPage(deps, request, type, asked, place);
   const isAll = place === undefined && page.next === undefined;
   return searchset(
     {
@@ -171,6 +161,27 @@ async function searchOneType(
     }),
     [...searchIssues(search.ignored, incompleteness(standing)), ...leftOutIssues(included.leftOut)],
   );
+}
+
+/** A page of a patient's resources of one type, with what it includes and how complete the record is; audited. */
+export async function readPage(
+  deps: FhirDeps,
+  request: FastifyRequest,
+  type: string,
+  search: SearchRequest & { patientId: string; keeps?(json: Json): boolean },
+  place: SearchPlace | undefined,
+) {
+  const { patientId, keeps = () => true } = search;
+  const read = await deps.store.asAccount(callerOf(request).account.id, async (tx) => {
+    const all = await searchServed(tx, { patientId, resourceType: type, request: search }, place);
+    const page = { ...all, matches: all.matches.filter(({ json }) => keeps(json)) };
+    const included = await readIncluded(tx, patientId, page.matches, search.include, (each) =>
+      mayRead(request, each),
+    );
+    return { page, included, standing: await deps.readStanding(tx, patientId) };
+  });
+  await deps.audit.write(request, [patientId]);
+  return read;
 }
 
 /** Answers how many resources of the patient match. */
@@ -278,6 +289,23 @@ async function searchForPatients(deps: FhirDeps, request: FastifyRequest) {
     const links = await linksOf(deps, 'Patient', search.used, undefined);
     return searchset({ links, total }, [], searchIssues(search.ignored, undefined));
   }
+  const { entries, ids, next } = await readPatients(deps, request, search, place);
+  const isAll = place === undefined && next === undefined;
+  return searchset(
+    { links: await linksOf(deps, 'Patient', search.used, next), total: isAll ? ids.length : undefined },
+    entries,
+    searchIssues(search.ignored, undefined),
+  );
+}
+
+/** A page of the Patients that match, each merged before; audited. */
+export async function readPatients(
+  deps: FhirDeps,
+  request: FastifyRequest,
+  search: PatientCriteria,
+  place: string | undefined,
+) {
+  const { id: accountId } = callerOf(request).account;
   // A network knows whom it asks for, and must not learn who is a patient here: only $match finds one.
   const found = deps.isResponder
     ? []
@@ -288,12 +316,7 @@ async function searchForPatients(deps: FhirDeps, request: FastifyRequest) {
   });
   await deps.audit.write(request, ids);
   const next = found.length === search.count || ids.length < found.length ? ids.at(-1) : undefined;
-  const isAll = place === undefined && next === undefined;
-  return searchset(
-    { links: await linksOf(deps, 'Patient', search.used, next), total: isAll ? ids.length : undefined },
-    entries,
-    searchIssues(search.ignored, undefined),
-  );
+  return { entries, ids, next };
 }
 
 /** The entries of these Patients, or of the first of them, with their ids: large ones make a short page. */

@@ -17,6 +17,7 @@ import { createKeyFetch, KeysError } from '../../access/fhir-clients/fetch-keys.
 import {
   grantedScopes,
   parseFhirScope,
+  QUERY_SCOPE,
   SUBSCRIPTION_SCOPE,
 } from '../../access/fhir-clients/rules/fhir-scopes.ts';
 import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
@@ -24,7 +25,12 @@ import { type Store, withinAccount } from '../../platform/database/database.ts';
 import { type DepsOf, type Feature, type GatewayScopes, NOTHING_OPEN } from '../../platform/feature.ts';
 import { type DestinationDeps, destinationRules, type GatewayPlatform } from '../../platform/http/deps.ts';
 import { OAuthRefusal } from '../../platform/http/errors.ts';
-import { FHIR_PATH, RESPONDER_PATH } from '../../platform/http/operation-outcome.ts';
+import {
+  AGENT_METADATA_PATH,
+  AGENT_PATH,
+  FHIR_PATH,
+  RESPONDER_PATH,
+} from '../../platform/http/operation-outcome.ts';
 import { refuseBeyond } from '../../platform/http/plugins/limits.ts';
 import { countRequest } from '../../platform/http/plugins/request-share.ts';
 import { AccountLimiter } from '../../platform/limits/account-limiter.ts';
@@ -48,7 +54,7 @@ function addTokenRoutes(
   deps: DestinationDeps & Pick<GatewayPlatform, 'store' | 'publicBaseUrl' | 'internalTokenKey'>,
 ): void {
   const tokenUrl = `${deps.publicBaseUrl}${TOKEN_PATH}`;
-  const check = createAssertionCheck(tokenUrl, destinationRules(deps));
+  const check = createAssertionCheck(tokenUrl, destinationRules(deps), deps.publicBaseUrl);
   const limiter = new AccountLimiter(deps.store);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<string>(
@@ -57,23 +63,40 @@ function addTokenRoutes(
     (_, body, done) => done(null, new URLSearchParams(body)),
   );
 
-  const configuration = JSON.stringify({
+  const supported = {
     token_endpoint: tokenUrl,
     token_endpoint_auth_methods_supported: ['private_key_jwt'],
     token_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
     grant_types_supported: ['client_credentials'],
     scopes_supported: [
-      ...['system/*.rs', SUBSCRIPTION_SCOPE],
+      ...['system/*.rs', SUBSCRIPTION_SCOPE, QUERY_SCOPE],
       ...SERVED_TYPES.map((type) => `system/${type}.rs`),
     ],
-    capabilities: ['client-confidential-asymmetric', 'permission-v2'],
+  };
+  const smart = { ...supported, capabilities: ['client-confidential-asymmetric', 'permission-v2'] };
+  addJson(`${FHIR_PATH}/.well-known/smart-configuration`, 'fhirSmartConfiguration', smart);
+  addJson(`${RESPONDER_PATH}/.well-known/smart-configuration`, 'fhirSmartConfiguration', smart);
+  // The same for clients of the Model Context Protocol (RFC 8414, RFC 9728).
+  addJson('/.well-known/oauth-authorization-server', 'oauthServerMetadata', {
+    ...{ ...supported, issuer: deps.publicBaseUrl, response_types_supported: [] },
+    // Clients demand it, although RFC 8414 does not without a grant that uses it; nobody signs in there (decision 240).
+    authorization_endpoint: `${deps.publicBaseUrl}${FHIR_PATH}/auth/authorize`,
   });
-  for (const path of [FHIR_PATH, RESPONDER_PATH])
-    app.get(
-      `${path}/.well-known/smart-configuration`,
-      { schema: { hide: true }, config: { operation: 'fhirSmartConfiguration' } },
-      async (_request, reply) => reply.type('application/json; charset=utf-8').send(configuration),
+  for (const path of [AGENT_METADATA_PATH, AGENT_METADATA_PATH.slice(0, -AGENT_PATH.length)])
+    addJson(path, 'oauthResourceMetadata', {
+      resource: `${deps.publicBaseUrl}${AGENT_PATH}`,
+      resource_name: 'Medical data exchange, for agents',
+      authorization_servers: [deps.publicBaseUrl],
+      scopes_supported: supported.scopes_supported,
+      bearer_methods_supported: ['header'],
+    });
+
+  function addJson(path: string, operation: string, document: object): void {
+    const text = JSON.stringify(document);
+    app.get(path, { schema: { hide: true }, config: { operation } }, async (_request, reply) =>
+      reply.type('application/json; charset=utf-8').send(text),
     );
+  }
 
   app.post(
     TOKEN_PATH,
@@ -180,8 +203,13 @@ interface AssertionCheck {
 /**
  * @param tokenUrl the audience that assertions must name
  * @param destinations where keys may be fetched
+ * @param issuer the authorization server's name, which is an audience too: clients of RFC 8414 use it
  */
-export function createAssertionCheck(tokenUrl: string, destinations: DestinationRules): AssertionCheck {
+export function createAssertionCheck(
+  tokenUrl: string,
+  destinations: DestinationRules,
+  issuer = tokenUrl,
+): AssertionCheck {
   const fetchKeys = createKeyFetch(destinations);
   // Remote key sets cache what they fetched, so they are kept.
   const remote = new LRUCache<string, JWTVerifyGetKey>({ max: 1_000 });
@@ -207,7 +235,7 @@ export function createAssertionCheck(tokenUrl: string, destinations: Destination
       }
     },
     async verify(assertion, client) {
-      const { jti, exp = 0 } = await claimsOf(assertion, keysOf(client), client.id, tokenUrl);
+      const { jti, exp = 0 } = await claimsOf(assertion, keysOf(client), client.id, [tokenUrl, issuer]);
       if (exp > Date.now() / 1_000 + LIFETIME_MAX_SECONDS)
         throw rejected('exp is more than five minutes ahead');
       if (typeof jti !== 'string' || jti === '' || jti.length > JTI_LENGTH_MAX)
@@ -221,7 +249,7 @@ async function claimsOf(
   assertion: string,
   keys: JWTVerifyGetKey,
   clientId: string,
-  audience: string,
+  audience: [tokenUrl: string, issuer: string],
 ): Promise<JWTPayload> {
   try {
     const { payload } = await jwtVerify(assertion, keys, {
@@ -237,7 +265,7 @@ async function claimsOf(
     const { code } = cause as { code?: unknown };
     const keys = cause instanceof KeysError ? cause.message : 'the keys cannot be fetched';
     throw rejected(
-      `it cannot be verified (${cause instanceof errors.JOSEError && typeof code === 'string' ? code : keys}); it needs ${ASSERTION_ALGORITHMS.join(' or ')}, iss and sub ${clientId}, and aud ${audience}`,
+      `it cannot be verified (${cause instanceof errors.JOSEError && typeof code === 'string' ? code : keys}); it needs ${ASSERTION_ALGORITHMS.join(' or ')}, iss and sub ${clientId}, and aud ${audience[0]}`,
     );
   }
 }

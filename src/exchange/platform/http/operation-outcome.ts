@@ -28,5 +28,10 @@ export function operationOutcomeOf({ status, body }: ErrorResponse): OperationOu
 
 /** The path of the FHIR API on this service. */
 export const FHIR_PATH = '/fhir/R4';
+/** The path of the agents' door (Model Context Protocol), for the same tokens. */
+export const AGENT_PATH = '/mcp';
+export const isAgentUrl = (url: string): boolean => /^\/mcp\/?(?:$|\?)/.test(url);
+/** RFC 9728: where the agents' door says which authorization server issues its tokens. */
+export const AGENT_METADATA_PATH = `/.well-known/oauth-protected-resource${AGENT_PATH}`;
 /** The path of the same API for networks: contributed data only. */
 export const RESPONDER_PATH = '/fhir/responder';

@@ -1,7 +1,7 @@
 import { isBackground } from '../../../contract/query-limits.ts';
 import { requireAal2Session } from '../../people/identity/aal2-session.ts';
 import { findPatient } from '../../people/patients/patient-store.ts';
-import { NotFoundError } from '../../platform/errors.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
 import type { Caller } from '../../platform/http/caller.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { ok, orNotFound } from '../../platform/http/operation.ts';
@@ -34,23 +34,9 @@ export function addNetworkQueryRoutes(
             deps.clock?.() ?? new Date(),
           )
         : undefined;
-    const patient = await findPatient(tx, patientId);
-    if (patient === undefined) throw new NotFoundError('Patient');
     const background = isBackground(headers.priority);
-    const started = await deps.networkQueries.startQuery(tx, {
-      caller,
-      patient,
-      request: body,
-      purposeOfUse,
-      aal2ChallengeId,
-      background,
-    });
-    return ok(started.answer, {
-      headers: started.headers,
-      patientId: patient.id,
-      targetId: started.answer.requestId,
-      afterCommit: started.launch,
-    });
+    const query = { caller, request: body, purposeOfUse, aal2ChallengeId, background };
+    return startForPatient(tx, networkQueries, patientId, query);
   });
 
   operations.read('getNetworkQuery', async (tx, { params, caller }) => {
@@ -89,6 +75,18 @@ export function addNetworkQueryRoutes(
   operations.act('cancelNetworkQuery', async ({ params, caller }) =>
     statusAnswer(await networkQueries.cancelQuery(caller.account.id, params.requestId), caller),
   );
+}
+
+/** Starts a query for a patient of the account, and answers as E2 does. */
+export async function startForPatient(
+  tx: AccountTx,
+  networkQueries: NetworkQueryService,
+  patientId: string,
+  query: Omit<Parameters<NetworkQueryService['startQuery']>[1], 'patient'>,
+) {
+  const patient = orNotFound('Patient', await findPatient(tx, patientId));
+  const { answer, headers, launch } = await networkQueries.startQuery(tx, { ...query, patient });
+  return ok(answer, { headers, patientId: patient.id, targetId: answer.requestId, afterCommit: launch });
 }
 
 const statusAnswer = (query: QueryView, { account }: Caller) =>

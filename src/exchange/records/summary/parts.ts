@@ -55,6 +55,8 @@ export interface OverviewItem {
   detail: string;
   /** `alert`: abnormal; the text or detail must say so too. */
   tone?: 'alert';
+  /** Resources that it was made of, at most five. */
+  of: readonly { resourceType: string; id: string }[];
 }
 
 export interface Column {

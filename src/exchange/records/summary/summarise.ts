@@ -21,6 +21,7 @@ import {
   idOf,
   type Lookup,
   markFuture,
+  ORIGIN,
   type RecordReader,
   type SectionRule,
   type SummaryEntry,
@@ -156,6 +157,27 @@ const marked = (each: SummaryRow, { columns }: TableRule, madeAt: Date): Summary
           HAPPENED.has(columns[index]?.title ?? '') ? { ...cell, text: markFuture(cell.text, madeAt) } : cell,
         ),
       };
+
+/**
+ * What the sections of a summary say about one resource, a text for each row: `Test: Glucose; Value: 95; Unit: mg/dL`. Empty for what
+ * no section shows.
+ */
+export async function rowTexts(resource: ConsolidatedResource, lookup: Lookup): Promise<string[]> {
+  const texts: string[] = [];
+  const read = async function* (types: readonly string[]) {
+    if (types.includes(resource.resourceType)) yield resource;
+  };
+  for (const table of SECTIONS.flatMap(({ tables }) => tables))
+    for await (const each of rowsOf(table, { read }, lookup)) {
+      if (each.kind === 'group' || isEmptyRow(each, table)) continue;
+      const shown = each.cells.flatMap(({ text }, index) => {
+        const title = table.columns[index]?.title ?? '';
+        return text === NOTHING || title === ORIGIN.title ? [] : [`${title}: ${text}`];
+      });
+      texts.push(shown.join('; '));
+    }
+  return texts;
+}
 
 const isEmptyRow = (each: SummaryRow, { columns }: TableRule): boolean =>
   each.kind === 'row' &&

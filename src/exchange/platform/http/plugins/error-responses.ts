@@ -13,6 +13,10 @@ import { leaveRequestShare } from './request-share.ts';
 export const AUTHENTICATION_FAULTS = ['missing', 'unknown', 'revoked', 'expired'] as const;
 
 declare module 'fastify' {
+  interface FastifyInstance {
+    /** Audits an error that a route answers itself, holds back who causes many, and says what a caller may know of it. */
+    refuse(thrown: unknown, request: FastifyRequest): Promise<ErrorResponse>;
+  }
   interface FastifyRequest {
     /** Details for the audit entry, should the request be rejected, that caller and URL do not provide. */
     refusalNotes: {
@@ -33,6 +37,11 @@ declare module 'fastify' {
 export function addErrorResponses(app: FastifyInstance, logger: Logger, refusals: RefusalAudit): void {
   const routes = rememberRoutes(app);
   const brake = new RefusalBrake();
+  app.decorate('refuse', async (thrown: unknown, request: FastifyRequest) => {
+    await auditRefusal(refusals, thrown, request);
+    await holdBack(brake, thrown, request);
+    return responseTo(thrown, request, logger);
+  });
   app.setErrorHandler(async (thrown, request, reply) => {
     // Fastify rejects a QUERY request (RFC 10008) without a content type before it looks up the route.
     const isQuery = (thrown as { code?: unknown }).code === 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE';
@@ -85,12 +94,8 @@ function refusalOf(request: FastifyRequest, error: unknown): Refusal | undefined
   };
 }
 
-export function sendError(
-  error: unknown,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  logger: Logger,
-): FastifyReply {
+/** What is answered to an error; a fault of ours is logged. */
+function responseTo(error: unknown, request: FastifyRequest, logger: Logger): ErrorResponse {
   const response = toErrorResponse(error, request.id);
   if (response.isFault) {
     const { operation } = request.routeOptions.config;
@@ -99,6 +104,16 @@ export function sendError(
     const { operation } = request.routeOptions.config;
     logger.warn({ err: error.options.cause, requestId: request.id, operation }, 'request postponed');
   }
+  return response;
+}
+
+export function sendError(
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  logger: Logger,
+): FastifyReply {
+  const response = responseTo(error, request, logger);
   if (error instanceof OAuthRefusal)
     return reply.code(error.status).header('x-request-id', request.id).send(error.body);
   if (request.routeOptions.config.isForPeople)

@@ -31,6 +31,13 @@ export interface BlockCollector {
   collected(): Collected;
 }
 
+/** The resources of entries, for `OverviewItem.of`. */
+export const referencesOf = (entries: readonly Pick<SummaryEntry, 'content'>[]): OverviewItem['of'] =>
+  entries.map(({ content: { resourceType, id } }) => ({
+    resourceType: String(resourceType),
+    id: String(id),
+  }));
+
 export interface Collected {
   items: OverviewItem[];
   /** The day of every item that names no other one; it stands in the title. */

@@ -12,7 +12,7 @@ import type { OverviewItem } from '../parts.ts';
 import { allergyReactions, isActive, isOfEncounter, isSocial, onset, stateOf } from '../problems.ts';
 import { type SummaryEntry, withoutShorter } from '../section.ts';
 import { classText } from '../sections.ts';
-import { type Collect, Counts, OtherStatements } from './block-rule.ts';
+import { type Collect, Counts, OtherStatements, referencesOf } from './block-rule.ts';
 
 /** What sources say of one substance is one item: the table has each entry. Two that name no substance may be about two. */
 export const collectAllergies: Collect = () => {
@@ -34,6 +34,7 @@ export const collectAllergies: Collect = () => {
         const isHigh = entries.some(({ content }) => content.criticality === 'high');
         const name = conceptText(entries[0]?.content.code);
         return {
+          of: referencesOf(entries),
           text: name ?? 'Unnamed substance',
           detail: unique([
             isHigh ? 'high criticality' : undefined,
@@ -73,6 +74,7 @@ export const collectProblems: Collect = () => {
     },
     collected: () => ({
       items: [...byName.values()].map(({ name, entries }) => ({
+        of: referencesOf(entries),
         text: name,
         detail: unique([
           ...entries.map((entry) => {
@@ -98,20 +100,23 @@ const DAYS_MAX = 5;
 
 /** Doses of one vaccine are one item with their days. */
 export const collectImmunizations: Collect = () => {
-  const days = new Map<string, { name: string; days: string[] }>();
+  const days = new Map<string, { name: string; days: string[]; of: OverviewItem['of'][number][] }>();
   const others = new Counts();
   return {
-    take: ({ content }) => {
+    take: (entry) => {
+      const { content } = entry;
       if (content.status === 'entered-in-error') return others.add('retracted immunization');
       if (content.status === 'not-done')
         return others.add('vaccine that was not given', 'vaccines that were not given');
       const name = conceptText(content.vaccineCode) ?? 'Unnamed vaccine';
       const day = firstDay(content, 'occurrenceDateTime') ?? textOf(content.occurrenceString) ?? 'undated';
-      const known = days.get(name.toLowerCase()) ?? { name, days: [] };
-      days.set(name.toLowerCase(), { name, days: [...known.days, day] });
+      const known = days.get(name.toLowerCase()) ?? { name, days: [], of: [] };
+      const of = [...known.of, ...referencesOf([entry])];
+      days.set(name.toLowerCase(), { name, days: [...known.days, day], of });
     },
     collected: () => ({
-      items: [...days.values()].map(({ name, days: given }) => ({
+      items: [...days.values()].map(({ name, days: given, of }) => ({
+        of,
         text: name,
         detail: `${given.length > 1 ? `${given.length} doses: ` : ''}${given.slice(0, DAYS_MAX).join('; ')}${given.length > DAYS_MAX ? '; earlier ones' : ''}`,
       })),
@@ -135,6 +140,7 @@ export const collectEncounters: Collect = (_, itemsMax) => {
 };
 
 const encounterItem = (content: Json): OverviewItem => ({
+  of: referencesOf([{ content }]),
   text: conceptTexts(content.type) || 'Encounter',
   detail: unique([
     periodText(content.period, content.status === 'in-progress') ?? 'undated',
@@ -146,13 +152,16 @@ const encounterItem = (content: Json): OverviewItem => ({
 });
 
 export const collectCareTeam: Collect = () => {
-  const rolesByName = new Map<string, string[]>();
+  const rolesByName = new Map<string, { roles: string[]; of: OverviewItem['of'][number][] }>();
   const others = new Counts();
-  const add = (name: string | undefined, ...roles: (string | undefined)[]) => {
-    if (name !== undefined) rolesByName.set(name, unique([...(rolesByName.get(name) ?? []), ...roles]));
-  };
   return {
-    take: ({ content }) => {
+    take: (entry) => {
+      const { content } = entry;
+      const add = (name: string | undefined, ...added: (string | undefined)[]) => {
+        const { roles, of } = rolesByName.get(name ?? '') ?? { roles: [], of: [] };
+        const now = { roles: unique([...roles, ...added]), of: [...of, ...referencesOf([entry])] };
+        if (name !== undefined) rolesByName.set(name, now);
+      };
       if (content.resourceType === 'Patient') {
         for (const each of objectsOf(content.generalPractitioner))
           add(referenceText(each), 'general practitioner');
@@ -166,7 +175,7 @@ export const collectCareTeam: Collect = () => {
       }
     },
     collected: () => ({
-      items: [...rolesByName].map(([text, roles]) => ({ text, detail: roles.join('; ') })),
+      items: [...rolesByName].map(([text, { roles, of }]) => ({ of, text, detail: roles.join('; ') })),
       none: others.isEmpty ? undefined : 'No present member is named.',
       others,
     }),

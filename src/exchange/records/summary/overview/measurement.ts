@@ -16,7 +16,14 @@ import {
   valueIn,
 } from '../observation.ts';
 import type { OverviewItem } from '../parts.ts';
-import { type Collect, Counts, isOfLastYear, monthsBefore, type OverviewContext } from './block-rule.ts';
+import {
+  type Collect,
+  Counts,
+  isOfLastYear,
+  monthsBefore,
+  type OverviewContext,
+  referencesOf,
+} from './block-rule.ts';
 
 /** A value as the overview shows it; `amount` only if it can be compared with others of the same unit. */
 interface Measurement {
@@ -107,6 +114,7 @@ interface Vital {
   last: Measurement[];
   flags: string[];
   before?: { value: Measurement; day: string };
+  of: OverviewItem['of'][number][];
 }
 
 /** For how many months a vital sign says something about a patient of this age. */
@@ -183,10 +191,11 @@ function take(vitals: Map<string, Vital>, content: Json, value: Measurement, at:
   const vital = vitals.get(key);
   const flags = alertsOf(content);
   if (vital === undefined) {
-    vitals.set(key, { name, time, at, last: [value], flags });
+    vitals.set(key, { name, time, at, last: [value], flags, of: [...referencesOf([{ content }])] });
     return true;
   }
   if (vital.at === at) {
+    vital.of.push(...referencesOf([{ content }]));
     const isKnown = vital.last.some(({ text }) => text === value.text);
     if (!isKnown) vital.last.push(value);
     vital.flags.push(...flags);
@@ -194,7 +203,10 @@ function take(vitals: Map<string, Vital>, content: Json, value: Measurement, at:
   }
   const [last] = vital.last;
   const isBefore = vital.before === undefined && vital.last.length === 1 && last?.unit === value.unit;
-  if (isBefore) vital.before = { value, day: dayText(time) ?? 'an unknown day' };
+  if (isBefore) {
+    vital.before = { value, day: dayText(time) ?? 'an unknown day' };
+    vital.of.push(...referencesOf([{ content }]));
+  }
   return isBefore;
 }
 
@@ -216,9 +228,10 @@ function ofOneDay(all: readonly DayItem[]): { items: OverviewItem[]; day?: strin
   return { day: most, items };
 }
 
-function vitalItem({ name, time, last, flags, before }: Vital): DayItem {
+function vitalItem({ name, time, last, flags, before, of }: Vital): DayItem {
   const [newest] = last;
   return {
+    of,
     day: dayText(time) ?? 'undated',
     text: `${name.replaceAll(ADDED, '')}: ${last.map(({ text }) => text).join(' or ')}${inBrackets(flags)}`,
     detail: before && newest ? trend(newest, before.value, before.day) : '',
@@ -247,6 +260,7 @@ interface Test {
   newestAbnormal?: Result;
   results: number;
   abnormal: number;
+  of: OverviewItem['of'][number][];
 }
 
 /**
@@ -267,11 +281,12 @@ export const collectResults: Collect = (context) => {
       ...{ name: observationName(content), ranges: rangesText(partsIn(content)), last: result },
       date: clinicalTime(content).sortDate.slice(0, 10),
       report: context.lookup.reports.get(String(content.id)) ?? NO_REPORT,
-      ...{ results: 0, abnormal: 0 },
+      ...{ results: 0, abnormal: 0, of: [] },
     };
     tests.set(key, test);
     if (test.results === 1) test.before = result;
     test.results += 1;
+    test.of.push(...referencesOf([{ content }]));
     if (alerts.length === 0) return;
     test.abnormal += 1;
     test.newestAbnormal ??= result;
@@ -295,7 +310,10 @@ export const collectResults: Collect = (context) => {
           : takeRecent(content, key, { value, alerts, day });
       newestOld ??= day;
       const test = tests.get(key);
-      if (test !== undefined && value !== undefined) test.before ??= { value, alerts, day };
+      if (test !== undefined && value !== undefined && test.before === undefined) {
+        test.before = { value, alerts, day };
+        test.of.push(...referencesOf([entry]));
+      }
       others.add(alerts.length > 0 ? 'older abnormal result' : 'older result');
     },
     collected: () => ({
@@ -348,9 +366,10 @@ const rangesText = (parts: readonly Json[]): string => {
   return ranges === '' ? '' : `reference range ${ranges}`;
 };
 
-function testItem({ name, ranges, last, before, newestAbnormal, results, abnormal }: Test): DayItem {
+function testItem({ name, ranges, last, before, newestAbnormal, results, abnormal, of }: Test): DayItem {
   const isFlagged = last.alerts.length > 0;
   return {
+    of,
     day: last.day,
     text: `${name}: ${last.value.text}${inBrackets(last.alerts)}`,
     detail: unique([

@@ -6,7 +6,14 @@ import { directions } from '../directions.ts';
 import { isCurrent, medicationName, prescriptionStatus } from '../medications.ts';
 import type { OverviewItem } from '../parts.ts';
 import { markFuture, type SummaryEntry } from '../section.ts';
-import { type Collect, Counts, isOfLastYear, monthsBefore, OtherStatements } from './block-rule.ts';
+import {
+  type Collect,
+  Counts,
+  isOfLastYear,
+  monthsBefore,
+  OtherStatements,
+  referencesOf,
+} from './block-rule.ts';
 
 /** Statuses that speak against a prescription that another source has as current; a completed one is often only an earlier course. */
 const NOT_CURRENT = ['cancelled', 'entered-in-error', 'not-taken', 'stopped'];
@@ -56,7 +63,7 @@ export const collectMedications: Collect = (context) => {
     const day = firstDay(content, 'whenHandedOver', 'whenPrepared') ?? 'undated';
     const supply = unique([amountText(content.quantity), amountText(content.daysSupply)]).join(', ');
     const detail = `dispensed ${day}${supply && ` (${supply})`}; no current prescription was delivered`;
-    dispensed.set(key, { item: { text: name, detail }, count: 1 });
+    dispensed.set(key, { item: { text: name, detail, of: referencesOf([{ content }]) }, count: 1 });
   }
 
   return {
@@ -107,6 +114,7 @@ const productItem = (
   { name, directions: how, statuses, newest, orders }: Product,
   otherwise: string | undefined,
 ): OverviewItem => ({
+  of: referencesOf(orders),
   text: name,
   detail: unique([
     // `dose 1` beside `dose 1 once a day` says nothing.

@@ -35,6 +35,8 @@ const BLOCKS: readonly [BlockRule, Collect][] = [
 
 /** Longer texts are cut here, visibly; the sections show them in full. */
 const TEXT_MAX = 200;
+/** As many resources are named for an item. */
+const RESOURCES_MAX = 5;
 
 /**
  * The first page of a summary: what a reader needs first. Hides nothing: what it leaves out is counted, with the section that
@@ -100,7 +102,8 @@ function blockOf(
   };
 }
 
-const clipped = ({ text, detail, tone }: OverviewItem, madeAt: Date): OverviewItem => ({
+const clipped = ({ text, detail, tone, of }: OverviewItem, madeAt: Date): OverviewItem => ({
+  of: of.slice(0, RESOURCES_MAX),
   text: clip(text),
   detail: clip(markFuture(detail, madeAt)),
   ...(tone !== undefined && { tone }),
