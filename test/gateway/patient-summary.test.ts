@@ -163,6 +163,9 @@ describe('a section', () => {
     );
     const { section } = opened(await summaryOf(patientId));
     expect(section(PROBLEMS).entries.map(textIn)).toEqual([expect.stringContaining('Asthma')]);
+    expect(section(PROBLEMS).entries[0]?.meta?.profile).toContain(
+      'http://hl7.org/fhir/uv/ips/StructureDefinition/Condition-uv-ips|2.0.0',
+    );
     expect(section(PAST).entries.map(textIn)).toEqual([expect.stringContaining('Fracture')]);
     expect(section(MEDICATIONS).entries.map(textIn)).toEqual([expect.stringContaining('Albuterol')]);
     expect(section(ALLERGIES).entries.map(textIn)).toEqual([expect.stringContaining('Peanut')]);
@@ -190,6 +193,10 @@ describe('a section', () => {
       entries.map((each) => (each as { valueQuantity?: { value: number } }).valueQuantity?.value).sort(),
     ).toEqual([13, 97, 99]);
     expect(text).toContain('2 further entries in the whole record');
+    // The guide demands a performer of a result, and the sources name none.
+    expect(
+      entries.flatMap((each) => each?.meta?.profile ?? []).filter((url) => url.includes('/uv/ips/')),
+    ).toEqual([]);
   });
 
   test('says that a source knows of none in its words, and otherwise why nothing is known', async () => {

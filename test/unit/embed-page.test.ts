@@ -4,15 +4,10 @@ import { expect, test } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-test('the modules of the embedded page, which are served as they are written, have no type errors', () => {
-  const compile = () =>
-    execFileSync(
-      process.execPath,
-      ['node_modules/typescript/bin/tsc', '-p', 'src/exchange/delivery/embed/page'],
-      {
-        cwd: ROOT,
-        encoding: 'utf8',
-      },
-    );
-  expect(compile()).toBe('');
-});
+test.each(['embed', 'health-links'])(
+  'the modules of the page of %s, which are served as they are written, have no type errors',
+  (room) => {
+    const args = ['node_modules/typescript/bin/tsc', '-p', `src/exchange/delivery/${room}/page`];
+    expect(execFileSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' })).toBe('');
+  },
+);
