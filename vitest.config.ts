@@ -1,4 +1,5 @@
-import { accessSync, constants } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { accessSync, constants, readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 import type { ProjectConfig } from 'vitest/node';
 import { CountReporter } from './test/support/count-reporter.ts';
@@ -29,6 +30,10 @@ const WITHOUT_SERVERS = ['test/unit/**'];
 /** Software of others, with a config of their own. */
 const FOREIGN = ['test/foreign/**', 'test/conformance/**'];
 
+const lock = readFileSync(new URL('package-lock.json', import.meta.url));
+/** A folder for each state of the dependencies: vitest empties the cache of another state, even while another run is using it. */
+const CACHE = `node_modules/.cache/vitest/${createHash('sha256').update(lock).digest('hex').slice(0, 12)}`;
+
 /** Somebody else's clone may not be written to; then nothing is kept. */
 function mayKeep(): boolean {
   try {
@@ -45,7 +50,7 @@ export default defineConfig({
     // of the product.
     maxWorkers: 4,
     // Sources that have not changed since the last run are not compiled again.
-    experimental: { fsModuleCache: mayKeep(), fsModuleCachePath: 'node_modules/.cache/vitest' },
+    experimental: { fsModuleCache: mayKeep(), fsModuleCachePath: CACHE },
     sequence: { sequencer: LongestFirst },
     reporters: ['default', new CountReporter()],
     projects: [
