@@ -7,13 +7,13 @@ const BODY_BYTES_MAX = 256 * 1024;
 
 /** What follows of a row's path, body and preconditions: refusals that look alike at every operation. */
 export function generatedCases(name: EndpointName): Refused[] {
-  const { path, body, headers, fhirBytesMax = BODY_BYTES_MAX, errors = [] }: Endpoint = endpoints[name];
+  const { path, body, headers, fhirBytesMax = BODY_BYTES_MAX }: Endpoint = endpoints[name];
   const ids = [...path.matchAll(/:(id|requestId)\b/g)].map(([, param]) => param ?? '');
   const hasPrecondition = 'if-match' in ((headers as z.ZodObject | undefined)?.shape ?? {});
   return [
     ...ids.flatMap((param) => [unknownId(param), malformedId(param), endlessId(param)]),
     ...(body === undefined ? [] : wrongBodies(body.safeParse(undefined).success, fhirBytesMax)),
-    ...(hasPrecondition && errors.includes(412) ? PRECONDITIONS : []),
+    ...(hasPrecondition ? PRECONDITIONS : []),
   ];
 }
 
