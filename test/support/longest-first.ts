@@ -20,7 +20,8 @@ const LONGEST = [
   'workflows/forgotten-person',
   'integration/s3-audit-heads',
   'integration/source-login',
-  'gateway/operations',
+  'workflows/restores',
+  'workflows/network-query-control',
 ];
 
 /**
