@@ -144,6 +144,26 @@ export const timelineEntrySchema = component('TimelineEntry', {
 });
 export type TimelineEntry = z.output<typeof timelineEntrySchema>;
 
+const count = z.int().nonnegative();
+const share = z.number().min(0).max(1).nullable();
+const figure = z.number().nonnegative().nullable();
+
+/** How a source, or a connection of the account, did in a period; docs/source-scorecard.md defines each figure. */
+export const sourceScoreSchema = z
+  .object({
+    source: sourceTypeSchema,
+    connectionId: idSchema.nullable().meta({ description: 'Null: the connection of the deployment.' }),
+    connection: z.string().nullable(),
+    ...{ queries: count, ended: count, answered: count, responseRate: share },
+    ...{ patientsAnswered: count, patientsFound: count, foundShare: share },
+    ...{ firstDataSecondsMedian: figure, firstDataSecondsP95: figure },
+    ...{ resources: count, documents: count },
+    ...{ resourcesPerFoundPatient: figure, documentsPerFoundPatient: figure },
+    ...{ results: count, codedShare: share, measured: count, unitShare: share },
+  })
+  .meta({ id: 'SourceScore' });
+export type SourceScore = z.output<typeof sourceScoreSchema>;
+
 /** Columns by which the list of queries can be sorted; without `sort`, newest first. */
 export const NETWORK_QUERY_SORT = ['startedAt', 'requestId'] as const;
 
@@ -178,6 +198,16 @@ export const networkQueryEndpoints = {
   }),
   getNetworkQueryTimeline: endpoint('GET /medical/v1/network/query/:requestId/timeline', {
     responses: { 200: z.object({ requestId: idSchema, timeline: z.array(timelineEntrySchema) }) },
+  }),
+  getSourceScorecard: endpoint('GET /medical/v1/source/scorecard', {
+    query: z
+      .object({ from: instantSchema, to: instantSchema.optional() })
+      .refine(({ from, to }) => to === undefined || Date.parse(from) < Date.parse(to), {
+        ...{ path: ['to'], error: 'must be after from' },
+      }),
+    responses: {
+      200: z.object({ from: instantSchema, to: instantSchema, sources: z.array(sourceScoreSchema) }),
+    },
   }),
   retrySource: endpoint('POST /medical/v1/network/query/:requestId/source/:type/retry', {
     params: z.object({ requestId: idSchema, type: sourceTypeSchema }),

@@ -46,6 +46,7 @@ const IN_QUERIES: Readonly<Record<string, (of: Owned) => string>> = {
   facilityId: (of) => of.facility,
   fileName: (of) => of.fileName,
   externalId: (of) => of.externalId,
+  from: () => '2026-01-01T00:00:00Z',
   hieOptOut: () => 'true',
   treatmentRelationship: () => 'false',
 };

@@ -1,4 +1,5 @@
 import { request } from 'undici';
+import type { SourceScore } from '../../../contract/network-query.ts';
 import { renderTable } from '../../../lib/table.ts';
 import { readTaskQueueStats, type TaskQueueStats } from '../../../temporal/task-queues.ts';
 import { isConnectionFault } from '../../platform/database/postgres-errors.ts';
@@ -24,7 +25,11 @@ export async function opsCommand(target: AdminTarget): Promise<AdminResult> {
   ]);
   const findings = findingsOf(report, queues, gatewayDown);
   return {
-    lines: [...linesOf(findings, report?.work, queues), ...senderLines(report?.senders ?? [])],
+    lines: [
+      ...linesOf(findings, report?.work, queues),
+      ...senderLines(report?.senders ?? []),
+      ...scoreLines(report?.scorecard ?? []),
+    ],
     document: { command: 'ops', findings, ...report, queues },
     failed: report === undefined,
   };
@@ -87,6 +92,24 @@ const senderLines = (senders: readonly SenderReport[]): string[] =>
               .slice(0, UNUSED_SHOWN)
               .map(({ place, messages: count }) => `${place} (${count})`)
               .join(' '),
+          ]),
+        ),
+      ];
+
+const percent = (share: number | null): string => (share === null ? '–' : `${Math.round(share * 100)} %`);
+
+const scoreLines = (scores: readonly SourceScore[]): string[] =>
+  scores.length === 0
+    ? []
+    : [
+        '',
+        ...renderTable(
+          ['source, 24 hours', 'queries', 'answered', 'first data', 'found', 'yield', 'LOINC', 'UCUM'],
+          scores.map((score) => [
+            ...[score.connection ?? score.source, String(score.queries), percent(score.responseRate)],
+            `${score.firstDataSecondsMedian ?? '–'} s, 95 % ${score.firstDataSecondsP95 ?? '–'} s`,
+            ...[percent(score.foundShare), String(score.resourcesPerFoundPatient ?? '–')],
+            ...[percent(score.codedShare), percent(score.unitShare)],
           ]),
         ),
       ];

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import type { SourceScore } from '../../../contract/network-query.ts';
 import { CANCEL_REASONS } from '../../../contract/network-query-workflow.ts';
 import { readWrongClocks } from '../../platform/database/check-clock.ts';
 import type { Store, SystemTx } from '../../platform/database/database.ts';
@@ -6,6 +7,7 @@ import { sqlFile } from '../../platform/database/pg-arrays.ts';
 import { LAST_RESULT } from '../../platform/outbox/delivery-record-store.ts';
 import { type ReconcilePause, readPauses } from '../../platform/recovery/reconcile-state-store.ts';
 import { type Refusal, readRefusals } from '../../platform/workflows/refusal-store.ts';
+import { readScorecard } from '../../queries/network-query/query-store.ts';
 import { reportSources, type SourceReport } from '../../sources/health/report.ts';
 
 /** Kinds of work that is accepted and not yet done. Also values of the metrics' label `kind`. */
@@ -118,6 +120,8 @@ export interface OperationsReport {
   /** Processes whose clock differs from PostgreSQL's, in words. */
   wrongClocks: string[];
   senders: SenderReport[];
+  /** How sources and connections did with the queries of the last day, over all accounts. */
+  scorecard: SourceScore[];
   /** Work at which processes ended repeatedly. */
   suspectedWork: number;
 }
@@ -172,6 +176,7 @@ export const readOperationsReport = (store: Pick<Store, 'asSystem'>): Promise<Op
     refusals: await readRefusals(tx),
     wrongClocks: await readWrongClocks(tx),
     senders: await readSenders(tx),
+    scorecard: await readDaysScorecard(tx),
     ...(await countOthers(tx)),
   }));
 
@@ -187,6 +192,17 @@ function byState(
 
 /** SQL: a destination is held whatever its health. */
 const STATE = sql`case when d.held_since is not null then 'held' else d.health end`;
+
+async function readDaysScorecard(tx: SystemTx): Promise<SourceScore[]> {
+  const accounts = await tx.db.selectFrom('account').select('id').execute();
+  const to = new Date();
+  const period = { from: new Date(to.getTime() - DAY * 1_000), to };
+  return readScorecard(
+    tx,
+    accounts.map(({ id }) => id),
+    period,
+  );
+}
 
 /** How the queries of the last hour stand at each source. Goes through the accounts, because queries are indexed by account. */
 async function readOutcomes(tx: SystemTx): Promise<SourceOutcome[]> {

@@ -255,6 +255,7 @@ export async function savePage(
 ): Promise<{ place: number; collection: Collection | undefined } | undefined> {
   const added = {
     pages: sql<number>`pages + 1`,
+    first_page_at: sql<Date>`coalesce(first_page_at, clock_timestamp())`,
     resources: sql<number>`resources + ${counts.resources}`,
     strays: sql<number>`strays + ${counts.strays}`,
     documents: sql<number>`documents + ${counts.documents}`,

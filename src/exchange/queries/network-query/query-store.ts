@@ -5,13 +5,14 @@ import type {
   NetworkQueryStatus,
   RequestedSource,
   SourceError,
+  SourceScore,
   sourceStatusSchema,
 } from '../../../contract/network-query.ts';
 import { SOURCE_TYPES, type SourceType } from '../../../contract/source-types.ts';
 import { externalIdOf } from '../../people/patients/patient-store.ts';
 import type { Dialect } from '../../platform/account.ts';
 import { columnsOf, membersOf, presentOf } from '../../platform/database/columns.ts';
-import type { AccountTx } from '../../platform/database/database.ts';
+import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
 import {
   type CountedPage,
   column,
@@ -19,9 +20,22 @@ import {
   type PageRequest,
   readCountedPage,
 } from '../../platform/database/page.ts';
+import { sqlFile } from '../../platform/database/pg-arrays.ts';
 import type { Database } from '../../platform/database/schema.ts';
 import { lastAttempts, overallStatus } from './rules/query-status.ts';
 import type { AttemptState, QueryState } from './tables.ts';
+
+const SOURCE_SCORECARD = sqlFile('source-scorecard.sql', import.meta.url);
+
+/** How the sources and connections of these accounts did with the queries that started in the period, `to` excluded. */
+export async function readScorecard(
+  tx: AccountTx | SystemTx,
+  accounts: readonly string[],
+  { from, to }: { from: Date; to: Date },
+): Promise<SourceScore[]> {
+  const { rows } = await SOURCE_SCORECARD<SourceScore>({ accounts, from, to }).execute(tx.db);
+  return rows;
+}
 
 export interface NewQuery {
   id: string;

@@ -7,7 +7,7 @@ import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { ok, orNotFound } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
 import { openPage } from '../../platform/http/paging.ts';
-import { QUERY_ORDER, type QueryView, serializeQueryStatus } from './query-store.ts';
+import { QUERY_ORDER, type QueryView, readScorecard, serializeQueryStatus } from './query-store.ts';
 import type { NetworkQueryService } from './service.ts';
 
 /** E2, E3 and the operations around them; see docs/interface.md. */
@@ -62,6 +62,11 @@ export function addNetworkQueryRoutes(
   operations.read('getNetworkQueryTimeline', async (tx, { params }) => {
     const { requestId } = orNotFound('Network query', await networkQueries.readQuery(tx, params.requestId));
     return ok({ requestId, timeline: await networkQueries.readTimeline(tx, requestId) });
+  });
+
+  operations.read('getSourceScorecard', async (tx, { query: { from, to = new Date().toISOString() } }) => {
+    const sources = await readScorecard(tx, [tx.accountId], { from: new Date(from), to: new Date(to) });
+    return ok({ from, to, sources });
   });
 
   operations.act('retrySource', async ({ params, caller }) =>

@@ -24,6 +24,7 @@ interface StepColumns {
   job: NullableJsonColumn<Record<string, unknown>>;
   cursor: NullableJsonColumn<Record<string, unknown>>;
   collected: Generated<boolean>;
+  first_page_at: Date | null;
   pages: Generated<number>;
   resources: Generated<number>;
   strays: Generated<number>;

@@ -236,6 +236,16 @@ export const networkQueryCases: Record<
       badQuery({ startedAfter: 'yesterday' }, 'startedAfter', ''),
     ],
   },
+  getSourceScorecard: {
+    good: async (world) => {
+      await ended(world);
+      return { query: { from: FAILED_FROM } };
+    },
+    refused: [
+      badQuery({ from: 'yesterday' }, 'from', ''),
+      badQuery({ from: '2026-02-01T00:00:00Z', to: '2026-01-01T00:00:00Z' }, 'to', 'must be after from'),
+    ],
+  },
   getNetworkQueryTimeline: { good: async (world) => ({ params: { requestId: await ended(world) } }) },
   retrySource: {
     good: async (world) => ({ params: { requestId: await ended(world), type: 'hie' } }),
