@@ -5,6 +5,7 @@ import { insertAccount } from '../../src/exchange/access/accounts/account-store.
 import { revokeClient } from '../../src/exchange/access/fhir-clients/client-store.ts';
 import { subscriptionsFeature } from '../../src/exchange/delivery/subscriptions/feature.ts';
 import { deletePatient } from '../../src/exchange/operations/erasure/delete-patient.ts';
+import { readOperationsReport } from '../../src/exchange/operations/ops/report.ts';
 import { insertEvent } from '../../src/exchange/platform/outbox/event-store.ts';
 import type { Platform } from '../../src/exchange/platform/platform.ts';
 import { delivery } from '../support/deliveries.ts';
@@ -284,6 +285,10 @@ describe('an endpoint that does not accept notifications', () => {
       tx.db.selectFrom('webhook_destination').select('held_since').where('id', '=', id).executeTakeFirst(),
     );
     expect(held?.held_since).not.toBeNull();
+    const { troubledDestinations } = await readOperationsReport(door.store);
+    expect(troubledDestinations).toContainEqual(
+      expect.objectContaining({ destinationId: id, state: 'held', lastError: '503' }),
+    );
     expect(await statusOf(id)).toMatchObject({ status: 'error', events: 6 });
     expect((await told(id)).map(({ number, focus }) => [number, focus !== undefined])).toEqual(
       [1, 2, 3, 4, 5, 6].map((number) => [number, true]),
