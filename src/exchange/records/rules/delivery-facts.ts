@@ -158,10 +158,13 @@ function rankOf({ source, sourceId, isConverted, content, sha256 }: Delivery): s
   const revision = (isConverted ? (moment(statedOn(content)) ?? '') : revisionOf(content)).padEnd(
     REVISION_LENGTH,
   );
-  return [isConverted ? 0 : 1, revision, String(size).padStart(9, '0'), sha256, source, sourceId].join(' ');
+  const [length, hash] = [String(size).padStart(9, '0'), sha256.slice(0, HASH_LENGTH)];
+  return [isConverted ? 0 : 1, revision, length, hash, source, sourceId].join(' ');
 }
 
 const REVISION_LENGTH = 37;
+/** Enough to tell versions apart that are equally old and large. Every row of `record_origin` holds a rank. */
+const HASH_LENGTH = 8;
 
 /** `meta.lastUpdated` and `meta.versionId` as one text that sorts by age; empty when the source gives neither. */
 export function revisionOf({ meta }: Json): string {
