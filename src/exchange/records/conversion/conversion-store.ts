@@ -38,8 +38,8 @@ const mayBeCcda = sql`d.kind = 'attachment' and d.source_document_id is not null
 const CONVERTED_AGAIN = sql`'converted', 'skipped', 'failed'`;
 
 /**
- * Whether there may be documents to convert (`unconvertedDocuments`), and whether a source has marked any as superseded or
- * entered in error. Most merges find neither, by this statement alone.
+ * Whether there may be documents to convert (`unconvertedDocuments`), and whether the record has resources of any that its source
+ * has marked as superseded or entered in error. Most merges find neither, by this statement alone.
  */
 export async function readDocumentWork(
   tx: AccountTx,
@@ -56,9 +56,9 @@ export async function readDocumentWork(
         as "hasUnconverted",
       exists (select from patient_resource r
         where r.patient_id = ${patientId} and r.resource_type = 'DocumentReference'
-          and (r.content->>'status' = 'superseded' or ${isEnteredInError('r')})) as "hasWithdrawn"`.execute(
-    tx.db,
-  );
+          and (r.content->>'status' = 'superseded' or ${isEnteredInError('r')})
+          and exists (select from patient_resource made where made.patient_id = r.patient_id and made.source = r.source
+            and made.converted_from = r.source_id)) as "hasWithdrawn"`.execute(tx.db);
   return rows[0] ?? { hasUnconverted: true, hasWithdrawn: true };
 }
 
