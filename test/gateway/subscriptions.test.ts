@@ -15,6 +15,7 @@ import {
   createSubscriptionDoor,
   ENCOUNTERS,
   FEED,
+  GUIDE,
   QUERIES,
   type SubscriptionDoor,
   statusIn,
@@ -516,6 +517,10 @@ describe('subscriptions are listed', () => {
       await door.call('GET', `Subscription/$status?id=${first.id}&id=${second.id}&status=error&status=active`)
     ).json();
     expect(entry).toHaveLength(2);
+    const searched = await door.call('POST', 'Subscription/_search?status=active', {
+      resourceType: 'Parameters',
+    });
+    expect(searched.json()).toMatchObject({ total: 2 });
     const posted = await door.call('POST', 'Subscription/$status', {
       resourceType: 'Parameters',
       parameter: [{ name: 'id', valueId: second.id }],
@@ -529,7 +534,7 @@ describe('a Subscription that cannot be honoured is refused with the reason', ()
   const custom = {
     extension: [
       {
-        url: 'http://hl7.org/fhir/uv/subscriptions-backport/StructureDefinition/backport-channel-type',
+        url: `${GUIDE}backport-channel-type`,
         valueCoding: { code: 'zulip' },
       },
     ],
@@ -600,7 +605,7 @@ describe('a Subscription that cannot be honoured is refused with the reason', ()
     [
       'a hidden header',
       subscriptionTo(url, { channel: { header: ['Authorization: ********'] } }),
-      'has no value yet',
+      'has no value for this endpoint yet',
     ],
     [
       'a heartbeat too often',
@@ -634,10 +639,49 @@ describe('a Subscription that cannot be honoured is refused with the reason', ()
       'topic, channelType, endpoint: is of R5',
     ],
     ['another resource', { resourceType: 'Patient' }, 'Subscription'],
+    ['half of a surrogate pair', subscriptionTo(url, { reason: 'a\ud800' }), 'half of a surrogate pair'],
+    [
+      'a period given twice',
+      subscriptionTo(url, {
+        channel: {
+          extension: [60, 90].map((valueUnsignedInt) => ({
+            url: `${GUIDE}backport-heartbeat-period`,
+            valueUnsignedInt,
+          })),
+        },
+      }),
+      'heartbeat-period is given twice',
+    ],
+    [
+      'a period of another type',
+      subscriptionTo(url, {
+        channel: { extension: [{ url: `${GUIDE}backport-heartbeat-period`, valuePositiveInt: 60 }] },
+      }),
+      'heartbeat-period needs a number of its type',
+    ],
   ])('%s', async (_what, body, message) => {
     const response = await door.call('POST', 'Subscription', body);
     expect(response.statusCode, response.body).toBe(400);
     expect(diagnosticsIn(response.json())).toContain(message);
+  });
+
+  test('a header that is not shown is sent to the endpoint that it was given for, and to no other', async () => {
+    const header = ['Authorization: Bearer its-secret'];
+    const { id } = await door.subscribe({ channel: { header } });
+    const hidden = { channel: { header: ['Authorization: ********'] } };
+    const put = async (to: string, of: object = hidden) =>
+      (await door.call('PUT', `Subscription/${id}`, subscriptionTo(to, of))).statusCode;
+    expect(await put(`${door.receiver.url}/other-path`)).toBe(200);
+    expect(await put('https://elsewhere.example.org/hook')).toBe(400);
+    expect(await put('https://elsewhere.example.org/hook', { channel: { header } })).toBe(200);
+  });
+
+  test('a PUT whose body has the id of another one', async () => {
+    const { id } = await door.subscribe();
+    const put = async (of: object) =>
+      (await door.call('PUT', `Subscription/${id}`, subscriptionTo(door.receiver.url, of))).statusCode;
+    expect(await put({ id: uuidv7() })).toBe(400);
+    expect(await put({ id: id.toUpperCase() })).toBe(200);
   });
 
   test('a body that is no JSON, an odd number, and one subscription too many', async () => {

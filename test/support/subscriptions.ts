@@ -8,7 +8,7 @@ import { createDeliveries, startReceiver } from './events-environment.ts';
 import { createFhirDoor } from './fhir-door.ts';
 import { TEST_INTERNAL_KEY } from './gateway.ts';
 
-const GUIDE = 'http://hl7.org/fhir/uv/subscriptions-backport/StructureDefinition/';
+export const GUIDE = 'http://hl7.org/fhir/uv/subscriptions-backport/StructureDefinition/';
 export const FEED = 'http://hl7.org/fhir/us/core/SubscriptionTopic/patient-data-feed';
 export const ENCOUNTERS = 'urn:medical-exchange:topic:encounter-notifications';
 export const QUERIES = 'urn:medical-exchange:topic:query-completed';

@@ -11,6 +11,7 @@ import { type DestinationDeps, destinationRules, type GatewayPlatform } from '..
 import { checkETag, eTagHeader } from '../../platform/http/etag.ts';
 import { FHIR_PATH } from '../../platform/http/operation-outcome.ts';
 import { destinationProblem } from '../../platform/outbox/destination-guard.ts';
+import { toJsonb } from '../../records/deliveries/delivery-store.ts';
 import type { Json } from '../../records/rules/json.ts';
 import { acceptFhirBodies, entryOf, FHIR_JSON, searchIssues, searchset } from '../fhir-api/bundles.ts';
 import { checkSearch, pairsOf, requireJson, requireScope } from '../fhir-api/requests.ts';
@@ -18,7 +19,12 @@ import { valuesOf } from '../fhir-api/rules/search-request.ts';
 import { showEvents } from './notifier.ts';
 import { META_OF_SUBSCRIPTION, notificationOf, statusOf } from './rules/notification.ts';
 import schema from './rules/subscription.schema.json' with { type: 'json' };
-import { CONTENTS, readSubscription, TOPICS } from './rules/subscription-request.ts';
+import {
+  CONTENTS,
+  readSubscription,
+  type SubscriptionResource,
+  TOPICS,
+} from './rules/subscription-request.ts';
 import {
   deleteSubscription,
   type NewSubscription,
@@ -123,6 +129,9 @@ export function addSubscriptionRoutes(app: FastifyInstance, deps: Deps): void {
   route('PUT', 'Subscription/:id', 'fhirSubscriptionUpdate', async (tx, request) => {
     const known = await oneOf(tx, request);
     checkETag('The subscription', known, request.headers['if-match']);
+    const { id = known.id } = request.body as { id?: string };
+    if (id.toLowerCase() !== known.id)
+      throw new InvalidRequestError([{ path: 'id', message: 'is not the id in the URL' }]);
     await storeSubscription(tx, await newSubscription(tx, request, deps, known), known.id);
     return answerOf(await oneOf(tx, request));
   });
@@ -135,9 +144,9 @@ export function addSubscriptionRoutes(app: FastifyInstance, deps: Deps): void {
   route('GET', 'Subscription/:id', 'fhirSubscriptionRead', async (tx, request) =>
     answerOf(await oneOf(tx, request)),
   );
-  route('GET', 'Subscription', 'fhirSubscriptionSearch', async (tx, request) => {
+  const search: Work = async (tx, request) => {
     const pairs = pairsOf(request);
-    const search = Object.fromEntries(
+    const wanted = Object.fromEntries(
       SEARCHED.flatMap((name) => {
         const [first, ...others] = pairs.flatMap(([given, value]) =>
           given === name ? [valuesOf(value)] : [],
@@ -145,11 +154,13 @@ export function addSubscriptionRoutes(app: FastifyInstance, deps: Deps): void {
         return first ? [[name, first.filter((value) => others.every((other) => other.includes(value)))]] : [];
       }),
     ) as SubscriptionSearch;
-    const ignored = pairs.flatMap(([name]) => (name === '_format' || name in search ? [] : [name]));
+    const ignored = pairs.flatMap(([name]) => (name === '_format' || name in wanted ? [] : [name]));
     checkSearch(request, { faults: [], ignored });
-    const found = (await ownOf(tx, request, search)).map((row) => subscriptionOf(row, deps));
+    const found = (await ownOf(tx, request, wanted)).map((row) => subscriptionOf(row, deps));
     return listOf(request, found, ignored);
-  });
+  };
+  route('GET', 'Subscription', 'fhirSubscriptionSearch', search);
+  route('POST', 'Subscription/_search', 'fhirSubscriptionSearch', search);
 
   const status: Work = async (tx, request) => {
     const { id } = request.params as { id?: string };
@@ -235,6 +246,11 @@ async function newSubscription(
   requireManaging(request);
   const { actor, fhirScopes = null } = callerOf(request);
   const resource = request.body as NewSubscription['resource'];
+  const text = JSON.stringify(resource);
+  if (toJsonb(text) !== text)
+    throw new InvalidRequestError([
+      { path: '', message: 'A text has a NUL character, or half of a surrogate pair' },
+    ]);
   const read = readSubscription(resource, `${deps.publicBaseUrl}${FHIR_PATH}`, (url) =>
     destinationProblem(url, destinationRules(deps)),
   );
@@ -248,11 +264,14 @@ async function newSubscription(
     throw new InvalidRequestError([
       { path: '_criteria', message: 'names a Patient that does not exist here' },
     ]);
-  const before = known === undefined ? {} : headersOf(known, deps);
+  // A value that is never shown must not become known by sending it to somebody else.
+  const isSamePlace = known !== undefined && originOf(known.resource) === originOf(resource);
+  const before = isSamePlace ? headersOf(known, deps) : {};
   const headers = Object.entries(asked.headers).map(([name, value]) => {
     const kept = value === HIDDEN ? before[name] : value;
     if (kept !== undefined) return [name, kept];
-    throw new InvalidRequestError([{ path: 'channel.header', message: `${name} has no value yet; send it` }]);
+    const message = `${name} has no value for this endpoint yet; send it`;
+    throw new InvalidRequestError([{ path: 'channel.header', message }]);
   });
   const types = typesOfScopes(fhirScopes ?? ['system/*.rs']);
   return {
@@ -263,6 +282,7 @@ async function newSubscription(
   };
 }
 
+const originOf = ({ channel }: SubscriptionResource): string => new URL(channel.endpoint).origin;
 const headersOf = (row: StoredSubscription, { webhookKeys }: Deps) =>
   JSON.parse(webhookKeys.open(row.headers)) as Record<string, string>;
 

@@ -117,9 +117,15 @@ export function readSubscription(
     fault(`channel.header[${index}]`, isRefused && `${name} is set by this server, or given twice`);
   }
   const numberOf = (name: string): number | undefined => {
-    const extension = channel.extension?.find(({ url }) => url.endsWith(`/backport-${name}`));
-    const value = extension?.valueUnsignedInt ?? extension?.valuePositiveInt;
-    fault('channel.extension', extension !== undefined && value === undefined && `${name} needs a number`);
+    const given = channel.extension?.filter(({ url }) => url.endsWith(`/backport-${name}`)) ?? [];
+    const [value] = given.map((each) =>
+      name === 'max-count' ? each.valuePositiveInt : each.valueUnsignedInt,
+    );
+    fault('channel.extension', given.length > 1 && `${name} is given twice`);
+    fault(
+      'channel.extension',
+      given.length > 0 && value === undefined && `${name} needs a number of its type`,
+    );
     return value;
   };
   const [heartbeat, timeout, most] = ['heartbeat-period', 'timeout', 'max-count'].map(numberOf);
