@@ -312,6 +312,8 @@ describe('an endpoint that does not accept notifications', () => {
     expect(await statusOf(id)).toMatchObject({ status: 'off', events: 1 });
     await door.deliverObservation(patientId);
     expect(await statusOf(id)).toMatchObject({ status: 'off', events: 1 });
+    // Nothing that an operator can repair.
+    expect((await readOperationsReport(door.store)).troubledDestinations).toEqual([]);
     door.state.status = 200;
     const body = { ...subscriptionTo(door.receiver.url), id, channel };
     const stale = await door.call('PUT', `Subscription/${id}`, body, {
@@ -669,7 +671,7 @@ describe('a Subscription that cannot be honoured is refused with the reason', ()
     const header = ['Authorization: Bearer its-secret'];
     const { id } = await door.subscribe({ channel: { header } });
     const hidden = { channel: { header: ['Authorization: ********'] } };
-    const put = async (to: string, of: object = hidden) =>
+    const put = async (to: string, of: Parameters<typeof subscriptionTo>[1] = hidden) =>
       (await door.call('PUT', `Subscription/${id}`, subscriptionTo(to, of))).statusCode;
     expect(await put(`${door.receiver.url}/other-path`)).toBe(200);
     expect(await put('https://elsewhere.example.org/hook')).toBe(400);
@@ -678,7 +680,7 @@ describe('a Subscription that cannot be honoured is refused with the reason', ()
 
   test('a PUT whose body has the id of another one', async () => {
     const { id } = await door.subscribe();
-    const put = async (of: object) =>
+    const put = async (of: Parameters<typeof subscriptionTo>[1]) =>
       (await door.call('PUT', `Subscription/${id}`, subscriptionTo(door.receiver.url, of))).statusCode;
     expect(await put({ id: uuidv7() })).toBe(400);
     expect(await put({ id: id.toUpperCase() })).toBe(200);
