@@ -607,7 +607,7 @@ describe('a Subscription that cannot be honoured is refused with the reason', ()
     [
       'a hidden header',
       subscriptionTo(url, { channel: { header: ['Authorization: ********'] } }),
-      'has no value for this endpoint yet',
+      'has no value yet',
     ],
     [
       'a heartbeat too often',
@@ -652,14 +652,14 @@ describe('a Subscription that cannot be honoured is refused with the reason', ()
           })),
         },
       }),
-      'heartbeat-period is given twice',
+      'heartbeat-period needs one number of its type',
     ],
     [
       'a period of another type',
       subscriptionTo(url, {
         channel: { extension: [{ url: `${GUIDE}backport-heartbeat-period`, valuePositiveInt: 60 }] },
       }),
-      'heartbeat-period needs a number of its type',
+      'heartbeat-period needs one number of its type',
     ],
   ])('%s', async (_what, body, message) => {
     const response = await door.call('POST', 'Subscription', body);

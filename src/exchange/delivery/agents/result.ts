@@ -40,7 +40,7 @@ export const cut = (text: string, bytes: number): string =>
     : Buffer.from(text)
         .subarray(0, bytes)
         .toString()
-        .replace(/\ufffd+$/, '');
+        .replace(/\ufffd$/, '');
 
 /** Words of a source, cut visibly if they are very many. */
 export function clipped(text: string): string {

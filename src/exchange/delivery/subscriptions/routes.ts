@@ -11,7 +11,6 @@ import { type DestinationDeps, destinationRules, type GatewayPlatform } from '..
 import { checkETag, eTagHeader } from '../../platform/http/etag.ts';
 import { FHIR_PATH } from '../../platform/http/operation-outcome.ts';
 import { destinationProblem } from '../../platform/outbox/destination-guard.ts';
-import { toJsonb } from '../../records/deliveries/delivery-store.ts';
 import type { Json } from '../../records/rules/json.ts';
 import { acceptFhirBodies, entryOf, FHIR_JSON, searchIssues, searchset } from '../fhir-api/bundles.ts';
 import { checkSearch, pairsOf, requireJson, requireScope } from '../fhir-api/requests.ts';
@@ -19,12 +18,7 @@ import { valuesOf } from '../fhir-api/rules/search-request.ts';
 import { showEvents } from './notifier.ts';
 import { META_OF_SUBSCRIPTION, notificationOf, statusOf } from './rules/notification.ts';
 import schema from './rules/subscription.schema.json' with { type: 'json' };
-import {
-  CONTENTS,
-  readSubscription,
-  type SubscriptionResource,
-  TOPICS,
-} from './rules/subscription-request.ts';
+import { CONTENTS, readSubscription, TOPICS } from './rules/subscription-request.ts';
 import {
   deleteSubscription,
   type NewSubscription,
@@ -246,11 +240,6 @@ async function newSubscription(
   requireManaging(request);
   const { actor, fhirScopes = null } = callerOf(request);
   const resource = request.body as NewSubscription['resource'];
-  const text = JSON.stringify(resource);
-  if (toJsonb(text) !== text)
-    throw new InvalidRequestError([
-      { path: '', message: 'A text has a NUL character, or half of a surrogate pair' },
-    ]);
   const read = readSubscription(resource, `${deps.publicBaseUrl}${FHIR_PATH}`, (url) =>
     destinationProblem(url, destinationRules(deps)),
   );
@@ -265,13 +254,12 @@ async function newSubscription(
       { path: '_criteria', message: 'names a Patient that does not exist here' },
     ]);
   // A value that is never shown must not become known by sending it to somebody else.
-  const isSamePlace = known !== undefined && originOf(known.resource) === originOf(resource);
+  const isSamePlace = known !== undefined && originOf(known) === originOf({ resource });
   const before = isSamePlace ? headersOf(known, deps) : {};
   const headers = Object.entries(asked.headers).map(([name, value]) => {
     const kept = value === HIDDEN ? before[name] : value;
     if (kept !== undefined) return [name, kept];
-    const message = `${name} has no value for this endpoint yet; send it`;
-    throw new InvalidRequestError([{ path: 'channel.header', message }]);
+    throw new InvalidRequestError([{ path: 'channel.header', message: `${name} has no value yet; send it` }]);
   });
   const types = typesOfScopes(fhirScopes ?? ['system/*.rs']);
   return {
@@ -282,7 +270,8 @@ async function newSubscription(
   };
 }
 
-const originOf = ({ channel }: SubscriptionResource): string => new URL(channel.endpoint).origin;
+const originOf = ({ resource }: Pick<NewSubscription, 'resource'>): string =>
+  new URL(resource.channel.endpoint).origin;
 const headersOf = (row: StoredSubscription, { webhookKeys }: Deps) =>
   JSON.parse(webhookKeys.open(row.headers)) as Record<string, string>;
 

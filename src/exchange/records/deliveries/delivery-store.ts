@@ -110,7 +110,7 @@ export async function upsertResources(
  * Removes NUL characters and unpaired surrogates, which jsonb cannot store. (JSON.stringify escapes surrogates only when
  * they are unpaired.)
  */
-export const toJsonb = (json: string): string =>
+const toJsonb = (json: string): string =>
   json.includes('\\u') ? json.replaceAll(/(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})/g, '$1') : json;
 
 /** What delivered a document: files that were delivered together share it. */

@@ -121,11 +121,8 @@ export function readSubscription(
     const [value] = given.map((each) =>
       name === 'max-count' ? each.valuePositiveInt : each.valueUnsignedInt,
     );
-    fault('channel.extension', given.length > 1 && `${name} is given twice`);
-    fault(
-      'channel.extension',
-      given.length > 0 && value === undefined && `${name} needs a number of its type`,
-    );
+    const isRefused = given.length > 1 || (given.length > 0 && value === undefined);
+    fault('channel.extension', isRefused && `${name} needs one number of its type`);
     return value;
   };
   const [heartbeat, timeout, most] = ['heartbeat-period', 'timeout', 'max-count'].map(numberOf);
