@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { OperationOutcomeIssue } from 'fhir/r4.js';
 import { EncryptJWT, jwtDecrypt } from 'jose';
 import { ExchangeError, InvalidRequestError } from '../../platform/errors.ts';
+import { halfCharacter, hasHalfCharacter } from '../../platform/http/client-errors.ts';
 import { withAddressesAt } from '../../records/rules/attachment-addresses.ts';
 import type { Json } from '../../records/rules/json.ts';
 import { type SearchPair, type Subset, subsetOf } from './rules/search-request.ts';
@@ -154,7 +155,12 @@ export function acceptFhirBodies(app: FastifyInstance): void {
   app.addContentTypeParser<string>(
     ['application/fhir+json', 'application/json'],
     { parseAs: 'string' },
-    (request, body, done) => (body === '' ? done(null, undefined) : void parse(request, body, done)),
+    (request, body, done) => {
+      if (body === '') return done(null, undefined);
+      parse(request, body, (error, value) =>
+        done(hasHalfCharacter(body, value) ? halfCharacter() : error, value),
+      );
+    },
   );
   app.addContentTypeParser<Buffer>('*', { parseAs: 'buffer' }, (_, body, done) => {
     if (body.length === 0) done(null, undefined);
