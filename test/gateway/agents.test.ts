@@ -419,7 +419,7 @@ describe('a query', () => {
     expect(begun.data).toMatchObject({ has_ended: false, status: 'running', patient_id: id });
     expect(begun.data.left_out).toContain(`query_status with request_id ${requestId}`);
     expect(door.gateway.launched).toContain(requestId);
-    const told: string[] = [];
+    const [told, since]: [string[], string] = [[], await now()];
     const waiting = call(client, 'query_status', { request_id: requestId, wait_seconds: 120 }, (said) => {
       told.push(said);
       if (told.length > 1) return;
@@ -430,6 +430,7 @@ describe('a query', () => {
     expect(ended.data).toMatchObject({ has_ended: true, status: 'failed' });
     expect(ended.data.timeline.length).toBeGreaterThan(0);
     expect(ended.data.completeness.is_complete).toBe(false);
+    expect(await auditOf(since)).toContain(`agentQueryStatus 200 ${id}`);
   });
 
   test('is not started by a key or token that only reads, and is by a token with the scope', async () => {

@@ -289,6 +289,7 @@ async function follow(on: Call, requestId: string, seconds: number): Promise<Res
     }
   }
   const { patientId, status, sources, timeline } = now;
+  await on.audit.write(request, [patientId], requestId);
   const older = timeline.length - ENTRIES_MAX;
   const left = [
     status === 'running' && `It still runs: call query_status with request_id ${requestId}.`,
