@@ -60,6 +60,8 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
     'event_attempt',
     'facility',
     'fhir_subscription',
+    'health_link',
+    'health_link_opening',
     'idempotency_key',
     'identity_session',
     'message',

@@ -157,7 +157,7 @@ export function acceptFhirBodies(app: FastifyInstance): void {
     { parseAs: 'string' },
     (request, body, done) => {
       if (body === '') return done(null, undefined);
-      parse(request, body, (error, value) =>
+      void parse(request, body, (error, value) =>
         done(hasHalfCharacter(body, value) ? halfCharacter() : error, value),
       );
     },
