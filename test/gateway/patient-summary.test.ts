@@ -175,6 +175,16 @@ describe('a section', () => {
     expect(section(DEVICES).entries.map(textIn)).toEqual([expect.stringContaining('data-absent-reason')]);
   });
 
+  test('of a record with ended problems alone says that none is current, not that none was delivered', async () => {
+    const ended = {
+      ...{ resourceType: 'Condition', id: 'c1', subject, code: named('Fracture') },
+      abatementDateTime: '2019-01-01',
+    };
+    const { section } = opened(await summaryOf(await recordOf(ended)));
+    expect(section(PROBLEMS).text).toContain('The sources have delivered no current problems.');
+    expect(section(PAST).entries.map(textIn)).toEqual([expect.stringContaining('Fracture')]);
+  });
+
   test('of results has the latest of each test, both where sources differ about it, and none that was retracted', async () => {
     const patientId = await recordOf(
       result('o1', '2345-7', 95, '2024-01-01T08:00:00Z'),
@@ -234,7 +244,7 @@ describe('a section', () => {
     const unasked = opened(await summaryOf(await recordOf())).section(ALLERGIES);
     expect(unasked.section?.emptyReason).toEqual({
       coding: [{ system: 'http://terminology.hl7.org/CodeSystem/list-empty-reason', code: 'notasked' }],
-      text: 'The sources have delivered no allergies; that does not mean that there are none. No source has been queried.',
+      text: 'The sources have delivered no current allergies; that does not mean that there are none. No source has been queried.',
     });
     expect(unasked.text).toContain('that does not mean that there are none');
   });
