@@ -4,7 +4,7 @@ import { endpoint } from './endpoint.ts';
 import { errorBodySchema } from './errors.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { pageMetaSchema, pageQuery } from './paging.ts';
-import { component, idSchema, instantSchema } from './primitives.ts';
+import { component, described, idSchema, instantSchema } from './primitives.ts';
 import { querySweepSchema } from './query-sweep.ts';
 
 /** docs/interface.md, Bulk patient create status. */
@@ -32,18 +32,16 @@ export const bulkPatientCreateSchema = component('BulkPatientCreate', {
 });
 export type BulkPatientCreate = z.output<typeof bulkPatientCreateSchema>;
 
-export const bulkCountsSchema = z
-  .object({
-    rows: z.number().int().meta({ description: 'Rows of the file; 0 until its format has been checked.' }),
-    handled: z.number().int(),
-    created: z.number().int(),
-    updated: z.number().int(),
-    failed: z.number().int(),
-  })
-  .meta({
-    id: 'BulkCounts',
-    description: 'Row counts. In a dry run, `created` and `updated` count what would be created and updated.',
-  });
+export const bulkCountsSchema = described('BulkCounts', {
+  rows: z.number().int(),
+  handled: z.number().int(),
+  created: z.number().int(),
+  updated: z.number().int(),
+  failed: z.number().int(),
+}).meta({
+  id: 'BulkCounts',
+  description: 'Row counts. In a dry run, `created` and `updated` count what would be created and updated.',
+});
 /** The one declaration of a bulk create's row counts. Workflow code imports the type only. */
 export type BulkCounts = z.output<typeof bulkCountsSchema>;
 
@@ -81,14 +79,11 @@ export const BULK_CREATE_EVENT_TYPE = 'medical.bulk-patient-create';
 /** Sent when processing of a request starts, completes or fails; not when the request expires. */
 export const bulkCreateEventSchema = component('BulkPatientCreateEvent', {
   meta: eventMetaOf(z.literal(BULK_CREATE_EVENT_TYPE)),
-  bulkPatientCreate: z.object({
+  bulkPatientCreate: described('BulkPatientCreateEvent.bulkPatientCreate', {
     requestId: idSchema,
     status: z.enum(['processing', 'completed', 'failed']),
-    result: z
-      .string()
-      .optional()
-      .meta({ description: 'Link to the result CSV. Present if the request is completed.' }),
-    reason: z.string().optional().meta({ description: 'Why the request failed. Present if it failed.' }),
+    result: z.string().optional(),
+    reason: z.string().optional(),
   }),
 });
 export type BulkCreateEvent = z.output<typeof bulkCreateEventSchema>;
@@ -103,35 +98,27 @@ const booleanParameter = z.union([
 
 export const bulkCreateEndpoints = {
   startBulkCreate: endpoint('POST /medical/v1/patient/bulk', {
-    query: z.object({
-      facilityId: z.string().min(1, { error: 'is empty' }).max(TEXT_LENGTH_MAX).optional().meta({
-        description:
-          'Facility of every patient whose row names none. Optional if your account has exactly one facility.',
-      }),
-      dryRun: booleanParameter.default(false).meta({
-        description:
-          'Validate only: no patient is written, and the result states what would happen to each row.',
-      }),
+    query: described('startBulkCreate query', {
+      facilityId: z.string().min(1, { error: 'is empty' }).max(TEXT_LENGTH_MAX).optional(),
+      dryRun: booleanParameter.default(false),
     }),
     responses: { 200: bulkPatientCreateSchema },
     errors: [404],
   }),
-  getBulkCreate: endpoint('GET /medical/v1/patient/bulk/:requestId', {
-    responses: { 200: bulkCreateStatusResponseSchema },
-  }),
+  getBulkCreate: endpoint('GET /medical/v1/patient/bulk/:requestId', bulkCreateStatusResponseSchema),
   listBulkCreates: endpoint('GET /medical/v1/patient/bulk', {
-    query: pageQuery({}, { sort: BULK_CREATE_SORT }),
+    query: pageQuery(BULK_CREATE_SORT),
     responses: {
       200: z.object({ bulkCreates: z.array(bulkCreateStatusResponseSchema), meta: pageMetaSchema }),
     },
   }),
-  pauseBulkCreate: endpoint('POST /medical/v1/patient/bulk/:requestId/pause', {
-    responses: { 200: bulkCreateStatusResponseSchema },
-  }),
-  resumeBulkCreate: endpoint('POST /medical/v1/patient/bulk/:requestId/resume', {
-    responses: { 200: bulkCreateStatusResponseSchema },
-  }),
-  cancelBulkCreate: endpoint('POST /medical/v1/patient/bulk/:requestId/cancel', {
-    responses: { 200: bulkCreateStatusResponseSchema },
-  }),
+  pauseBulkCreate: endpoint('POST /medical/v1/patient/bulk/:requestId/pause', bulkCreateStatusResponseSchema),
+  resumeBulkCreate: endpoint(
+    'POST /medical/v1/patient/bulk/:requestId/resume',
+    bulkCreateStatusResponseSchema,
+  ),
+  cancelBulkCreate: endpoint(
+    'POST /medical/v1/patient/bulk/:requestId/cancel',
+    bulkCreateStatusResponseSchema,
+  ),
 } as const;

@@ -3,7 +3,7 @@ import { boundedList, ETAG_LENGTH_MAX, NOT_BLANK, required } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
 import { eTagBody, ifMatch, pageMetaSchema, pageQuery } from './paging.ts';
 import { patientSchema } from './patients.ts';
-import { component, idSchema } from './primitives.ts';
+import { component, described, idSchema } from './primitives.ts';
 import { membersWithoutTypos, strictMembers } from './strict-members.ts';
 
 export const COHORT_COLORS = [
@@ -132,18 +132,13 @@ export const cohortPatientsBodySchema = z
 export type CohortPatientsBody = z.output<typeof cohortPatientsBodySchema>;
 
 /** Response of "add patients to cohort"; `skipped` is present only with `allPatients`. */
-export const addedPatientsSchema = z.object({
+export const addedPatientsSchema = described('addPatientsToCohort', {
   message: z.string(),
   cohort: cohortSchema,
-  skipped: z
-    .object({
-      total: z.number().int(),
-      patientIds: z.array(idSchema).meta({ description: 'The first 100 ids.' }),
-    })
-    .optional()
-    .meta({
-      description: 'Patients without a treatment relationship; they cannot be added to a treatment cohort.',
-    }),
+  skipped: described('addPatientsToCohort.skipped', {
+    total: z.number().int(),
+    patientIds: z.array(idSchema),
+  }).optional(),
 });
 
 /** Columns by which the patients of a cohort can be sorted; the default is `id`. */
@@ -154,15 +149,13 @@ export const cohortEndpoints = {
     body: addPatientToCohortsBodySchema,
     responses: { 200: z.object({ cohorts: z.array(cohortSchema) }) },
   }),
-  listCohorts: endpoint('GET /medical/v1/cohort', {
-    responses: { 200: z.object({ cohorts: z.array(cohortSchema) }) },
-  }),
+  listCohorts: endpoint('GET /medical/v1/cohort', z.object({ cohorts: z.array(cohortSchema) })),
   createCohort: endpoint('POST /medical/v1/cohort', {
     body: createCohortBodySchema,
     ignoresUnknownWhenPublished: true,
     responses: { 201: cohortSchema },
   }),
-  getCohort: endpoint('GET /medical/v1/cohort/:id', { responses: { 200: cohortSchema } }),
+  getCohort: endpoint('GET /medical/v1/cohort/:id', cohortSchema),
   updateCohort: endpoint('PATCH /medical/v1/cohort/:id', {
     headers: ifMatch,
     body: updateCohortBodySchema,
@@ -175,7 +168,7 @@ export const cohortEndpoints = {
     responses: { 204: null },
   }),
   listCohortPatients: endpoint('GET /medical/v1/cohort/:id/patient', {
-    query: pageQuery({}, { sort: COHORT_PATIENT_SORT, countMax: 100 }),
+    query: pageQuery(COHORT_PATIENT_SORT, {}, 100),
     responses: { 200: z.object({ patients: z.array(patientSchema), meta: pageMetaSchema }) },
   }),
   addPatientsToCohort: endpoint('POST /medical/v1/cohort/:id/patient', {
@@ -186,7 +179,8 @@ export const cohortEndpoints = {
     body: cohortPatientsBodySchema,
     responses: { 200: z.object({ message: z.string(), cohort: cohortSchema }) },
   }),
-  getPatientCohorts: endpoint('GET /medical/v1/patient/:id/cohort', {
-    responses: { 200: z.object({ cohorts: z.array(cohortSchema) }) },
-  }),
+  getPatientCohorts: endpoint(
+    'GET /medical/v1/patient/:id/cohort',
+    z.object({ cohorts: z.array(cohortSchema) }),
+  ),
 } as const;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { boundedList, NOT_BLANK, required } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
-import { idSchema } from './primitives.ts';
+import { described, idSchema, withTexts } from './primitives.ts';
 import { SOURCE_TYPES } from './source-types.ts';
 
 /** Consents as FHIR R4 resources, as far as IHE's "Basic Consent" (PCF) and our sources need them. */
@@ -53,7 +53,7 @@ const custodianSchema = z.strictObject({
 
 const provisionSchema = z
   .strictObject(
-    {
+    withTexts('RecordConsent.provision', {
       type: z.enum(['permit', 'deny'], { error: 'expected permit or deny' }),
       period: z.object({ start: dateTimeSchema.optional(), end: dateTimeSchema.optional() }).optional(),
       purpose: boundedList(
@@ -64,22 +64,13 @@ const provisionSchema = z
           }),
         ),
         2,
-      )
-        .optional()
-        .meta({ description: 'TREAT: queries for treatment. PATRQT: individual access. Without: both.' }),
-      actor: boundedList(z.array(custodianSchema), SOURCE_TYPES.length)
-        .optional()
-        .meta({ description: 'The sources it is about, as custodians (CST). Without: all.' }),
+      ).optional(),
+      actor: boundedList(z.array(custodianSchema), SOURCE_TYPES.length).optional(),
       securityLabel: boundedList(
         z.array(z.object({ system: text(300).optional(), code: text(100) })).min(1),
         20,
-      )
-        .optional()
-        .meta({
-          description:
-            'The labels of data that may, or may not, be handed out (R, ETH, 42CFRPart2, …). With them, the consent decides nothing about asking sources; neither purpose nor actor may be given.',
-        }),
-    },
+      ).optional(),
+    }),
     {
       error: (issue) =>
         issue.code === 'unrecognized_keys'
@@ -100,31 +91,30 @@ const evidence = {
 };
 
 /** A FHIR Consent to record. Members that do not change its meaning, such as `text`, are ignored. */
-export const recordConsentBodySchema = z
-  .object({
-    resourceType: z.literal('Consent', { error: 'expected a FHIR Consent' }),
-    status: z.literal('active', {
-      error: 'expected active; end a consent with the operation "End a consent"',
-    }),
-    scope: concept
-      .refine(
-        ({ coding }) =>
-          coding.some(
-            ({ system, code }) => code === 'patient-privacy' && (system ?? CONSENT_SCOPE) === CONSENT_SCOPE,
-          ),
-        { error: 'expected patient-privacy' },
-      )
-      .meta({ allOf: [{ properties: { coding: { contains: PRIVACY_CODING } } }] }),
-    category: boundedList(z.array(concept).min(1), 10),
-    patient: reference.optional(),
-    dateTime: dateTimeSchema,
-    performer: references.meta({ description: 'Who agreed: the patient, a parent or a guardian.' }),
-    organization: references.meta({ description: 'Who asked for the consent.' }),
-    ...evidence,
-    policy: boundedList(z.array(z.object({ uri: z.url().max(2_000) })).min(1), 5),
-    provision: provisionSchema,
-    modifierExtension: unsupported,
-  })
+export const recordConsentBodySchema = described('RecordConsent', {
+  resourceType: z.literal('Consent', { error: 'expected a FHIR Consent' }),
+  status: z.literal('active', {
+    error: 'expected active; end a consent with the operation "End a consent"',
+  }),
+  scope: concept
+    .refine(
+      ({ coding }) =>
+        coding.some(
+          ({ system, code }) => code === 'patient-privacy' && (system ?? CONSENT_SCOPE) === CONSENT_SCOPE,
+        ),
+      { error: 'expected patient-privacy' },
+    )
+    .meta({ allOf: [{ properties: { coding: { contains: PRIVACY_CODING } } }] }),
+  category: boundedList(z.array(concept).min(1), 10),
+  patient: reference.optional(),
+  dateTime: dateTimeSchema,
+  performer: references,
+  organization: references,
+  ...evidence,
+  policy: boundedList(z.array(z.object({ uri: z.url().max(2_000) })).min(1), 5),
+  provision: provisionSchema,
+  modifierExtension: unsupported,
+})
   .refine((body) => body.sourceReference !== undefined || body.sourceAttachment !== undefined, {
     path: ['sourceReference'],
     error: 'the evidence is required: sourceReference or sourceAttachment',
@@ -149,10 +139,9 @@ export const consentEndpoints = {
     body: recordConsentBodySchema,
     responses: { 201: consentSchema },
   }),
-  listConsents: endpoint('GET /medical/v1/patient/:id/consent', {
-    responses: { 200: z.object({ consents: z.array(consentSchema) }) },
-  }),
-  endConsent: endpoint('POST /medical/v1/patient/:id/consent/:consentId/end', {
-    responses: { 200: consentSchema },
-  }),
+  listConsents: endpoint(
+    'GET /medical/v1/patient/:id/consent',
+    z.object({ consents: z.array(consentSchema) }),
+  ),
+  endConsent: endpoint('POST /medical/v1/patient/:id/consent/:consentId/end', consentSchema),
 } as const;

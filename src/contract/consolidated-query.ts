@@ -3,7 +3,7 @@ import { boundedList, quoted } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { metadataSchema } from './network-query.ts';
-import { component, idSchema } from './primitives.ts';
+import { component, described, idSchema, withTexts } from './primitives.ts';
 import { recordConformanceSchema } from './record-conformance.ts';
 import { recordOriginsSchema, splitDeliverySchema } from './record-origins.ts';
 
@@ -92,12 +92,11 @@ export type ConsolidatedQuery = z.output<typeof consolidatedQuerySchema>;
 
 /** Response of "get one consolidated query": includes the link, so that a caller can do without the webhook (decision 31). */
 export const oneConsolidatedQuerySchema = consolidatedQuerySchema
-  .extend({
-    result: z.string().optional().meta({
-      description:
-        'Link to the result of a completed query, valid for 72 hours. Each request returns a new link.',
+  .extend(
+    withTexts('OneConsolidatedQuery', {
+      result: z.string().optional(),
     }),
-  })
+  )
   .meta({ id: 'OneConsolidatedQuery' });
 
 /** The body of "start consolidated query" is optional. */
@@ -121,14 +120,12 @@ export const CONSOLIDATED_DATA_EVENT_TYPE = 'medical.consolidated-data';
 export const consolidatedDataEventSchema = component('ConsolidatedDataEvent', {
   meta: eventMetaOf(z.literal(CONSOLIDATED_DATA_EVENT_TYPE)),
   patients: z.array(
-    z.object({
+    described('ConsolidatedDataEvent.patients', {
       patientId: idSchema,
       externalId: z.string().optional(),
       additionalIds: z.record(z.string(), z.array(z.string())).optional(),
       status: z.enum(['completed', 'failed']),
-      bundle: fhirBundleSchema.optional().meta({
-        description: 'Contains one DocumentReference; its attachment is the link to the result.',
-      }),
+      bundle: fhirBundleSchema.optional(),
       filters: z.record(z.string(), z.string()).optional(),
     }),
   ),
@@ -141,20 +138,18 @@ export const consolidatedEndpoints = {
     body: startConsolidatedBodySchema,
     responses: { 200: consolidatedQuerySchema },
   }),
-  listConsolidatedQueries: endpoint('GET /medical/v1/patient/:id/consolidated/query', {
-    responses: {
-      200: z.object({
-        status: z.enum(CONSOLIDATED_STATUSES).nullable().meta({
-          description: 'Status of the latest query, in progress or not; null if there has been none.',
-        }),
-        message: z.string(),
-        queries: z.array(consolidatedQuerySchema),
-      }),
-    },
-  }),
-  getConsolidatedQuery: endpoint('GET /medical/v1/patient/:id/consolidated/query/:requestId', {
-    responses: { 200: oneConsolidatedQuerySchema },
-  }),
+  listConsolidatedQueries: endpoint(
+    'GET /medical/v1/patient/:id/consolidated/query',
+    described('listConsolidatedQueries', {
+      status: z.enum(CONSOLIDATED_STATUSES).nullable(),
+      message: z.string(),
+      queries: z.array(consolidatedQuerySchema),
+    }),
+  ),
+  getConsolidatedQuery: endpoint(
+    'GET /medical/v1/patient/:id/consolidated/query/:requestId',
+    oneConsolidatedQuerySchema,
+  ),
   getConsolidated: endpoint('GET /medical/v1/patient/:id/consolidated', {
     query: recordQuery({}),
     mediaType: 'application/fhir+json',
@@ -166,25 +161,19 @@ export const consolidatedEndpoints = {
       200: z.object({
         total: z.number().int(),
         resources: z.record(z.string(), z.number().int()),
-        filter: z.object({
-          resources: z.string().meta({ description: '`all`, or the requested resource types.' }),
+        filter: described('countConsolidated.filter', {
+          resources: z.string(),
           dateFrom: z.string().optional(),
           dateTo: z.string().optional(),
         }),
       }),
     },
   }),
-  getRecordOrigins: endpoint('GET /medical/v1/patient/:id/record/:resourceId/origins', {
-    responses: { 200: recordOriginsSchema },
-  }),
-  getRecordConformance: endpoint('GET /medical/v1/patient/:id/record/conformance', {
-    responses: { 200: recordConformanceSchema },
-  }),
+  getRecordOrigins: endpoint('GET /medical/v1/patient/:id/record/:resourceId/origins', recordOriginsSchema),
+  getRecordConformance: endpoint('GET /medical/v1/patient/:id/record/conformance', recordConformanceSchema),
   splitRecordResource: endpoint('POST /medical/v1/patient/:id/record/:resourceId/split', {
     body: splitDeliverySchema,
     responses: { 200: recordOriginsSchema },
   }),
-  joinRecordResource: endpoint('POST /medical/v1/patient/:id/record/:resourceId/join', {
-    responses: { 200: recordOriginsSchema },
-  }),
+  joinRecordResource: endpoint('POST /medical/v1/patient/:id/record/:resourceId/join', recordOriginsSchema),
 } as const;

@@ -77,9 +77,10 @@ export const contributionEndpoints = {
     fhirBytesMax: CONTRIBUTION_BYTES_MAX,
     responses: { 200: fhirBundleSchema },
   }),
-  listContributions: endpoint('GET /medical/v1/patient/:id/contribution', {
-    responses: { 200: z.object({ contributions: z.array(contributionSchema) }) },
-  }),
+  listContributions: endpoint(
+    'GET /medical/v1/patient/:id/contribution',
+    z.object({ contributions: z.array(contributionSchema) }),
+  ),
   removeContribution: endpoint('DELETE /medical/v1/patient/:id/contribution/:contributionId', {
     responses: { 204: null },
     errors: [409],

@@ -3,7 +3,7 @@ import { checkDateOrder, recordFilter } from './consolidated-query.ts';
 import { endpoint } from './endpoint.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { itemCount } from './paging.ts';
-import { component, idSchema, recordSourceSchema } from './primitives.ts';
+import { component, described, idSchema, recordSourceSchema } from './primitives.ts';
 
 /** Formats that a C-CDA document can be converted to (E14, `conversionType`). */
 export const DOCUMENT_FORMATS = ['html', 'pdf'] as const;
@@ -45,12 +45,12 @@ export const documentUrlsEventSchema = component('DocumentUrlsEvent', {
       additionalIds: z.record(z.string(), z.array(z.string())).optional(),
       status: z.enum(['completed', 'failed']),
       documents: z.array(
-        z.object({
+        described('DocumentUrlsEvent.documents', {
           id: idSchema,
           fileName: z.string(),
           mimeType: z.string(),
           size: z.number().int(),
-          url: z.string().meta({ description: 'Valid for one hour from when this webhook was sent.' }),
+          url: z.string(),
         }),
       ),
     }),
@@ -60,36 +60,27 @@ export type DocumentUrlsEvent = z.output<typeof documentUrlsEventSchema>;
 
 export const documentEndpoints = {
   listDocuments: endpoint('GET /medical/v1/document', {
-    query: z
-      .object({
-        patientId: idSchema,
-        dateFrom: recordFilter.dateFrom,
-        dateTo: recordFilter.dateTo,
-        content: z.string().trim().min(1).max(200).optional().meta({
-          description: 'Text to find in title, description, type or category; case-insensitive.',
-        }),
-        count: itemCount
-          .optional()
-          .meta({ description: 'Maximum number of documents; the newest are returned. Default: all.' }),
-        output: z.enum(DOCUMENT_OUTPUTS).default('fhir'),
-      })
-      .superRefine(checkDateOrder),
+    query: described('listDocuments query', {
+      patientId: idSchema,
+      dateFrom: recordFilter.dateFrom,
+      dateTo: recordFilter.dateTo,
+      content: z.string().trim().min(1).max(200).optional(),
+      count: itemCount.optional(),
+      output: z.enum(DOCUMENT_OUTPUTS).default('fhir'),
+    }).superRefine(checkDateOrder),
     responses: {
       200: z.object({ documents: z.array(z.union([documentReferenceSchema, documentDtoSchema])) }),
     },
     errors: [404],
   }),
   getDocumentUrl: endpoint('GET /medical/v1/document/download-url', {
-    query: z.object({
+    query: described('getDocumentUrl query', {
       fileName: z.string().min(1).max(255).meta({
         pattern: '^[^\\u0000]*$',
         description:
           'A file name from the list of documents or from `meta.source` of a resource, or the id of an attachment of a message.',
       }),
-      conversionType: z
-        .enum(DOCUMENT_FORMATS)
-        .optional()
-        .meta({ description: 'Format to convert to. Only for XML/CDA files.' }),
+      conversionType: z.enum(DOCUMENT_FORMATS).optional(),
     }),
     responses: { 200: z.object({ url: z.string() }) },
     errors: [404, 410, 422],

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ErrorStatus } from './errors.ts';
 import texts from './operations.json' with { type: 'json' };
-import { idSchema } from './primitives.ts';
+import { described, idSchema } from './primitives.ts';
 import type { Scope } from './scope.ts';
 
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -89,30 +89,31 @@ type NameIn<P> = P extends `${string}:${infer N}/${infer Rest}`
     ? N
     : never;
 
+type Shapes = Omit<Endpoint, keyof Texts | 'method' | 'path'>;
+type ShapesOf<E> = E extends z.ZodType ? { responses: { 200: E } } : E;
+
 /**
- * An operation from its route, its shapes and errors, and the texts of the route. Keeps the literal types. Throws when the module
- * is loaded if `operations.json` has no texts of the route.
+ * An operation from its route, its shapes and errors, and the texts of the route. The schema of the answer stands for its shapes, if
+ * that is all there is to say. Keeps the literal types. Throws when the module is loaded if `operations.json` has no texts of the route.
  */
-export function endpoint<R extends Route, const E extends Omit<Endpoint, keyof Texts | 'method' | 'path'>>(
+export function endpoint<R extends Route, const E extends Shapes | z.ZodType>(
   route: R,
-  shapes: E,
-): E & Omit<Addressed<R>, keyof E> & Texts {
+  given: E,
+): ShapesOf<E> & Omit<Addressed<R>, keyof ShapesOf<E>> & Texts {
+  const shapes = (given instanceof z.ZodType ? { responses: { 200: given } } : given) as ShapesOf<E>;
   const [method, path = ''] = route.split(' ');
   // Not the type of the file: declarations of the library cannot name a JSON file.
   const said = (texts as Partial<Record<string, object>>)[route] as Texts | undefined;
   if (said === undefined) throw new Error(`operations.json has no texts of ${route}`);
-  const { headers }: Pick<Endpoint, 'headers'> = shapes;
+  const { headers } = shapes as Shapes;
   const ofWrite = method === 'GET' ? {} : { headers: idempotency.extend(headers?.shape ?? {}) };
   const ids = [...path.matchAll(/:(\w+)/g)].map(([, name]) => [name, idSchema]);
   const ofPath = ids.length === 0 ? {} : { params: z.object(Object.fromEntries(ids)) };
   return { ...({ method, path, ...ofPath } as Addressed<R>), ...said, ...shapes, ...ofWrite };
 }
 
-const idempotency = z.object({
-  'idempotency-key': z.string().min(1).max(255).optional().meta({
-    description:
-      'For 24 hours, a repeated request with the same key and body returns the first response. 422 if the body differs, 409 while the first request is in progress.',
-  }),
+const idempotency = described('Idempotency-Key', {
+  'idempotency-key': z.string().min(1).max(255).optional(),
 });
 
 type Input<T> = T extends z.ZodType ? z.input<T> : undefined;

@@ -77,12 +77,12 @@ export const patientFacilitiesBodySchema = component('PatientFacilities', {
 const facilities = z.object({ facilities: z.array(facilitySchema) });
 
 export const facilityEndpoints = {
-  listFacilities: endpoint('GET /medical/v1/facility', { responses: { 200: facilities } }),
+  listFacilities: endpoint('GET /medical/v1/facility', facilities),
   createFacility: endpoint('POST /medical/v1/facility', {
     body: createFacilityBodySchema,
     responses: { 201: facilitySchema },
   }),
-  getFacility: endpoint('GET /medical/v1/facility/:id', { responses: { 200: facilitySchema } }),
+  getFacility: endpoint('GET /medical/v1/facility/:id', facilitySchema),
   updateFacility: endpoint('PUT /medical/v1/facility/:id', {
     headers: ifMatch,
     body: updateFacilityBodySchema,
@@ -94,7 +94,7 @@ export const facilityEndpoints = {
     responses: { 204: null },
     errors: [423],
   }),
-  getPatientFacilities: endpoint('GET /medical/v1/patient/:id/facility', { responses: { 200: facilities } }),
+  getPatientFacilities: endpoint('GET /medical/v1/patient/:id/facility', facilities),
   setPatientFacilities: endpoint('POST /medical/v1/patient/:id/facility', {
     headers: ifMatch,
     body: patientFacilitiesBodySchema,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { NOT_BLANK, TEXT_LENGTH_MAX } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
-import { idSchema, instantSchema } from './primitives.ts';
+import { component, described, idSchema, instantSchema } from './primitives.ts';
 
 /** Lifetimes of a health link in seconds: a year at most, a week by default. */
 const SECONDS = { max: 31_536_000, default: 604_800 };
@@ -9,36 +9,30 @@ const SECONDS = { max: 31_536_000, default: 604_800 };
 export const HEALTH_LINK_ATTEMPTS = 5;
 
 const label = z.string().trim().min(1).max(80);
-const bodySchema = z.object({
+const bodySchema = described('createHealthLink body', {
   expirationInSeconds: z
     .int({ error: 'must be a whole number of seconds' })
     .min(1, { error: 'must be at least 1' })
     .max(SECONDS.max, { error: `must be at most ${SECONDS.max}, which is a year` })
     .default(SECONDS.default),
   passcode: z.string().min(6, { error: 'must have at least 6 characters' }).max(TEXT_LENGTH_MAX).optional(),
-  isOneTime: z.boolean().default(false).meta({ description: 'The link ends when it has been opened.' }),
+  isOneTime: z.boolean().default(false),
   label: label
     .meta({ ...NOT_BLANK, description: 'Anyone who sees the link can read it: no name.' })
     .optional(),
 });
 
-const healthLinkSchema = z
-  .object({
-    id: idSchema,
-    status: z.enum(['active', 'expired', 'revoked', 'used', 'locked']).meta({
-      description: '`used`: it was for one time. `locked`: the passcode was wrong too often.',
-    }),
-    label: z.string().optional(),
-    hasPasscode: z.boolean(),
-    isOneTime: z.boolean(),
-    createdAt: instantSchema,
-    createdBy: z.string(),
-    expiresAt: instantSchema,
-    openings: z.array(z.object({ openedAt: instantSchema, recipient: z.string() })).meta({
-      description: 'The last 20, newest first; the recipient as it named itself.',
-    }),
-  })
-  .meta({ id: 'HealthLink' });
+const healthLinkSchema = component('HealthLink', {
+  id: idSchema,
+  status: z.enum(['active', 'expired', 'revoked', 'used', 'locked']),
+  label: z.string().optional(),
+  hasPasscode: z.boolean(),
+  isOneTime: z.boolean(),
+  createdAt: instantSchema,
+  createdBy: z.string(),
+  expiresAt: instantSchema,
+  openings: z.array(z.object({ openedAt: instantSchema, recipient: z.string() })),
+});
 export type HealthLink = z.output<typeof healthLinkSchema>;
 
 const said = (description: string) => z.string().meta({ description });
@@ -55,10 +49,12 @@ export const healthLinkEndpoints = {
     body: bodySchema.nullish().transform((body) => body ?? bodySchema.parse({})),
     responses: { 201: newHealthLinkSchema.meta({ id: 'NewHealthLink' }) },
   }),
-  listHealthLinks: endpoint('GET /medical/v1/patient/:id/health-link', {
-    responses: { 200: z.object({ healthLinks: z.array(healthLinkSchema) }) },
-  }),
-  revokeHealthLink: endpoint('POST /medical/v1/patient/:id/health-link/:healthLinkId/revoke', {
-    responses: { 200: healthLinkSchema },
-  }),
+  listHealthLinks: endpoint(
+    'GET /medical/v1/patient/:id/health-link',
+    z.object({ healthLinks: z.array(healthLinkSchema) }),
+  ),
+  revokeHealthLink: endpoint(
+    'POST /medical/v1/patient/:id/health-link/:healthLinkId/revoke',
+    healthLinkSchema,
+  ),
 } as const;

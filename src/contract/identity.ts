@@ -83,9 +83,7 @@ export const identityEndpoints = {
     responses: { 200: identitySessionSchema },
     errors: [404],
   }),
-  getIdentitySession: endpoint('GET /medical/v1/identity/session/:id', {
-    responses: { 200: identitySessionStateSchema },
-  }),
+  getIdentitySession: endpoint('GET /medical/v1/identity/session/:id', identitySessionStateSchema),
   createAal2Challenge: endpoint('POST /medical/v1/identity/aal2/challenge', {
     body: aal2ChallengeRequestSchema,
     responses: { 200: aal2ChallengeSchema },

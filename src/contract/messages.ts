@@ -3,7 +3,7 @@ import { boundedList, NOT_BLANK, quoted, required } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { pageMetaSchema, pageQuery } from './paging.ts';
-import { component, idSchema, instantSchema, isNpi } from './primitives.ts';
+import { component, described, idSchema, instantSchema, isNpi, withTexts } from './primitives.ts';
 
 /** docs/interface.md, Message. */
 export const MESSAGE_DIRECTIONS = ['outbound', 'inbound'] as const;
@@ -62,48 +62,44 @@ const npiSchema = z
   })
   .meta({ pattern: '^[0-9]{10}$' });
 
-export const messageRequestSchema = z
-  .object({
-    destination: z
-      .string()
-      .max(320, { abort: true })
-      .trim()
-      .transform((value) => value.replace(/^urn:oid:/i, ''))
-      .refine((value) => transportOf(value) !== undefined, {
-        error: 'is neither an OID (2.16.840…) nor a Direct address (name@direct.example.org)',
-      })
-      .meta({
-        description: 'An OID (sent by XDR), or a Direct address.',
-        anyOf: [
-          { pattern: '^\\s*([Uu][Rr][Nn]:[Oo][Ii][Dd]:)?[0-2](\\.(0|[1-9][0-9]*))+\\s*$' },
-          {
-            pattern: '^\\s*[^\\s@<>"(),:;]+@([A-Za-z0-9](-*[A-Za-z0-9])*\\.)+[A-Za-z]{2,}\\s*$',
-          },
-        ],
-      }),
-    network: z.enum(MESSAGE_NETWORKS).optional().meta({
-      description:
-        'Network through which an OID is reached; default CAREQUALITY. Not allowed with a Direct address.',
+export const messageRequestSchema = described('SendMessage', {
+  destination: z
+    .string()
+    .max(320, { abort: true })
+    .trim()
+    .transform((value) => value.replace(/^urn:oid:/i, ''))
+    .refine((value) => transportOf(value) !== undefined, {
+      error: 'is neither an OID (2.16.840…) nor a Direct address (name@direct.example.org)',
+    })
+    .meta({
+      description: 'An OID (sent by XDR), or a Direct address.',
+      anyOf: [
+        { pattern: '^\\s*([Uu][Rr][Nn]:[Oo][Ii][Dd]:)?[0-2](\\.(0|[1-9][0-9]*))+\\s*$' },
+        {
+          pattern: '^\\s*[^\\s@<>"(),:;]+@([A-Za-z0-9](-*[A-Za-z0-9])*\\.)+[A-Za-z]{2,}\\s*$',
+        },
+      ],
     }),
-    subject: z
-      .string()
-      .trim()
-      .min(1, { error: 'is required' })
-      .max(250, { error: 'must have at most 250 characters' })
-      .meta(NOT_BLANK),
-    body: z
-      .string()
-      .max(MESSAGE_BODY_LENGTH_MAX, { error: `must have at most ${MESSAGE_BODY_LENGTH_MAX} characters` })
-      .optional(),
-    attachments: boundedList(
-      z.array(idSchema),
-      MESSAGE_ATTACHMENTS_MAX,
-      `at most ${MESSAGE_ATTACHMENTS_MAX} documents are allowed`,
-    )
-      .transform((ids) => [...new Set(ids.map((id) => id.toLowerCase()))])
-      .optional(),
-    intendedRecipientNpi: boundedList(z.array(npiSchema), 20, 'at most 20 recipients are allowed').optional(),
-  })
+  network: z.enum(MESSAGE_NETWORKS).optional(),
+  subject: z
+    .string()
+    .trim()
+    .min(1, { error: 'is required' })
+    .max(250, { error: 'must have at most 250 characters' })
+    .meta(NOT_BLANK),
+  body: z
+    .string()
+    .max(MESSAGE_BODY_LENGTH_MAX, { error: `must have at most ${MESSAGE_BODY_LENGTH_MAX} characters` })
+    .optional(),
+  attachments: boundedList(
+    z.array(idSchema),
+    MESSAGE_ATTACHMENTS_MAX,
+    `at most ${MESSAGE_ATTACHMENTS_MAX} documents are allowed`,
+  )
+    .transform((ids) => [...new Set(ids.map((id) => id.toLowerCase()))])
+    .optional(),
+  intendedRecipientNpi: boundedList(z.array(npiSchema), 20, 'at most 20 recipients are allowed').optional(),
+})
   .superRefine(({ destination, network, body, attachments }, context) => {
     if ((body ?? '').trim() === '' && (attachments ?? []).length === 0)
       context.addIssue({
@@ -137,29 +133,28 @@ export type MessageEventType = (typeof MESSAGE_EVENT_TYPES)[number];
  */
 export const messageEventSchema = component('MessageEvent', {
   meta: eventMetaOf(z.enum(MESSAGE_EVENT_TYPES)),
-  payload: messageSchema.extend({
-    completedAt: instantSchema.optional().describe('Only in `message.status`'),
-  }),
+  payload: messageSchema.extend(
+    withTexts('MessageEvent.payload', {
+      completedAt: instantSchema.optional(),
+    }),
+  ),
 });
 
 export const messageEndpoints = {
   listMessages: endpoint('GET /medical/v1/message', {
-    query: pageQuery(
-      {
-        direction: z.enum(MESSAGE_DIRECTIONS).optional(),
-        patientId: idSchema.optional(),
-        destination: z
-          .string()
-          .max(500)
-          .optional()
-          .meta({ description: 'Exact match with the `destination` of the message.' }),
-        status: z.enum(MESSAGE_STATUSES).optional(),
-      },
-      { sort: MESSAGE_SORT },
-    ),
+    query: pageQuery(MESSAGE_SORT, {
+      direction: z.enum(MESSAGE_DIRECTIONS).optional(),
+      patientId: idSchema.optional(),
+      destination: z
+        .string()
+        .max(500)
+        .optional()
+        .describe('Exact match with the `destination` of the message.'),
+      status: z.enum(MESSAGE_STATUSES).optional(),
+    }),
     responses: { 200: z.object({ messages: z.array(messageSchema), meta: pageMetaSchema }) },
   }),
-  getMessage: endpoint('GET /medical/v1/message/:id', { responses: { 200: messageSchema } }),
+  getMessage: endpoint('GET /medical/v1/message/:id', messageSchema),
   sendMessage: endpoint('POST /medical/v1/message', {
     query: z.object({ patientId: idSchema }),
     body: messageRequestSchema,

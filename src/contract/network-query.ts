@@ -4,6 +4,7 @@ import { endpoint } from './endpoint.ts';
 import { pageMetaSchema, pageQuery } from './paging.ts';
 import {
   component,
+  described,
   idSchema,
   instantSchema,
   SOURCE_TYPES,
@@ -149,19 +150,17 @@ const share = z.number().min(0).max(1).nullable();
 const figure = z.number().nonnegative().nullable();
 
 /** How a source, or a connection of the account, did in a period; docs/source-scorecard.md defines each figure. */
-export const sourceScoreSchema = z
-  .object({
-    source: sourceTypeSchema,
-    connectionId: idSchema.nullable().meta({ description: 'Null: the connection of the deployment.' }),
-    connection: z.string().nullable(),
-    ...{ queries: count, ended: count, answered: count, responseRate: share },
-    ...{ patientsAnswered: count, patientsFound: count, foundShare: share },
-    ...{ firstDataSecondsMedian: figure, firstDataSecondsP95: figure },
-    ...{ resources: count, documents: count },
-    ...{ resourcesPerFoundPatient: figure, documentsPerFoundPatient: figure },
-    ...{ results: count, codedShare: share, measured: count, unitShare: share },
-  })
-  .meta({ id: 'SourceScore' });
+export const sourceScoreSchema = component('SourceScore', {
+  source: sourceTypeSchema,
+  connectionId: idSchema.nullable(),
+  connection: z.string().nullable(),
+  ...{ queries: count, ended: count, answered: count, responseRate: share },
+  ...{ patientsAnswered: count, patientsFound: count, foundShare: share },
+  ...{ firstDataSecondsMedian: figure, firstDataSecondsP95: figure },
+  ...{ resources: count, documents: count },
+  ...{ resourcesPerFoundPatient: figure, documentsPerFoundPatient: figure },
+  ...{ results: count, codedShare: share, measured: count, unitShare: share },
+});
 export type SourceScore = z.output<typeof sourceScoreSchema>;
 
 /** Columns by which the list of queries can be sorted; without `sort`, newest first. */
@@ -170,35 +169,28 @@ export const NETWORK_QUERY_SORT = ['startedAt', 'requestId'] as const;
 export const networkQueryEndpoints = {
   startNetworkQuery: endpoint('POST /medical/v1/network/query', {
     query: z.object({ patientId: idSchema, purposeOfUse: purposeOfUseSchema.default('treatment') }),
-    headers: z.object({
+    headers: described('startNetworkQuery headers', {
       'x-aal2-session': z.string().max(500).optional(),
-      priority: z.string().max(TEXT_LENGTH_MAX).optional().meta({
-        description:
-          'RFC 9218 priority. `u=5` to `u=7` marks a background query. It runs after other queries, and starts at a source only while less than 80 % of the source’s limit per minute is used. If no source has capacity, the response reports the query as failed, with `Retry-After`, and the query is not stored.',
-      }),
+      priority: z.string().max(TEXT_LENGTH_MAX).optional(),
     }),
     body: networkQueryRequestSchema,
     responses: { 200: networkQueryStatusSchema },
     errors: [404],
   }),
-  getNetworkQuery: endpoint('GET /medical/v1/network/query/:requestId', {
-    responses: { 200: networkQueryStatusSchema },
-  }),
+  getNetworkQuery: endpoint('GET /medical/v1/network/query/:requestId', networkQueryStatusSchema),
   listNetworkQueries: endpoint('GET /medical/v1/network/query', {
-    query: pageQuery(
-      {
-        patientId: idSchema.optional(),
-        status: queryStatusSchema.optional(),
-        source: sourceTypeSchema.optional(),
-        startedAfter: instantSchema.optional(),
-      },
-      { sort: NETWORK_QUERY_SORT },
-    ),
+    query: pageQuery(NETWORK_QUERY_SORT, {
+      patientId: idSchema.optional(),
+      status: queryStatusSchema.optional(),
+      source: sourceTypeSchema.optional(),
+      startedAfter: instantSchema.optional(),
+    }),
     responses: { 200: z.object({ queries: z.array(listedNetworkQuerySchema), meta: pageMetaSchema }) },
   }),
-  getNetworkQueryTimeline: endpoint('GET /medical/v1/network/query/:requestId/timeline', {
-    responses: { 200: z.object({ requestId: idSchema, timeline: z.array(timelineEntrySchema) }) },
-  }),
+  getNetworkQueryTimeline: endpoint(
+    'GET /medical/v1/network/query/:requestId/timeline',
+    z.object({ requestId: idSchema, timeline: z.array(timelineEntrySchema) }),
+  ),
   getSourceScorecard: endpoint('GET /medical/v1/source/scorecard', {
     query: z
       .object({ from: instantSchema, to: instantSchema.optional() })
@@ -217,7 +209,5 @@ export const networkQueryEndpoints = {
     params: z.object({ requestId: idSchema, type: sourceTypeSchema }),
     responses: { 200: networkQueryStatusSchema },
   }),
-  cancelNetworkQuery: endpoint('POST /medical/v1/network/query/:requestId/cancel', {
-    responses: { 200: networkQueryStatusSchema },
-  }),
+  cancelNetworkQuery: endpoint('POST /medical/v1/network/query/:requestId/cancel', networkQueryStatusSchema),
 } as const;

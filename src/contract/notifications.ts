@@ -83,18 +83,13 @@ export const NOTIFICATION_SORT = ['notifiedAt', 'id'] as const;
 
 export const notificationEndpoints = {
   listNotifications: endpoint('GET /medical/v1/notification', {
-    query: pageQuery(
-      {
-        patientId: idSchema.optional(),
-        type: z.enum(NOTIFICATION_TYPES).optional(),
-        status: z.enum(['current', 'withdrawn']).optional(),
-      },
-      { sort: NOTIFICATION_SORT },
-    ),
+    query: pageQuery(NOTIFICATION_SORT, {
+      patientId: idSchema.optional(),
+      type: z.enum(NOTIFICATION_TYPES).optional(),
+      status: z.enum(['current', 'withdrawn']).optional(),
+    }),
     responses: { 200: z.object({ notifications: z.array(notificationSchema), meta: pageMetaSchema }) },
   }),
-  getNotification: endpoint('GET /medical/v1/notification/:id', { responses: { 200: notificationSchema } }),
-  cancelFollowUp: endpoint('POST /medical/v1/notification/:id/follow-up/cancel', {
-    responses: { 200: notificationSchema },
-  }),
+  getNotification: endpoint('GET /medical/v1/notification/:id', notificationSchema),
+  cancelFollowUp: endpoint('POST /medical/v1/notification/:id/follow-up/cancel', notificationSchema),
 } as const;

@@ -1,23 +1,14 @@
 import { z } from 'zod';
 import { ETAG_LENGTH_MAX, quoted } from './bounds.ts';
-import { component } from './primitives.ts';
+import { component, described } from './primitives.ts';
 
-export const ifMatch = z.object({
-  'if-match': z
-    .string()
-    .max(ETAG_LENGTH_MAX)
-    .optional()
-    .meta({ description: 'The last known eTag. 412 if it is no longer current.' }),
+export const ifMatch = described('If-Match', {
+  'if-match': z.string().max(ETAG_LENGTH_MAX).optional(),
 });
 /** Optional body of operations whose other parameters are all in the path and query. */
-export const eTagBody = z
-  .object({
-    eTag: z
-      .string()
-      .max(ETAG_LENGTH_MAX)
-      .optional()
-      .meta({ description: 'The last known eTag; an alternative to `If-Match`.' }),
-  })
+export const eTagBody = described('eTag', {
+  eTag: z.string().max(ETAG_LENGTH_MAX).optional(),
+})
   .nullish()
   .transform((body) => body ?? {});
 export const pageMetaSchema = component('PageMeta', {
@@ -45,21 +36,22 @@ export const itemCount = z.coerce
 /**
  * Query parameters of a list: its own filters and the common paging parameters (docs/interface.md, Pagination). Cursors are
  * taken from `meta` of an earlier page.
+ *
+ * @param sort the columns by which the list can be sorted
  */
-export function pageQuery<F extends z.ZodRawShape>(
-  filters: F,
-  { sort, countMax = PAGE_COUNT.max }: { sort: readonly string[]; countMax?: number },
+export function pageQuery<F extends z.ZodRawShape = Record<never, never>>(
+  sort: readonly string[],
+  filters: F = {} as F,
+  countMax: number = PAGE_COUNT.max,
 ) {
   const cursor = z.string().min(1, { error: 'is not a cursor of this list' }).max(1000).optional();
   return z
     .object({
       ...filters,
-      fromItem: cursor.meta({
-        description: 'Cursor of the first item of the page, from `meta.nextPage` of another page.',
-      }),
-      toItem: cursor.meta({
-        description: 'Cursor of the last item of the page, from `meta.prevPage` of another page.',
-      }),
+      fromItem: cursor.describe(
+        'Cursor of the first item of the page, from `meta.nextPage` of another page.',
+      ),
+      toItem: cursor.describe('Cursor of the last item of the page, from `meta.prevPage` of another page.'),
       count: itemCount
         .max(countMax, { error: `count must be at most ${countMax}` })
         .default(PAGE_COUNT.default),

@@ -13,7 +13,15 @@ import {
 import { endpoint } from './endpoint.ts';
 import { networkQueryRequestSchema, networkQueryStatusSchema } from './network-query.ts';
 import { eTagBody, ifMatch, pageMetaSchema, pageQuery } from './paging.ts';
-import { component, dobSchema, idSchema, namesSchema, usStateSchema, zipSchema } from './primitives.ts';
+import {
+  component,
+  dobSchema,
+  idSchema,
+  namesSchema,
+  usStateSchema,
+  withTexts,
+  zipSchema,
+} from './primitives.ts';
 
 export const genderSchema = z.enum(['M', 'F', 'O', 'U'], {
   error: 'expected M, F, O (known, neither M nor F) or U (unknown)',
@@ -231,14 +239,14 @@ export const matchPatientBodySchema = patientDemographicsSchema.meta({ id: 'Matc
 
 /** Body of "update patient" (PUT), which replaces. The `eTag` here, or the one in `If-Match`, must be current. */
 export const updatePatientBodySchema = patientDemographicsSchema
-  .extend({
-    eTag: z.string().max(ETAG_LENGTH_MAX).optional(),
-    externalIds: boundedList(z.array(externalIdSchema), PATIENT_LISTS_MAX.externalIds)
-      .optional()
-      .meta({ description: 'All ids that shall find the patient. Without it, the known ones stay.' }),
-    // If ignored, the caller would believe it had been applied. `networkQuery` is ignored because responses contain it.
-    cohorts: z.never({ error: 'cannot be set here; use POST /medical/v1/patient/{id}/cohort' }).optional(),
-  })
+  .extend(
+    withTexts('UpdatePatient', {
+      eTag: z.string().max(ETAG_LENGTH_MAX).optional(),
+      externalIds: boundedList(z.array(externalIdSchema), PATIENT_LISTS_MAX.externalIds).optional(),
+      // If ignored, the caller would believe it had been applied. `networkQuery` is ignored because responses contain it.
+      cohorts: z.never({ error: 'cannot be set here; use POST /medical/v1/patient/{id}/cohort' }).optional(),
+    }),
+  )
   .meta({ id: 'UpdatePatient' });
 export type UpdatePatientBody = z.output<typeof updatePatientBodySchema>;
 
@@ -312,7 +320,7 @@ export const patientEndpoints = {
     responses: { 201: patientSchema, 200: patientSchema },
     errors: [404],
   }),
-  getPatient: endpoint('GET /medical/v1/patient/:id', { responses: { 200: patientSchema } }),
+  getPatient: endpoint('GET /medical/v1/patient/:id', patientSchema),
   updatePatient: endpoint('PUT /medical/v1/patient/:id', {
     query: z.object({ facilityId: idSchema.optional() }),
     headers: ifMatch,
@@ -327,18 +335,15 @@ export const patientEndpoints = {
     errors: [409],
   }),
   listPatients: endpoint('GET /medical/v1/patient', {
-    query: pageQuery(
-      {
-        facilityId: idSchema.optional(),
-        externalId: externalIdSchema.optional(),
-        filters: searchWords.optional().meta({
-          description:
-            'Words, all of which must occur in the name, date of birth, external id, identifiers, contacts or addresses; case-insensitive.',
-          example: 'sample 02108',
-        }),
-      },
-      { sort: PATIENT_SORT },
-    ),
+    query: pageQuery(PATIENT_SORT, {
+      facilityId: idSchema.optional(),
+      externalId: externalIdSchema.optional(),
+      filters: searchWords.optional().meta({
+        description:
+          'Words, all of which must occur in the name, date of birth, external id, identifiers, contacts or addresses; case-insensitive.',
+        example: 'sample 02108',
+      }),
+    }),
     responses: { 200: z.object({ patients: z.array(patientSchema), meta: pageMetaSchema }) },
   }),
   matchPatient: endpoint('POST /medical/v1/patient/match', {

@@ -34,21 +34,15 @@ export const decidedDuplicateSchema = possibleDuplicateSchema
 /** The review list of patients that may be one person. */
 export const possibleDuplicateEndpoints = {
   listPossibleDuplicates: endpoint('GET /medical/v1/possible-duplicate', {
-    query: pageQuery(
-      { status: z.enum(DUPLICATE_STATUSES).optional(), patientId: idSchema.optional() },
-      { sort: POSSIBLE_DUPLICATE_SORT },
-    ),
+    query: pageQuery(POSSIBLE_DUPLICATE_SORT, {
+      status: z.enum(DUPLICATE_STATUSES).optional(),
+      patientId: idSchema.optional(),
+    }),
     responses: {
       200: z.object({ possibleDuplicates: z.array(possibleDuplicateSchema), meta: pageMetaSchema }),
     },
   }),
-  getPossibleDuplicate: endpoint('GET /medical/v1/possible-duplicate/:id', {
-    responses: { 200: comparedPatientsSchema },
-  }),
-  acceptPossibleDuplicate: endpoint('POST /medical/v1/possible-duplicate/:id/accept', {
-    responses: { 200: decidedDuplicateSchema },
-  }),
-  refusePossibleDuplicate: endpoint('POST /medical/v1/possible-duplicate/:id/refuse', {
-    responses: { 200: decidedDuplicateSchema },
-  }),
+  getPossibleDuplicate: endpoint('GET /medical/v1/possible-duplicate/:id', comparedPatientsSchema),
+  acceptPossibleDuplicate: endpoint('POST /medical/v1/possible-duplicate/:id/accept', decidedDuplicateSchema),
+  refusePossibleDuplicate: endpoint('POST /medical/v1/possible-duplicate/:id/refuse', decidedDuplicateSchema),
 } as const;

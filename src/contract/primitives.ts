@@ -6,19 +6,25 @@ import { RECORD_SOURCES, SOURCE_TYPES } from './source-types.ts';
 export { type RecordSource, SOURCE_TYPES, type SourceType } from './source-types.ts';
 
 /**
- * An object that the OpenAPI document lists under this name, and whose members have the texts of `members.json`. Throws when the
- * module is loaded if a text is about a member that the object does not have.
+ * The members of an object, with those texts of the OpenAPI document that `members.json` has under this name. Throws when the module
+ * is loaded if a text is about a member that the object does not have.
  */
-export function component<S extends z.ZodRawShape>(id: string, shape: S) {
-  const said = (texts as Readonly<Record<string, Readonly<Record<string, string>>>>)[id] ?? {};
-  const described = Object.entries(said).map(([name, description]) => {
-    const member = shape[name];
-    if (!(member instanceof z.ZodType))
-      throw new Error(`members.json describes ${name}, which ${id} does not have`);
-    return [name, member.meta({ description })];
+export function withTexts<S extends z.core.$ZodShape>(name: string, shape: S): S {
+  const said = (texts as Readonly<Record<string, Readonly<Record<string, string>>>>)[name] ?? {};
+  const described = Object.entries(said).map(([member, description]) => {
+    const schema = shape[member];
+    if (!(schema instanceof z.ZodType))
+      throw new Error(`members.json describes ${member}, which ${name} does not have`);
+    return [member, schema.meta({ description })];
   });
-  return z.object({ ...shape, ...Object.fromEntries(described) } as S).meta({ id });
+  return { ...shape, ...Object.fromEntries(described) };
 }
+
+export const described = <S extends z.ZodRawShape>(name: string, shape: S) =>
+  z.object(withTexts(name, shape));
+
+/** An object that the OpenAPI document lists under this name. */
+export const component = <S extends z.ZodRawShape>(id: string, shape: S) => described(id, shape).meta({ id });
 
 export const sourceTypeSchema = z.enum(SOURCE_TYPES).meta({ id: 'SourceType' });
 export const recordSourceSchema = z.enum(RECORD_SOURCES).meta({ id: 'RecordSource' });

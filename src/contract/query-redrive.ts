@@ -1,26 +1,21 @@
 import { z } from 'zod';
 import { TEXT_LENGTH_MAX } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
-import { component, idSchema, instantSchema, sourceTypeSchema } from './primitives.ts';
+import { component, idSchema, instantSchema, sourceTypeSchema, withTexts } from './primitives.ts';
 
 const count = z.number().int();
 
 /** Which failed queries are retried. */
 export const queryRedriveRequestSchema = z
-  .strictObject({
-    source: sourceTypeSchema,
-    failedFrom: instantSchema.meta({
-      description: 'Only queries whose source failed, or was refused, at or after this time.',
+  .strictObject(
+    withTexts('QueryRedriveRequest', {
+      source: sourceTypeSchema,
+      failedFrom: instantSchema,
+      failedTo: instantSchema.optional(),
+      reason: z.string().min(1).max(TEXT_LENGTH_MAX).optional(),
+      dryRun: z.boolean().default(false),
     }),
-    failedTo: instantSchema
-      .optional()
-      .meta({ description: 'Only queries whose source failed before this time. Default, and latest: now.' }),
-    reason: z.string().min(1).max(TEXT_LENGTH_MAX).optional().meta({
-      description:
-        'Only queries whose failure or refusal contains this text, in upper or lower case. The status of a query shows the reason.',
-    }),
-    dryRun: z.boolean().default(false).meta({ description: 'Only counts the queries.' }),
-  })
+  )
   .meta({ id: 'QueryRedriveRequest' });
 
 /** Progress of a redrive. */
@@ -47,10 +42,6 @@ export const queryRedriveEndpoints = {
     body: queryRedriveRequestSchema,
     responses: { 200: queryRedriveSchema },
   }),
-  getQueryRedrive: endpoint('GET /medical/v1/network/redrive/:requestId', {
-    responses: { 200: queryRedriveSchema },
-  }),
-  cancelQueryRedrive: endpoint('POST /medical/v1/network/redrive/:requestId/cancel', {
-    responses: { 200: queryRedriveSchema },
-  }),
+  getQueryRedrive: endpoint('GET /medical/v1/network/redrive/:requestId', queryRedriveSchema),
+  cancelQueryRedrive: endpoint('POST /medical/v1/network/redrive/:requestId/cancel', queryRedriveSchema),
 } as const;

@@ -17,13 +17,7 @@ export const querySweepSchema = component('QuerySweep', {
 
 /** Control of the post-import queries of a bulk create; "bulk create status" reports their progress. */
 export const querySweepEndpoints = {
-  pauseQuerySweep: endpoint('POST /medical/v1/patient/bulk/:requestId/sweep/pause', {
-    responses: { 200: querySweepSchema },
-  }),
-  resumeQuerySweep: endpoint('POST /medical/v1/patient/bulk/:requestId/sweep/resume', {
-    responses: { 200: querySweepSchema },
-  }),
-  cancelQuerySweep: endpoint('POST /medical/v1/patient/bulk/:requestId/sweep/cancel', {
-    responses: { 200: querySweepSchema },
-  }),
+  pauseQuerySweep: endpoint('POST /medical/v1/patient/bulk/:requestId/sweep/pause', querySweepSchema),
+  resumeQuerySweep: endpoint('POST /medical/v1/patient/bulk/:requestId/sweep/resume', querySweepSchema),
+  cancelQuerySweep: endpoint('POST /medical/v1/patient/bulk/:requestId/sweep/cancel', querySweepSchema),
 } as const;

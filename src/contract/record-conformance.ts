@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { component, idSchema, recordSourceSchema } from './primitives.ts';
+import { component, described, idSchema, recordSourceSchema } from './primitives.ts';
 
 const DEFECT_HANDLINGS = ['stated-as-unknown', 'profile-not-claimed'] as const;
 
@@ -11,23 +11,20 @@ export const recordConformanceSchema = component('RecordConformance', {
   claiming: count,
   summary: z.string(),
   profiles: z.array(
-    z.object({
-      profile: z.string().meta({ description: 'Canonical URL with version, as in `meta.profile`.' }),
+    described('RecordConformance.profiles', {
+      profile: z.string(),
       resources: count,
     }),
   ),
   defects: z.array(
-    z.object({
+    described('RecordConformance.defects', {
       resourceType: z.string(),
-      profile: z.string().meta({ description: 'Name of the profile that requires the element.' }),
+      profile: z.string(),
       element: z.string(),
-      handling: z.enum(DEFECT_HANDLINGS).meta({
-        description:
-          'Whether the record states the element as unknown, or the resource does not claim the profile.',
-      }),
+      handling: z.enum(DEFECT_HANDLINGS),
       resources: count,
-      sources: z.array(recordSourceSchema).meta({ description: 'Where these resources came from.' }),
-      text: z.string().meta({ description: 'The defect in plain words.' }),
+      sources: z.array(recordSourceSchema),
+      text: z.string(),
     }),
   ),
   withoutProfile: z.array(z.object({ resourceType: z.string(), resources: count })),

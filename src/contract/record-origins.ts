@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { component, idSchema, recordSourceSchema } from './primitives.ts';
+import { component, described, idSchema, recordSourceSchema } from './primitives.ts';
 
 export const UNITING_KEYS = ['content', 'identifier', 'statement'] as const;
 export type UnitingKey = (typeof UNITING_KEYS)[number];
@@ -8,45 +8,26 @@ export const recordOriginsSchema = component('RecordOrigins', {
   resourceType: z.string(),
   id: idSchema,
   origins: z.array(
-    z.object({
+    described('RecordOrigins.origins', {
       source: recordSourceSchema,
-      sourceId: z.string().meta({ description: 'Id of the resource at the source.' }),
-      fileName: z.string().meta({ description: 'Document or source response that contained it.' }),
-      fromDocument: z.boolean().meta({ description: 'Whether it was converted from a C-CDA document.' }),
+      sourceId: z.string(),
+      fileName: z.string(),
+      fromDocument: z.boolean(),
       collectedAt: z.iso.datetime(),
-      versionId: z.string().optional().meta({ description: 'Version of the resource at the source.' }),
-      lastUpdated: z
-        .string()
-        .optional()
-        .meta({ description: 'When the resource was last updated at the source.' }),
-      statedOn: z
-        .string()
-        .optional()
-        .meta({ description: 'The time of the document that it was converted from.' }),
-      leads: z.boolean().meta({
-        description:
-          'Whether this delivery takes precedence; the others only add elements that it does not have.',
-      }),
-      superseded: z.boolean().meta({
-        description: 'Whether it is an earlier version of the statement, of which nothing counts any more.',
-      }),
-      split: z.boolean().meta({
-        description: 'Whether a caller split it from the other deliveries; `join` undoes that.',
-      }),
-      unitedBy: z.array(z.object({ key: z.enum(UNITING_KEYS), reason: z.string() })).meta({
-        description: 'Keys by which it was matched with the other deliveries. Empty if it is the only one.',
-      }),
+      versionId: z.string().optional(),
+      lastUpdated: z.string().optional(),
+      statedOn: z.string().optional(),
+      leads: z.boolean(),
+      superseded: z.boolean(),
+      split: z.boolean(),
+      unitedBy: z.array(z.object({ key: z.enum(UNITING_KEYS), reason: z.string() })),
     }),
   ),
 });
 export type RecordOrigins = z.output<typeof recordOriginsSchema>;
 
-export const splitDeliverySchema = z.object({
+export const splitDeliverySchema = described('splitRecordResource body', {
   source: recordSourceSchema,
-  sourceId: z
-    .string()
-    .min(1)
-    .max(255)
-    .meta({ description: 'The id that the source gave it, as the origins name it.' }),
+  sourceId: z.string().min(1).max(255),
 });
 export type SplitDelivery = z.output<typeof splitDeliverySchema>;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { boundedList, quoted, required, URL_LENGTH_MAX } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
 import { webhookEventSchema } from './events.ts';
-import { component, idSchema, instantSchema } from './primitives.ts';
+import { component, described, idSchema, instantSchema } from './primitives.ts';
 import { TEST_EVENT_TYPE } from './webhook-test.ts';
 
 /** The values of `meta.type` that events of this schema have. */
@@ -88,15 +88,12 @@ export const rotateKeyBodySchema = z
 export const rotatedKeySchema = z.object({ webhookKey: z.string(), previousKeyUntil: instantSchema });
 
 /** Selects the events to resend; without a member, all undelivered events. */
-export const retryWebhooksBodySchema = z
-  .object({
-    eventId: idSchema.optional().meta({ description: '`meta.messageId` of the event, delivered or not.' }),
-    from: instantSchema.optional(),
-    to: instantSchema.optional().meta({ description: 'Default: now.' }),
-    webhookId: idSchema
-      .optional()
-      .meta({ description: 'Resend to this destination only. Default: all destinations.' }),
-  })
+export const retryWebhooksBodySchema = described('RetryWebhooks', {
+  eventId: idSchema.optional(),
+  from: instantSchema.optional(),
+  to: instantSchema.optional(),
+  webhookId: idSchema.optional(),
+})
   .meta({
     id: 'RetryWebhooks',
     dependentRequired: { to: ['from'] },
@@ -120,10 +117,9 @@ export const retryWebhooksBodySchema = z
       refuse('webhookId', 'can only be used together with eventId or from');
   });
 
-export const testWebhookBodySchema = z
-  .object({
-    webhookId: idSchema.optional().meta({ description: 'Default: the destination of the settings.' }),
-  })
+export const testWebhookBodySchema = described('testWebhook body', {
+  webhookId: idSchema.optional(),
+})
   .nullish()
   .transform((body) => body ?? {});
 

@@ -115,10 +115,7 @@ describe('a cursor', () => {
 });
 
 describe('the query of a list', () => {
-  const schema = pageQuery(
-    { patientId: z.string().optional() },
-    { sort: ['id', 'createdAt'], countMax: 100 },
-  );
+  const schema = pageQuery(['id', 'createdAt'], { patientId: z.string().optional() }, 100);
 
   test('has 50 items on a page by default', () => {
     expect(schema.parse({})).toEqual({ count: 50 });
