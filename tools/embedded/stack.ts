@@ -43,7 +43,7 @@ export const WORKER_NODE_ARGS = ['--max-old-space-size=1536'];
  * its reason. Later, a part that dies is restarted on the same port. Throws DataFolderInUseError.
  */
 export async function startStack(options: StackOptions): Promise<Stack> {
-  if (await holdsCluster(options.dataDir))
+  if (holdsCluster(options.dataDir))
     throw new Error(
       `The data folder ${options.dataDir} holds a cluster. Start that with: DATA_DIR=${dirname(options.dataDir)} npm run cluster`,
     );

@@ -27,11 +27,11 @@ interface Job {
 }
 
 /** Shows the state of a bulk onboarding; with `out`, saves its result files into that folder. */
-export async function bulkStatus(
-  jobId: string,
-  { out }: CommonOptions & { out?: string },
-  context: CommandContext,
-): Promise<CommandResult> {
+export const bulkStatus: Command<[string, CommonOptions & { out?: string }]> = async (
+  jobId,
+  { out },
+  context,
+) => {
   if (out !== undefined) await prepareOutFolder(out);
   return withJob(jobId, context, async ({ workflowId, handle, bulks }) => {
     const view = await readBulk(handle, context.target.exchange);
@@ -40,15 +40,15 @@ export async function bulkStatus(
     const saved = await saveOutcome(view.outcome, join(out, fileNameOf(jobId)), bulks.files);
     return bulkResult('bulk status', { jobId, workflowId, view, saved }, context);
   });
-}
+};
 
 /** Pauses or resumes the exchange's work on the rows. Throws RefusedError when the bulk onboarding has ended. */
-export const bulkSteer = (
-  how: 'pause' | 'resume',
-  jobId: string,
-  _options: CommonOptions,
-  context: CommandContext,
-): Promise<CommandResult> =>
+export const bulkSteer: Command<['pause' | 'resume', string, CommonOptions]> = (
+  how,
+  jobId,
+  _options,
+  context,
+) =>
   withJob(jobId, context, async ({ workflowId, handle }) => {
     try {
       await handle.client.withDeadline(Date.now() + UPDATE_TIMEOUT_MS, () =>
@@ -122,22 +122,22 @@ const fileNameOf = (jobId: string): string =>
  * Shows a bulk onboarding's progress until it ends or following is stopped. With `output`, saves the result files under
  * names that begin with it.
  */
-export async function watchBulk(
-  command: string,
-  { subject, output, ...job }: ReportedBulk & { subject: string; output?: string },
-  { timeout, handle, bulks }: { timeout?: number; handle: BulkOnboardingHandle; bulks: BulkOnboardings },
-  context: CommandContext,
-): Promise<CommandResult> {
+export const watchBulk: Command<
+  [
+    string,
+    ReportedBulk & { subject: string; output?: string },
+    { timeout?: number; handle: BulkOnboardingHandle; bulks: BulkOnboardings },
+  ]
+> = async (command, { subject, output, ...job }, { timeout, handle, bulks }, context) => {
   const { live } = context.terminal;
   const view = await followBulk(handle, (now) => live.set(subject, bulkRows(now, live)), {
     client: context.target.exchange,
     signal: endOfFollowing(context.terminal, { timeout }),
   });
-  live.close();
   const saved =
     view.outcome === undefined || output === undefined
       ? undefined
       : // The results of a dry run must not be taken for those of a real run.
         await saveOutcome(view.outcome, view.dryRun === true ? `${output}.dry-run` : output, bulks.files);
   return bulkResult(command, { ...job, view, saved }, context);
-}
+};

@@ -41,20 +41,15 @@ export const bulk: Command<[string, BulkOptions]> = async (path, options, contex
   const output = join(folder, basename(path).replace(/\.csv$/i, ''));
   const errors = await listRowErrors(`${output}.errors.csv`, wrongRows(panel), SHOWN_MAX);
   for (const line of errorLines(errors, panel)) live.print(line);
-  if (errors.rows > 0 && options.sendAnyway !== true && options.dryRun !== true) {
-    live.close();
+  if (errors.rows > 0 && options.sendAnyway !== true && options.dryRun !== true)
     return notSent(panel, errors);
-  }
 
   const bulks = await openBulkOnboardings(context.target, context.env);
   try {
     const jobId = options.job ?? `bulk-${randomUUID()}`;
     const started = await start(panel, { ...options, jobId }, bulks, context);
     const job = { jobId, workflowId: started.workflowId, isNew: started.kind === 'new', out: folder };
-    if (!options.wait) {
-      live.close();
-      return { ...bulkResult('bulk', job, context), exitCode: EXIT.done };
-    }
+    if (!options.wait) return { ...bulkResult('bulk', job, context), exitCode: EXIT.done };
     return await watchBulk(
       'bulk',
       { subject, output, ...job },

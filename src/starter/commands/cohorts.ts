@@ -3,7 +3,7 @@ import { type CohortResponse, cohortSettingsSchema } from '../../contract/cohort
 import { renderTable } from '../../lib/table.ts';
 import type { CohortAnswer } from '../../orchestrator/client/answers.ts';
 import type { CommandResult } from '../terminal.ts';
-import type { Command, CommandContext, CommonOptions } from './command.ts';
+import type { Command, CommonOptions } from './command.ts';
 import { fullName } from './patients.ts';
 
 export type Frequency = 'weekly' | 'biweekly' | 'monthly';
@@ -56,11 +56,11 @@ function monitoringOf({ settings }: CohortAnswer): string {
   return parts.filter(Boolean).join(', ') || 'off';
 }
 
-export async function cohortsCreate(
-  name: string,
-  { description, color, purpose, adt, fills, results, hie }: CohortCreateOptions,
-  { target }: CommandContext,
-): Promise<CommandResult> {
+export const cohortsCreate: Command<[string, CohortCreateOptions]> = async (
+  name,
+  { description, color, purpose, adt, fills, results, hie },
+  { target },
+) => {
   const monitoring = {
     ...(adt === true && { adt: { enabled: true } }),
     ...(fills === true && { pharmacy: { notifications: true } }),
@@ -80,7 +80,7 @@ export async function cohortsCreate(
     ],
     document: { command: 'cohorts create', cohort },
   };
-}
+};
 
 export const cohortsShow: Command<[string, CohortShowOptions]> = async (id, { count }, { target }) => {
   const { exchange } = target;
@@ -105,32 +105,32 @@ export const cohortsShow: Command<[string, CohortShowOptions]> = async (id, { co
   };
 };
 
-export async function cohortsAdd(
-  id: string,
-  patientIds: string[],
-  _options: CommonOptions,
-  { target }: CommandContext,
-): Promise<CommandResult> {
+export const cohortsAdd: Command<[string, string[], CommonOptions]> = async (
+  id,
+  patientIds,
+  _options,
+  { target },
+) => {
   const { answer } = await target.exchange.call(
     'addPatientsToCohort',
     { params: { id }, body: { patientIds } },
     { idempotencyKey: randomUUID() },
   );
   return changed('cohorts add', answer);
-}
+};
 
-export async function cohortsRemove(
-  id: string,
-  patientIds: string[],
-  _options: CommonOptions,
-  { target }: CommandContext,
-): Promise<CommandResult> {
+export const cohortsRemove: Command<[string, string[], CommonOptions]> = async (
+  id,
+  patientIds,
+  _options,
+  { target },
+) => {
   const { answer } = await target.exchange.call('removePatientsFromCohort', {
     params: { id },
     body: { patientIds },
   });
   return changed('cohorts remove', answer);
-}
+};
 
 const changed = (
   command: string,

@@ -9,8 +9,7 @@ import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import { prepareOutFolder, saveAside } from '../output/out-folder.ts';
 import { createDownloads } from '../target/download.ts';
 import type { Target } from '../target/target.ts';
-import type { CommandResult } from '../terminal.ts';
-import type { CommandContext, CommonOptions } from './command.ts';
+import type { Command, CommonOptions } from './command.ts';
 
 export interface DocumentsOptions extends CommonOptions {
   out?: string;
@@ -27,11 +26,11 @@ const HEAD = ['document', 'file', 'type', 'bytes', 'filed', 'description'];
  * Lists a patient's documents. With `out`, downloads them into that folder; C-CDA documents are converted to `format`.
  * Throws UsageError, ExchangeCallError.
  */
-export async function documents(
-  patientId: string,
-  { out, format, from, to, content }: DocumentsOptions,
-  { target, terminal }: CommandContext,
-): Promise<CommandResult> {
+export const documents: Command<[string, DocumentsOptions]> = async (
+  patientId,
+  { out, format, from, to, content },
+  { target, terminal },
+) => {
   if (out !== undefined) await prepareOutFolder(out);
   const { answer } = await target.exchange.call('listDocuments', {
     query: { patientId, output: 'dto', dateFrom: from, dateTo: to, content },
@@ -60,7 +59,7 @@ export async function documents(
       documents: found.map((each, index) => ({ ...each, savedAs: saved[index] })),
     },
   };
-}
+};
 
 /** Downloads one document, unconverted if it cannot be converted. Returns the path of the file. */
 async function fetchOne(

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { renderTable } from '../../lib/table.ts';
-import type { CommandResult } from '../terminal.ts';
-import type { Command, CommandContext, CommonOptions } from './command.ts';
+import type { Command, CommonOptions } from './command.ts';
 import { fullName, moreLines } from './patients.ts';
 
 export interface DuplicateListOptions extends CommonOptions {
@@ -11,10 +10,10 @@ export interface DuplicateListOptions extends CommonOptions {
 }
 
 /** Lists pairs of patients that may be one person. */
-export async function duplicatesList(
-  { all, patient, count }: DuplicateListOptions,
-  { target }: CommandContext,
-): Promise<CommandResult> {
+export const duplicatesList: Command<[DuplicateListOptions]> = async (
+  { all, patient, count },
+  { target },
+) => {
   const { answer } = await target.exchange.call('listPossibleDuplicates', {
     query: { ...(all === true ? {} : { status: 'open' }), patientId: patient, count },
   });
@@ -32,7 +31,7 @@ export async function duplicatesList(
           ],
     document: { command: 'duplicates list', possibleDuplicates, total: meta.itemsInTotal },
   };
-}
+};
 
 /** Shows the two patients of a pair side by side. */
 export const duplicatesShow: Command<[string, CommonOptions]> = async (id, _options, { target }) => {

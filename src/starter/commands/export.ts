@@ -38,7 +38,7 @@ const AT_ONCE = 4;
  * Starts an export (or takes up one that was started before), follows it, and downloads its files into the folder `out`.
  * Throws UsageError, ExchangeCallError.
  */
-export async function exportRecords(options: ExportOptions, context: CommandContext): Promise<CommandResult> {
+export const exportRecords: Command<[ExportOptions]> = async (options, context) => {
   const { exports } = context.target;
   const { live } = context.terminal;
   const { wait, cohort, since, type } = options;
@@ -71,7 +71,7 @@ export async function exportRecords(options: ExportOptions, context: CommandCont
   if (state.status !== 'completed' || out === undefined) return exportResult(id, state, { out }, context);
   const isSaved = await downloadAll(id, state.manifest, { out, signal }, context);
   return exportResult(id, state, { out, isSaved }, context);
-}
+};
 
 /** Cancels a running export, or deletes the files of a completed one. */
 export const exportCancel: Command<[string, CommonOptions]> = async (text, _, { target }) => {
@@ -144,7 +144,6 @@ function exportResult(
   { out, isSaved, isStarted = false }: { out?: string; isSaved?: boolean; isStarted?: boolean },
   { terminal }: CommandContext,
 ): CommandResult {
-  terminal.live.close();
   const goOn = howToGoOn(id, out);
   const common = { command: 'export', exportId: id, status: state.status, out };
   switch (state.status) {

@@ -10,10 +10,9 @@ import { EXIT, type ExitCode } from '../../lib/exit-codes.ts';
 import { renderTable } from '../../lib/table.ts';
 import { utcCell } from '../../lib/time.ts';
 import type { AnswerOf } from '../../orchestrator/client/answers.ts';
-import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { workflowLink } from '../links.ts';
 import { plainText } from '../progress/plain-text.ts';
-import { type FollowOptions, pollExchange } from '../progress/poll-exchange.ts';
+import { pollExchange } from '../progress/poll-exchange.ts';
 import { coloured } from '../progress/rows.ts';
 import { patientNames } from '../target/simulated-person.ts';
 import { type CommandResult, unfinishedExit } from '../terminal.ts';
@@ -58,10 +57,10 @@ const HEAD = [
 ];
 
 /** Lists one page of messages (docs/interface.md, "E12. List messages") with the cursors of the neighbouring pages. */
-export async function messagesList(
-  { direction, patient, destination, status, sort, count, fromItem, toItem }: MessagesListOptions,
-  { target, terminal }: CommandContext,
-): Promise<CommandResult> {
+export const messagesList: Command<[MessagesListOptions]> = async (
+  { direction, patient, destination, status, sort, count, fromItem, toItem },
+  { target, terminal },
+) => {
   const { answer } = await target.exchange.call('listMessages', {
     query: { direction, patientId: patient, destination, status, sort, count, fromItem, toItem },
   });
@@ -92,7 +91,7 @@ export async function messagesList(
       toItem: previous,
     },
   };
-}
+};
 
 function cursorOf(page: string | null | undefined, name: 'fromItem' | 'toItem'): string | undefined {
   if (page == null || !URL.canParse(page)) return undefined;
@@ -109,11 +108,11 @@ interface MessagesSendOptions extends FollowingOptions {
 }
 
 /** Sends a message about a patient, and follows its transmission until it ends. */
-export async function messagesSend(
-  patientId: string,
-  { to, subject, body, attach, npi, network, wait, timeout }: MessagesSendOptions,
-  context: CommandContext,
-): Promise<CommandResult> {
+export const messagesSend: Command<[string, MessagesSendOptions]> = async (
+  patientId,
+  { to, subject, body, attach, npi, network, wait, timeout },
+  context,
+) => {
   const { target, terminal } = context;
   const { answer: sent } = await target.exchange.call(
     'sendMessage',
@@ -125,16 +124,19 @@ export async function messagesSend(
   );
   if (!wait) return { exitCode: EXIT.done, ...messageResult('messages send', sent, context) };
   const { live } = terminal;
-  const message = await followMessage(
-    target.exchange,
+  const message = await pollExchange(
     sent,
-    ({ status }, problem) =>
-      live.set(`message ${sent.id}`, [
-        `${coloured(status, live.colors)}${problem === undefined ? '' : ` (${problem})`}`,
-      ]),
-    { signal: endOfFollowing(terminal, { timeout }) },
+    async (signal) =>
+      (await target.exchange.call('getMessage', { params: { id: sent.id } }, { signal })).answer,
+    {
+      isRunning: ({ status }) => status === 'processing',
+      onChange: ({ status }, problem) =>
+        live.set(`message ${sent.id}`, [
+          `${coloured(status, live.colors)}${problem === undefined ? '' : ` (${problem})`}`,
+        ]),
+      signal: endOfFollowing(terminal, { timeout }),
+    },
   );
-  live.close();
   const result = messageResult('messages send', message, context);
   const exitCode = exitOfMessage(message, terminal.interrupted);
   const later = `The transmission continues without this terminal. Check on it with: npm run starter -- messages show ${sent.id}`;
@@ -143,23 +145,7 @@ export async function messagesSend(
     ...result,
     lines: message.status === 'processing' ? [...result.lines, '', later] : result.lines,
   };
-}
-
-/**
- * Follows the transmission of a message until it ends; `onChange` receives each new state. Returns the last state.
- * Throws ExchangeCallError when the exchange rejects a request.
- */
-const followMessage = (
-  client: ExchangeClient,
-  sent: MessageResponse,
-  onChange: (message: MessageResponse, problem?: string) => void,
-  options: FollowOptions = {},
-): Promise<MessageResponse> =>
-  pollExchange(
-    sent,
-    async (signal) => (await client.call('getMessage', { params: { id: sent.id } }, { signal })).answer,
-    { ...options, isRunning: ({ status }) => status === 'processing', onChange },
-  );
+};
 
 /** Result of a command about one message: its fields, its text, and the link to its transmission in the Temporal UI. */
 function messageResult(

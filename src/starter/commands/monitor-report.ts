@@ -16,7 +16,7 @@ import { plainText } from '../progress/plain-text.ts';
 import { coloured } from '../progress/rows.ts';
 import { withMonitorings } from '../target/monitorings.ts';
 import type { CommandResult } from '../terminal.ts';
-import type { CommandContext, CommonOptions } from './command.ts';
+import type { Command, CommandContext, CommonOptions } from './command.ts';
 
 /** Result of a `monitor` command: a table of the monitorings, then the lines of `say`. */
 export async function monitoringResult(
@@ -97,11 +97,7 @@ interface MonitorListOptions extends CommonOptions {
 const AT_ONCE = 8;
 
 /** Lists the monitorings of the exchange, or of one cohort: the next run, and the result of the last run. */
-export const monitorList = (
-  cohortId: string | undefined,
-  { kind }: MonitorListOptions,
-  context: CommandContext,
-): Promise<CommandResult> =>
+export const monitorList: Command<[string | undefined, MonitorListOptions]> = (cohortId, { kind }, context) =>
   withMonitorings(context, async (monitorings) => {
     const ids = (await monitorings.list()).filter(
       (id) => (cohortId ?? id.cohortId) === id.cohortId && (kind ?? id.kind) === id.kind,

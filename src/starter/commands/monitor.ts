@@ -20,7 +20,6 @@ import {
 } from '../progress/monitoring-view.ts';
 import { pause } from '../progress/poll-exchange.ts';
 import { type MonitoringId, type Monitorings, withMonitorings } from '../target/monitorings.ts';
-import type { CommandResult } from '../terminal.ts';
 import type { Command, CommandContext, CommonOptions } from './command.ts';
 import { monitoringResult } from './monitor-report.ts';
 
@@ -116,11 +115,11 @@ const RUNS_MAX = 100;
  * Runs all scheduled runs of a past period, one after the other. Each uses its own scheduled date, so a patient who was
  * already queried in that run's period is not queried again. Throws UsageError, RefusedError.
  */
-export const monitorBackfill = (
-  id: MonitoringId,
-  { from, to }: MonitorBackfillOptions,
-  context: CommandContext,
-): Promise<CommandResult> => {
+export const monitorBackfill: Command<[MonitoringId, MonitorBackfillOptions]> = (
+  id,
+  { from, to },
+  context,
+) => {
   if (from >= to) throw new UsageError('--from must be before --to.');
   if (to.getTime() > Date.now()) throw new UsageError('--to must not be in the future.');
   return withMonitorings(context, async (monitorings) => {
@@ -228,29 +227,22 @@ const runIdOf = (schedule: ScheduleDescription): string | undefined =>
 /** Notes are free text, which Temporal would store in clear text. */
 const converterOf = ({ temporal }: Monitorings) => temporal.options.loadedDataConverter;
 
+type SteerCommand = Command<[MonitoringId, CommonOptions & { note?: string }]>;
+
+const steering =
+  (command: string, how: 'pause' | 'unpause', defaultNote: string): SteerCommand =>
+  (id, { note = defaultNote }, context) =>
+    withMonitorings(context, async (monitorings) => {
+      await requireOn(monitorings, id);
+      await monitorings.handle(id)[how](await sealText(converterOf(monitorings), note));
+      return monitoringResult(command, [await viewOf(monitorings, id)], context);
+    });
+
 /** Pauses a monitoring: no further run starts until it is resumed. A run in progress continues. */
-export const monitorPause = (
-  id: MonitoringId,
-  { note = 'Paused by an operator' }: CommonOptions & { note?: string },
-  context: CommandContext,
-): Promise<CommandResult> =>
-  withMonitorings(context, async (monitorings) => {
-    await requireOn(monitorings, id);
-    await monitorings.handle(id).pause(await sealText(converterOf(monitorings), note));
-    return monitoringResult('monitor pause', [await viewOf(monitorings, id)], context);
-  });
+export const monitorPause = steering('monitor pause', 'pause', 'Paused by an operator');
 
 /** Resumes a paused monitoring with its next scheduled run. */
-export const monitorResume = (
-  id: MonitoringId,
-  { note = 'Resumed by an operator' }: CommonOptions & { note?: string },
-  context: CommandContext,
-): Promise<CommandResult> =>
-  withMonitorings(context, async (monitorings) => {
-    await requireOn(monitorings, id);
-    await monitorings.handle(id).unpause(await sealText(converterOf(monitorings), note));
-    return monitoringResult('monitor resume', [await viewOf(monitorings, id)], context);
-  });
+export const monitorResume = steering('monitor resume', 'unpause', 'Resumed by an operator');
 
 /** Stops a monitoring: at our own exchange by the cohort's setting; for another exchange its schedule is deleted. */
 export const monitorDelete: Command<[MonitoringId, CommonOptions]> = (id, _options, context) =>

@@ -10,8 +10,7 @@ import type { SimulatedEvent } from '../input/arguments.ts';
 import { findSample } from '../input/patients.ts';
 import { patientNames } from '../target/simulated-person.ts';
 import { requireStack } from '../target/target.ts';
-import type { CommandResult } from '../terminal.ts';
-import type { CommandContext, CommonOptions } from './command.ts';
+import type { Command, CommonOptions } from './command.ts';
 
 export interface NotificationListOptions extends CommonOptions {
   patient?: string;
@@ -21,10 +20,10 @@ export interface NotificationListOptions extends CommonOptions {
 const HEAD = ['notification', 'type', 'patient', 'name', 'happened (UTC)', 'status', 'follow-up'];
 
 /** Lists the account's notifications, without their links: a link gives read access to anyone who has it. */
-export async function notificationsList(
-  { patient, count }: NotificationListOptions,
-  { target }: CommandContext,
-): Promise<CommandResult> {
+export const notificationsList: Command<[NotificationListOptions]> = async (
+  { patient, count },
+  { target },
+) => {
   const { answer } = await target.exchange.call('listNotifications', {
     query: { patientId: patient, count },
   });
@@ -38,7 +37,7 @@ export async function notificationsList(
     lines: rows.length === 0 ? ['No notifications found.'] : renderTable(HEAD, rows),
     document: { command: 'notifications list', notifications },
   };
-}
+};
 
 interface NotificationSimulateOptions extends CommonOptions {
   visit: string;
@@ -51,12 +50,9 @@ interface NotificationSimulateOptions extends CommonOptions {
  * Makes the stack's simulator send notifications to the gateway. Reports the response to each message, and why no webhook
  * follows, if none does. Throws UsageError.
  */
-export async function notificationsSimulate(
-  sample: string,
-  events: readonly SimulatedEvent[],
-  { visit, format, order, times }: NotificationSimulateOptions,
-  { target }: CommandContext,
-): Promise<CommandResult> {
+export const notificationsSimulate: Command<
+  [string, readonly SimulatedEvent[], NotificationSimulateOptions]
+> = async (sample, events, { visit, format, order, times }, { target }) => {
   const { simulatorUrl, simulatorAdminToken } = requireStack(target).connection;
   const patient = findSample(sample);
   const messages = await createSimulatorAdmin(simulatorUrl, simulatorAdminToken).notify({
@@ -73,7 +69,7 @@ export async function notificationsSimulate(
     lines: [...renderTable(['event', 'format', 'status', 'response'], rows), '', ...notes, SEE_LIST],
     document: { command: 'notifications simulate', messages, notes },
   };
-}
+};
 
 const SEE_LIST =
   'See the notifications of this account with: npm run starter -- notifications list. What they report is in the record a few seconds later: npm run starter -- records <patientId>';

@@ -17,7 +17,7 @@ import { type Onboardings, openOnboardings } from '../target/onboardings.ts';
 import { type PersonOutcome, playPerson } from '../target/simulated-person.ts';
 import { facilityOf, requireStack } from '../target/target.ts';
 import { type CommandResult, howToFollow } from '../terminal.ts';
-import { type CommandContext, endOfFollowing, type FollowingOptions } from './command.ts';
+import { type Command, type CommandContext, endOfFollowing, type FollowingOptions } from './command.ts';
 import { createLinkPrinter, onboardingsResult, type ReportedOnboarding } from './report-onboarding.ts';
 
 export interface OnboardOptions extends FollowingOptions {
@@ -45,7 +45,7 @@ interface Job {
  * Starts a `patientOnboarding` workflow for each patient, and follows each until it ends.
  * Throws UsageError, ConfigError, ExchangeCallError.
  */
-export async function onboard(options: OnboardOptions, context: CommandContext): Promise<CommandResult> {
+export const onboard: Command<[OnboardOptions]> = async (options, context) => {
   checkIdentityOptions(options, context);
   const patients = await patientsToOnboard(options);
   const sources = requestedSources(options);
@@ -65,7 +65,7 @@ export async function onboard(options: OnboardOptions, context: CommandContext):
   } finally {
     await onboardings.close();
   }
-}
+};
 
 /** Throws UsageError. */
 function checkIdentityOptions(options: OnboardOptions, { target }: CommandContext): void {
@@ -136,7 +136,6 @@ async function runJobs(
     live.finish(label);
     return { ...started, view };
   });
-  live.close();
   const begun = reported.filter((onboarding) => onboarding !== undefined);
   const result = onboardingsResult('onboard', begun, context);
   if (!options.wait) return { ...result, exitCode: EXIT.done };

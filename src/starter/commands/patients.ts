@@ -1,7 +1,6 @@
 import { renderTable } from '../../lib/table.ts';
 import { utcCell } from '../../lib/time.ts';
-import type { CommandResult } from '../terminal.ts';
-import type { Command, CommandContext, CommonOptions } from './command.ts';
+import type { Command, CommonOptions } from './command.ts';
 
 export interface PatientListOptions extends CommonOptions {
   count: number;
@@ -12,11 +11,11 @@ const HEAD = ['patient', 'name', 'born', 'sex', 'external id', 'created'];
 const QUERIES_SHOWN = 10;
 
 /** Lists the account's patients, newest first; with `words`, those in whose data all of the words occur. */
-export async function patientsList(
-  words: readonly string[],
-  { count }: PatientListOptions,
-  { target }: CommandContext,
-): Promise<CommandResult> {
+export const patientsList: Command<[readonly string[], PatientListOptions]> = async (
+  words,
+  { count },
+  { target },
+) => {
   const filters = words.length === 0 ? undefined : words.join(' ');
   const { answer } = await target.exchange.call('listPatients', { query: { filters, count } });
   const { patients, meta } = answer;
@@ -30,7 +29,7 @@ export async function patientsList(
           ],
     document: { command: 'patients list', patients, total: meta.itemsInTotal },
   };
-}
+};
 
 /** Says that a list has more items than are shown, and how to see them; nothing where it has not. */
 export function moreLines(

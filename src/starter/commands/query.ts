@@ -6,14 +6,13 @@ import { EXIT, exitCodeOf } from '../../lib/exit-codes.ts';
 import type { LiveLines } from '../../lib/live-lines.ts';
 import { renderTable } from '../../lib/table.ts';
 import { utcCell } from '../../lib/time.ts';
-import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import type { OnboardingHandle } from '../../orchestrator/patient-onboarding/start-onboarding.ts';
 import { RefusedError, UsageError } from '../errors.ts';
 import { parseSubject, requestedSources, type Subject, type SubjectKind } from '../input/arguments.ts';
 import { workflowLink } from '../links.ts';
-import { followOnboarding, readOnboarding } from '../progress/onboarding-view.ts';
-import { type FollowOptions, pollExchange } from '../progress/poll-exchange.ts';
+import { followOnboarding, type OnboardingView, readOnboarding } from '../progress/onboarding-view.ts';
+import { pollExchange } from '../progress/poll-exchange.ts';
 import { QueryReader, type QueryView, queryView } from '../progress/query-view.ts';
 import {
   awaitedByOnboarding,
@@ -57,54 +56,36 @@ const watchQuery = async (
   context: CommandContext,
 ): Promise<CommandResult> => queryResult(command, await followedQuery(requestId, options, context), context);
 
-/** The state of a query when it ended or following was stopped; shows its progress until then. */
+/**
+ * The state of a query when it ended or following was stopped; shows its progress until then. Throws ExchangeCallError when the
+ * exchange rejects a request (unknown query, invalid key).
+ */
 async function followedQuery(
   requestId: string,
   options: { timeout?: number },
   context: CommandContext,
 ): Promise<QueryView> {
   const { live } = context.terminal;
-  const view = await followQuery(
-    context.target.exchange,
-    requestId,
-    (now) => live.set(`query ${requestId}`, queryRows(now, live.colors), awaitedByQuery(now)),
-    { signal: endOfFollowing(context.terminal, options) },
-  );
-  live.close();
-  return view;
-}
-
-/**
- * Follows a query until it ends; `onChange` receives each new state. Returns the last state. Throws ExchangeCallError when
- * the exchange rejects a request (unknown query, invalid key).
- */
-async function followQuery(
-  client: ExchangeClient,
-  requestId: string,
-  onChange: (view: QueryView) => void,
-  options: FollowOptions = {},
-): Promise<QueryView> {
-  const reader = new QueryReader(client);
-  const first: QueryView = { requestId, state: 'running', sources: [], timeline: [] };
-  let last = first;
-  await pollExchange(first, (signal) => reader.read(requestId, signal), {
-    ...options,
+  const reader = new QueryReader(context.target.exchange);
+  let last: QueryView = { requestId, state: 'running', sources: [], timeline: [] };
+  await pollExchange(last, (signal) => reader.read(requestId, signal), {
+    signal: endOfFollowing(context.terminal, options),
     isRunning: ({ state }) => state === 'running',
     onChange: (view, problem) => {
       last = { ...view, problem };
-      onChange(last);
+      live.set(`query ${requestId}`, queryRows(last, live.colors), awaitedByQuery(last));
     },
   });
   return last;
 }
 
 /** Retries one source of a query, while the query runs or after it has ended. Throws RefusedError, ExchangeCallError. */
-export async function retry(
-  requestId: string,
-  source: SourceType,
-  options: FollowingOptions,
-  context: CommandContext,
-): Promise<CommandResult> {
+export const retry: Command<[string, SourceType, FollowingOptions]> = async (
+  requestId,
+  source,
+  options,
+  context,
+) => {
   const { exchange } = context.target;
   try {
     const { answer } = await exchange.call(
@@ -118,7 +99,7 @@ export async function retry(
     throw await explained(error, requestId, source, context);
   }
   return watchQuery('retry', requestId, options, context);
-}
+};
 
 /** Explains a conflict by the state of the query or source; returns every other error unchanged. */
 async function explained(
@@ -182,7 +163,6 @@ async function cancelOnboarding(
   options: CancelOptions,
   context: CommandContext,
 ): Promise<CommandResult> {
-  const { live } = context.terminal;
   try {
     const { state } = await readOnboarding(handle, context.target.exchange);
     if (state !== 'running') throw new RefusedError(`The onboarding has already ended: ${state}.`);
@@ -194,15 +174,25 @@ async function cancelOnboarding(
     const reported = { workflowId, requested: 'cancelling' as const };
     return { ...onboardingsResult('cancel', [reported], context), exitCode: EXIT.done };
   }
-  const view = await followOnboarding(
-    handle,
-    (now) => live.set('onboarding', onboardingRows(now, live.colors), awaitedByOnboarding(now)),
-    { client: context.target.exchange, signal: endOfFollowing(context.terminal, options) },
-  );
-  live.close();
+  const view = await followedOnboarding(handle, options, context);
   const result = onboardingsResult('cancel', [{ workflowId, view }], context);
   // It may have ended otherwise before the cancellation took effect.
   return view.state === 'cancelled' ? { ...result, exitCode: EXIT.done } : result;
+}
+
+/** The state of an onboarding when it ended or following was stopped; shows its progress until then. */
+async function followedOnboarding(
+  handle: OnboardingHandle,
+  options: { timeout?: number },
+  { terminal, target }: CommandContext,
+): Promise<OnboardingView> {
+  const { live } = terminal;
+  const view = await followOnboarding(
+    handle,
+    (now) => live.set('onboarding', onboardingRows(now, live.colors), awaitedByOnboarding(now)),
+    { client: target.exchange, signal: endOfFollowing(terminal, options) },
+  );
+  return view;
 }
 
 interface StatusOptions extends FollowingOptions {
@@ -217,20 +207,10 @@ export const status: Command<[string, StatusOptions]> = async (id, options, cont
     return queryResult('status', view, context, { withTimeline: true });
   }
   const { onboardings, handle, workflowId } = found;
-  const { exchange } = context.target;
-  const { live } = context.terminal;
   try {
     const view = options.wait
-      ? await followOnboarding(
-          handle,
-          (now) => live.set('onboarding', onboardingRows(now, live.colors), awaitedByOnboarding(now)),
-          {
-            client: exchange,
-            signal: endOfFollowing(context.terminal, options),
-          },
-        )
-      : await readOnboarding(handle, exchange);
-    live.close();
+      ? await followedOnboarding(handle, options, context)
+      : await readOnboarding(handle, context.target.exchange);
     return onboardingsResult('status', [{ workflowId, view }], context);
   } catch (error) {
     throw error instanceof WorkflowNotFoundError ? unknownId() : error;

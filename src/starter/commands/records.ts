@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
-import { rename, rm } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ConversionType } from '../../contract/consolidated-query.ts';
@@ -10,7 +9,7 @@ import { EXIT } from '../../lib/exit-codes.ts';
 import type { AnswerOf } from '../../orchestrator/client/answers.ts';
 import { RefusedError } from '../errors.ts';
 import { workflowLink } from '../links.ts';
-import { checkOutFile } from '../output/out-folder.ts';
+import { checkOutFile, replace } from '../output/out-folder.ts';
 import { pollExchange } from '../progress/poll-exchange.ts';
 import { createDownloads } from '../target/download.ts';
 import { type CommandResult, unfinishedExit } from '../terminal.ts';
@@ -49,7 +48,6 @@ export const records: Command<[string, RecordsOptions]> = async (patientId, opti
     { idempotencyKey: randomUUID() },
   );
   const view = options.wait ? await follow(patientId, started, options, context) : started;
-  context.terminal.live.close();
   if (view.status !== 'completed') return report(patientId, view, options, context);
   const sizeBytes = await download(view, out);
   return report(patientId, view, options, context, { path: out, sizeBytes });
@@ -90,19 +88,15 @@ async function download({ result }: View, out: string): Promise<number> {
     throw new RefusedError(
       'This exchange delivers the result only by webhook (medical.consolidated-data), so it cannot be saved here.',
     );
-  const unfinished = join(dirname(out), `.${basename(out)}.${process.pid}.part`);
   let sizeBytes = 0;
-  try {
+  await replace(out, async (unfinished) => {
     const content = await createDownloads().download(result, {
       onProgress: (moved) => {
         sizeBytes = moved;
       },
     });
     await pipeline(Readable.from(content), createWriteStream(unfinished, { mode: 0o600 }));
-    await rename(unfinished, out);
-  } finally {
-    await rm(unfinished, { force: true });
-  }
+  });
   return sizeBytes;
 }
 

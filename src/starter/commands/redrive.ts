@@ -78,7 +78,6 @@ async function follow(
       signal: endOfFollowing(context.terminal, options),
     },
   );
-  live.close();
   return result(last, context);
 }
 

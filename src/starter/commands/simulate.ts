@@ -30,12 +30,12 @@ export interface SimulateOptions extends CommonOptions {
  * Makes a source of the stack's simulator misbehave. It replaces what the same source (and sample) was made to do before.
  * Throws UsageError.
  */
-export async function simulateSet(
-  source: SourceType,
-  trouble: Trouble,
-  { sample, times }: SimulateOptions,
-  { target }: CommandContext,
-): Promise<CommandResult> {
+export const simulateSet: Command<[SourceType, Trouble, SimulateOptions]> = async (
+  source,
+  trouble,
+  { sample, times },
+  { target },
+) => {
   if (sample !== undefined) findSample(sample);
   const admin = adminOf(target);
   const others = (await admin.rules()).filter((rule) => rule.source !== source || rule.sample !== sample);
@@ -44,7 +44,7 @@ export async function simulateSet(
     ...others.flatMap(remaining),
   ]);
   return report('simulate set', await admin.rules(), ['', 'End it with: npm run starter -- simulate clear']);
-}
+};
 
 /** Lists what the sources are made to do, and how often they did it. Throws UsageError. */
 export const simulateList: Command<[CommonOptions]> = async (_options, { target }) => {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { access, rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
@@ -82,7 +83,7 @@ export const removeConnection = (dataDir: string): Promise<void> => rm(fileOf(da
 /** Reads the connection of the running stack. Throws NoStackError when no stack runs on the data folder. */
 export async function readConnection(dataDir: string): Promise<StackConnection> {
   const connection = await readJsonFile(fileOf(dataDir), connectionSchema);
-  const start = (await holdsCluster(dataDir)) ? 'npm run cluster' : 'npm start';
+  const start = holdsCluster(dataDir) ? 'npm run cluster' : 'npm start';
   if (connection === undefined)
     throw new NoStackError(
       `No stack is running on the data folder ${dataDir}. Start one with "${start}", or pass --data-dir or --base-url.`,
@@ -98,11 +99,7 @@ export async function readConnection(dataDir: string): Promise<StackConnection> 
 export const S3_FOLDER = 'seaweedfs';
 
 /** Whether a data folder is one of `npm run cluster`: blobs and workflows are then not where `npm start` keeps them. */
-export const holdsCluster = (dataDir: string): Promise<boolean> =>
-  access(join(dataDir, S3_FOLDER)).then(
-    () => true,
-    () => false,
-  );
+export const holdsCluster = (dataDir: string): boolean => existsSync(join(dataDir, S3_FOLDER));
 
 /** How each secret is generated. A secret that is added later is generated at the next start. */
 const GENERATORS = {

@@ -1,10 +1,10 @@
-import { createReadStream, createWriteStream } from 'node:fs';
-import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { createReadStream, createWriteStream, existsSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { UsageError } from '../errors.ts';
 import type { ExportManifest } from '../target/bulk-exports.ts';
-import { prepareOutFolder } from './out-folder.ts';
+import { prepareOutFolder, replace } from './out-folder.ts';
 
 export interface ManifestFile {
   kind: 'output' | 'deleted' | 'error';
@@ -35,7 +35,7 @@ function safeName(url: string): string {
 /** Prepares a folder for an export that is yet to start. Throws UsageError when it contains another one. */
 export async function prepareExportFolder(folder: string): Promise<void> {
   await prepareOutFolder(folder);
-  if (await exists(join(folder, MANIFEST))) throw anotherExport(folder);
+  if (existsSync(join(folder, MANIFEST))) throw anotherExport(folder);
 }
 
 /**
@@ -51,8 +51,8 @@ export async function openExportFolder(folder: string, manifest: ExportManifest)
   });
   const isSame = found !== undefined && contentOf(found) === contentOf(JSON.stringify(manifest));
   if (isSame) return;
-  const taken = await Promise.all(filesOf(manifest).map(({ name }) => exists(join(folder, name))));
-  if (found !== undefined || taken.includes(true)) throw anotherExport(folder);
+  const isTaken = filesOf(manifest).some(({ name }) => existsSync(join(folder, name)));
+  if (found !== undefined || isTaken) throw anotherExport(folder);
   await replace(path, (unfinished) => writeFile(unfinished, pretty(manifest), { mode: MODE }));
 }
 
@@ -69,16 +69,10 @@ function contentOf(text: string): string | undefined {
 const anotherExport = (folder: string): UsageError =>
   new UsageError(`${folder} contains another export. Pass another folder as --out.`);
 
-const exists = (path: string): Promise<boolean> =>
-  stat(path).then(
-    () => true,
-    () => false,
-  );
-
 /** Whether the file is there with all of its lines. */
 export async function isComplete(folder: string, { name, count }: ManifestFile): Promise<boolean> {
   const path = join(folder, name);
-  if (!(await exists(path))) return false;
+  if (!existsSync(path)) return false;
   if (count === undefined) return true;
   const lines = new LineCount();
   for await (const piece of createReadStream(path)) lines.add(piece);
@@ -124,17 +118,6 @@ class LineCount {
 
   get total(): number {
     return this.#ends + (this.#isOpen ? 1 : 0);
-  }
-}
-
-/** The file appears only once it is complete. */
-async function replace(path: string, write: (unfinished: string) => Promise<void>): Promise<void> {
-  const unfinished = join(path, '..', `.${basename(path)}.${process.pid}.part`);
-  try {
-    await write(unfinished);
-    await rename(unfinished, path);
-  } finally {
-    await rm(unfinished, { force: true });
   }
 }
 

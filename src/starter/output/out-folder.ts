@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { createReadStream, createWriteStream } from 'node:fs';
-import { access, constants, copyFile, mkdir, rm, stat, writeFile } from 'node:fs/promises';
+import { createReadStream, createWriteStream, existsSync } from 'node:fs';
+import { constants, copyFile, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, join, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -65,6 +65,19 @@ async function probe(folder: string): Promise<void> {
 const reasonOf = (error: NodeJS.ErrnoException): string =>
   error.code === 'ENOENT' ? 'nothing can be created there' : fileReason(error);
 
+/** Writes a file that appears only once it is complete. */
+export async function replace(path: string, write: (unfinished: string) => Promise<void>): Promise<void> {
+  const unfinished = unfinishedOf(path);
+  try {
+    await write(unfinished);
+    await rename(unfinished, path);
+  } finally {
+    await rm(unfinished, { force: true });
+  }
+}
+
+const unfinishedOf = (path: string): string => join(dirname(path), `.${basename(path)}.${process.pid}.part`);
+
 /** Readable by the owner only: the content is about patients. */
 const FILE_MODE = 0o600;
 const TRIES_MAX = 1_000;
@@ -75,12 +88,12 @@ const TRIES_MAX = 1_000;
  * Returns the path of the file.
  */
 export async function saveAside(path: string, content: Readable, sha256: string): Promise<string> {
-  const unfinished = join(dirname(path), `.${basename(path)}.${process.pid}.part`);
+  const unfinished = unfinishedOf(path);
   try {
     await pipeline(content, createWriteStream(unfinished, { mode: FILE_MODE }));
     for (let number = 1; number <= TRIES_MAX; number += 1) {
       const candidate = number === 1 ? path : numbered(path, number);
-      if (await isThere(candidate)) {
+      if (existsSync(candidate)) {
         if ((await sha256Of(candidate)) === sha256) return candidate;
         continue;
       }
@@ -104,12 +117,6 @@ function numbered(path: string, number: number): string {
   const extension = extname(path);
   return `${path.slice(0, path.length - extension.length)}-${number}${extension}`;
 }
-
-const isThere = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  );
 
 async function sha256Of(path: string): Promise<string> {
   const hash = createHash('sha256');

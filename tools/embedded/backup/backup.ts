@@ -47,7 +47,7 @@ export async function backUp(dataDir: string, to: string): Promise<string[]> {
   const source = await realpath(dataDir).catch(() => {
     throw new BackupError(`There is no data folder ${dataDir}; pass --data-dir`);
   });
-  if (await holdsCluster(source))
+  if (holdsCluster(source))
     throw new BackupError(
       `${dataDir} holds a cluster, whose blobs are in an S3 server and whose workflows are in PostgreSQL; this command copies the data folders of npm start. Stop the cluster, and copy the whole folder`,
     );

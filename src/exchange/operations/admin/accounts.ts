@@ -12,10 +12,10 @@ import { createFacility } from '../../people/facilities/change-facility.ts';
 import { listFacilities } from '../../people/facilities/facility-store.ts';
 import type { AccountSettings, Dialect } from '../../platform/account.ts';
 import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
-import { type SystemTx, withinAccount } from '../../platform/database/database.ts';
+import { type Store, type SystemTx, withinAccount } from '../../platform/database/database.ts';
 import { InvalidRequestError } from '../../platform/errors.ts';
 import { labelCodes } from '../../records/reading/record-store.ts';
-import { ADMIN_ACTOR, AdminError, type AdminResult, type AdminTarget, shortTime } from './command.ts';
+import { ADMIN_ACTOR, AdminError, type Command, shortTime } from './command.ts';
 
 interface AccountOptions extends SettingOptions {
   name?: string;
@@ -23,10 +23,10 @@ interface AccountOptions extends SettingOptions {
 }
 
 /** `accounts create`. All sources are enabled by default. */
-export async function createAccountCommand(
-  { store }: AdminTarget,
-  { name = '', dialect, ...options }: AccountOptions,
-): Promise<AdminResult> {
+export const createAccountCommand: Command<[AccountOptions]> = async (
+  { store },
+  { name = '', dialect, ...options },
+) => {
   const id = uuidv7();
   const settings = changedSettings({}, { sources: 'hie,pharmacy,lab', ...options });
   await store.asSystem(async (tx) => {
@@ -37,9 +37,9 @@ export async function createAccountCommand(
     document: { account: { id, name: name.trim(), dialect: dialect ?? 'interface', settings } },
     lines: [`Created account ${id}. Create its first key with: npm run admin -- keys create --account ${id}`],
   };
-}
+};
 
-export async function listAccountsCommand({ store }: AdminTarget): Promise<AdminResult> {
+export const listAccountsCommand: Command = async ({ store }) => {
   const accounts = await store.asSystem(listAccounts);
   return {
     document: { accounts },
@@ -57,14 +57,14 @@ export async function listAccountsCommand({ store }: AdminTarget): Promise<Admin
       ]),
     },
   };
-}
+};
 
 /** `accounts set`. Takes effect immediately for API keys, and within five seconds for tokens of our orchestrator. */
-export async function changeAccountCommand(
-  { store }: AdminTarget,
-  accountId: string,
-  { name, dialect, ...options }: AccountOptions,
-): Promise<AdminResult> {
+export const changeAccountCommand: Command<[string, AccountOptions]> = async (
+  { store },
+  accountId,
+  { name, dialect, ...options },
+) => {
   const account = await store.asSystem(async (tx) => {
     const known = await lockAccount(tx, accountId);
     if (known === undefined) throw noAccount(accountId);
@@ -81,14 +81,10 @@ export async function changeAccountCommand(
     document: { account },
     lines: [`${account.name} (${account.dialect})`, JSON.stringify(account.settings, null, 2)],
   };
-}
+};
 
 /** `accounts label`: what has a code of the ValueSet carries the label from now on. A filter cannot be applied here: give its expansion. */
-export async function labelCodesCommand(
-  { store }: AdminTarget,
-  file: string,
-  { label }: { label: string },
-): Promise<AdminResult> {
+export const labelCodesCommand: Command<[string, { label: string }]> = async ({ store }, file, { label }) => {
   const text = await readFile(file, 'utf8').catch(() => {
     throw new AdminError(`${file} cannot be read; give a file with a FHIR ValueSet in JSON`);
   });
@@ -105,22 +101,48 @@ export async function labelCodesCommand(
     document: { label, codes },
     lines: [`${codes} codes carry the label ${label} now, in all accounts.`],
   };
-}
+};
 
 /** Throws AdminError if the account does not exist. */
 export async function requireAccount(tx: SystemTx, accountId: string): Promise<void> {
   if ((await lockAccount(tx, accountId)) === undefined) throw noAccount(accountId);
 }
 
+/** Runs work in an account. Throws AdminError if it does not exist. */
+export const ofAccount = <T>(
+  store: Pick<Store, 'asSystem'>,
+  accountId: string,
+  work: (tx: SystemTx) => Promise<T>,
+): Promise<T> =>
+  store.asSystem(async (tx) => {
+    await requireAccount(tx, accountId);
+    return work(tx);
+  });
+
+/** Records an operation in the audit of an account. `details`: the operator's statement, without patient data. */
 export const auditAdmin = (
   tx: SystemTx,
   accountId: string,
   operation: string,
-  targetId: string,
+  targetId?: string,
+  { details, patientId }: { details?: object; patientId?: string } = {},
 ): Promise<void> =>
   withinAccount(tx, accountId, (own) =>
-    insertAuditEntry(own, { actor: ADMIN_ACTOR, operation, targetId, outcome: 'done' }),
+    insertAuditEntry(own, {
+      ...{ actor: ADMIN_ACTOR, operation, patientId, targetId, outcome: 'done' },
+      details: details && JSON.stringify(details),
+    }),
   );
+
+/** What concerns every account is recorded in the audit of each one. */
+export async function auditEverywhere(
+  tx: SystemTx,
+  operation: string,
+  targetId?: string,
+  details?: object,
+): Promise<void> {
+  for (const { id } of await listAccounts(tx)) await auditAdmin(tx, id, operation, targetId, { details });
+}
 
 const noAccount = (accountId: string): AdminError =>
   new AdminError(`Account ${accountId} not found; list all accounts with: npm run admin -- accounts list`);
@@ -131,16 +153,19 @@ function checkedName(name: string): string {
   throw new AdminError('--name must have 1 to 200 characters, such as --name "Harborview"');
 }
 
+const LIMITS = [
+  'requestsPerMinute',
+  'networkQueriesPerMinute',
+  'pharmacyRealtimePerDay',
+  'consolidatedQueriesPerMinute',
+  'messagesPerMinute',
+] as const satisfies readonly (keyof NonNullable<AccountSettings['limits']>)[];
+
 /** Options of `accounts create` and `accounts set`, as parsed by commander. */
-interface SettingOptions {
+interface SettingOptions extends Partial<Record<(typeof LIMITS)[number], string>> {
   /** Names separated by commas, or `none`. */
   sources?: string;
   bulkSources?: string;
-  requestsPerMinute?: string;
-  networkQueriesPerMinute?: string;
-  pharmacyRealtimePerDay?: string;
-  consolidatedQueriesPerMinute?: string;
-  messagesPerMinute?: string;
   /** Hours of the day, such as `1-5`, or `22-4` across midnight. */
   monitoringHours?: string;
   monitoringTimeZone?: string;
@@ -154,13 +179,7 @@ const LIMIT_MAX = 1_000_000;
 
 /** Returns the settings with the given options applied. Throws AdminError for an invalid option. */
 function changedSettings(settings: AccountSettings, options: SettingOptions): AccountSettings {
-  const limits = {
-    ...limit('requestsPerMinute', options.requestsPerMinute),
-    ...limit('networkQueriesPerMinute', options.networkQueriesPerMinute),
-    ...limit('pharmacyRealtimePerDay', options.pharmacyRealtimePerDay),
-    ...limit('consolidatedQueriesPerMinute', options.consolidatedQueriesPerMinute),
-    ...limit('messagesPerMinute', options.messagesPerMinute),
-  };
+  const limits = Object.assign({}, ...LIMITS.map((name) => limit(name, options[name])));
   const monitoring = { ...hours(options.monitoringHours), ...timeZone(options.monitoringTimeZone) };
   return {
     ...settings,
@@ -254,17 +273,16 @@ interface CreateFacilityOptions {
 }
 
 /** `facilities create`, with the same validation as the API operation "create facility". */
-export async function createFacilityCommand(
-  { store }: AdminTarget,
-  { account: accountId, name, npi, tin, ...address }: CreateFacilityOptions,
-): Promise<AdminResult> {
+export const createFacilityCommand: Command<[CreateFacilityOptions]> = async (
+  { store },
+  { account: accountId, name, npi, tin, ...address },
+) => {
   const body = createFacilityBodySchema.safeParse({ name, npi, tin, address });
   if (!body.success)
     throw new AdminError(
       body.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('\n'),
     );
-  const facility = await store.asSystem(async (tx) => {
-    await requireAccount(tx, accountId);
+  const facility = await ofAccount(store, accountId, async (tx) => {
     const made = await withinAccount(tx, accountId, (own) => createFacility(own, body.data)).catch(
       (error: unknown) => {
         throw error instanceof InvalidRequestError ? new AdminError(error.message) : error;
@@ -274,9 +292,9 @@ export async function createFacilityCommand(
     return made;
   });
   return { document: { facility }, lines: [`Created facility ${facility.id} (${facility.name}).`] };
-}
+};
 
-export async function listFacilitiesCommand({ store }: AdminTarget, accountId: string): Promise<AdminResult> {
+export const listFacilitiesCommand: Command<[string]> = async ({ store }, accountId) => {
   await store.asSystem((tx) => requireAccount(tx, accountId));
   const facilities = await store.asAccount(accountId, (tx) => listFacilities(tx));
   return {
@@ -286,4 +304,4 @@ export async function listFacilitiesCommand({ store }: AdminTarget, accountId: s
       rows: facilities.map(({ id, name, npi, active }) => [id, name, npi, active ? 'yes' : 'no']),
     },
   };
-}
+};

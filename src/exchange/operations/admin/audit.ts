@@ -26,8 +26,7 @@ import type { Store } from '../../platform/database/database.ts';
 import { requireAccount } from './accounts.ts';
 import {
   AdminError,
-  type AdminResult,
-  type AdminTarget,
+  type Command,
   checkedStatement,
   existingStore,
   parseTime,
@@ -49,23 +48,20 @@ const PAGE = 1_000;
 const SEALED_WITHIN_MS = 10 * 60_000;
 
 /** `audit export`: NDJSON of FHIR AuditEvents, oldest first. */
-export async function exportAuditCommand(
-  { store }: AdminTarget,
-  { account, from, to, out }: ExportOptions,
-): Promise<AdminResult> {
+export const exportAuditCommand: Command<[ExportOptions]> = async ({ store }, { account, from, to, out }) => {
   const time = { from: parseTime('--from', from), to: parseTime('--to', to) };
   await store.asSystem((tx) => requireAccount(tx, account));
   const pages = auditPages(store, account, time);
   if (out === undefined) return { document: {}, stream: joined(pages) };
   const entries = await writeNew(out, pages);
   return { document: { path: out, entries }, lines: [`${entries} entries in ${out}`] };
-}
+};
 
 /** `audit verify`: verifies the chains of all accounts, or of one. Reports the first fault of each. */
-export async function verifyAuditCommand(
-  { store, openAudit }: AdminTarget,
-  accountId: string | undefined,
-): Promise<AdminResult> {
+export const verifyAuditCommand: Command<[string | undefined], 'store' | 'openAudit'> = async (
+  { store, openAudit },
+  accountId,
+) => {
   const { chain, heads } = await openAudit();
   const reports: ChainReport[] = [];
   for (const id of await auditedAccounts(store, heads, accountId))
@@ -75,7 +71,7 @@ export async function verifyAuditCommand(
     lines: reports.flatMap(describe),
     failed: reports.some(({ fault }) => fault !== undefined),
   };
-}
+};
 
 /** Ids of accounts that exist or have an external head; with `accountId`, only that one. Throws AdminError if there is none. */
 async function auditedAccounts(
@@ -101,10 +97,10 @@ export interface AcceptLossOptions {
 }
 
 /** `audit accept-loss`: after a restore from a backup, accepts the entries missing at the end of one chain, or of all, as lost. */
-export async function acceptLossCommand(
-  { store, openAudit }: AdminTarget,
-  { account, all, by, reason }: AcceptLossOptions,
-): Promise<AdminResult> {
+export const acceptLossCommand: Command<[AcceptLossOptions], 'store' | 'openAudit'> = async (
+  { store, openAudit },
+  { account, all, by, reason },
+) => {
   if ((account === undefined) === (all !== true)) throw new AdminError('Give either --account <id> or --all');
   const statement = checkedStatement({ by, reason });
   const { chain, heads } = await openAudit();
@@ -135,7 +131,7 @@ export async function acceptLossCommand(
     ],
     failed: refused.length > 0,
   };
-}
+};
 
 const describeLoss = ({ from, to, sealedAt, keptUntil }: Loss): string => {
   const entries = to > from ? `entries ${from} to ${to}` : `entry ${from}`;
@@ -287,10 +283,10 @@ async function addToChain(
 }
 
 /** `audit copy-heads`: moves the external heads to another AUDIT_HEADS, while no worker writes them. */
-export async function copyHeadsCommand(
-  { openAudit }: Pick<AdminTarget, 'openAudit'>,
-  { from, to }: { from: string; to: string },
-): Promise<AdminResult> {
+export const copyHeadsCommand: Command<[{ from: string; to: string }], 'openAudit'> = async (
+  { openAudit },
+  { from, to },
+) => {
   const { chain } = await openAudit();
   const source = await openAuditHeads(await existingStore(from));
   const report = await copyHeads({ from: source, to: await openAuditHeads(to), chain });
@@ -310,4 +306,4 @@ export async function copyHeadsCommand(
     ],
     failed: newerThere.length + notOurs.length > 0,
   };
-}
+};

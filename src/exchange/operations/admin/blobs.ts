@@ -2,12 +2,12 @@ import { counted } from '../../../lib/counted.ts';
 import { type BlobCopyReport, COPY_PARTS, copyBlobs } from '../../../shared/blobs/copy-blobs.ts';
 import { openSealedStorage } from '../../../shared/blobs/open-blob-store.ts';
 import { verifyBlobs } from '../../platform/blobs/verify-blobs.ts';
-import { AdminError, type AdminResult, type AdminTarget, existingStore } from './command.ts';
+import { AdminError, type AdminResult, type Command, existingStore } from './command.ts';
 
 const SHOWN_MAX = 20;
 
 /** `blobs verify`: compares the blob store with the rows that refer to it, for example after a restore. */
-export async function verifyBlobsCommand({ store, openBlobs }: AdminTarget): Promise<AdminResult> {
+export const verifyBlobsCommand: Command<[], 'store' | 'openBlobs'> = async ({ store, openBlobs }) => {
   const report = await verifyBlobs({ store, blobs: await openBlobs() });
   const missing = Object.values(report.missing).reduce((sum, count) => sum + count, 0);
   const shown = report.missingBlobs.slice(0, SHOWN_MAX);
@@ -30,7 +30,7 @@ export async function verifyBlobsCommand({ store, openBlobs }: AdminTarget): Pro
     ],
     failed: missing > 0,
   };
-}
+};
 
 const byTable = (missing: Readonly<Record<string, number>>): string =>
   Object.entries(missing)

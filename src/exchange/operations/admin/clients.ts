@@ -10,8 +10,8 @@ import {
 import { parseFhirScope } from '../../access/fhir-clients/rules/fhir-scopes.ts';
 import { FHIR_PATH, RESPONDER_PATH } from '../../platform/http/operation-outcome.ts';
 import { SERVED_TYPES } from '../../records/rules/resource-types.ts';
-import { auditAdmin, requireAccount } from './accounts.ts';
-import { AdminError, type AdminResult, type AdminTarget, shortTime } from './command.ts';
+import { auditAdmin, ofAccount } from './accounts.ts';
+import { AdminError, type Command, shortTime } from './command.ts';
 
 export interface RegisterClientOptions {
   account: string;
@@ -25,18 +25,14 @@ export interface RegisterClientOptions {
 }
 
 /** `clients register`: a program that gets tokens of the FHIR API with a key pair of its own. */
-export async function registerClientCommand(
-  { store }: AdminTarget,
-  options: RegisterClientOptions,
-): Promise<AdminResult> {
+export const registerClientCommand: Command<[RegisterClientOptions]> = async ({ store }, options) => {
   const { account: accountId, label, network: isNetwork } = options;
   const scopes = parseScopes(options.scopes);
   if (isNetwork && label === undefined)
     throw new AdminError('A network needs its name: --label; disclosures name it as the recipient');
   const keys = await keysOf(options.jwksUrl, options.jwksFile);
   const id = uuidv7();
-  await store.asSystem(async (tx) => {
-    await requireAccount(tx, accountId);
+  await ofAccount(store, accountId, async (tx) => {
     await insertClient(tx, { id, accountId, label, keys, scopes, isNetwork });
     await auditAdmin(tx, accountId, 'registerClient', id);
   });
@@ -48,13 +44,10 @@ export async function registerClientCommand(
       `This is the client_id. The client finds the token endpoint at <gateway>${isNetwork ? RESPONDER_PATH : FHIR_PATH}/.well-known/smart-configuration.`,
     ],
   };
-}
+};
 
-export async function listClientsCommand({ store }: AdminTarget, accountId: string): Promise<AdminResult> {
-  const clients = await store.asSystem(async (tx) => {
-    await requireAccount(tx, accountId);
-    return listClients(tx, accountId);
-  });
+export const listClientsCommand: Command<[string]> = async ({ store }, accountId) => {
+  const clients = await ofAccount(store, accountId, (tx) => listClients(tx, accountId));
   return {
     document: {
       accountId,
@@ -74,10 +67,10 @@ export async function listClientsCommand({ store }: AdminTarget, accountId: stri
       ]),
     },
   };
-}
+};
 
 /** `clients revoke`. Its tokens are invalid from now on. */
-export async function revokeClientCommand({ store }: AdminTarget, id: string): Promise<AdminResult> {
+export const revokeClientCommand: Command<[string]> = async ({ store }, id) => {
   await store.asSystem(async (tx) => {
     const client = await findClient(tx, id);
     if (client === undefined)
@@ -86,7 +79,7 @@ export async function revokeClientCommand({ store }: AdminTarget, id: string): P
     await auditAdmin(tx, client.account_id, 'revokeClient', id);
   });
   return { document: { clientId: id, revoked: true }, lines: [`Revoked the client ${id} and its tokens.`] };
-}
+};
 
 function parseScopes(text: string): string[] {
   const scopes = text.split(/[\s,]+/).filter((word) => word !== '');

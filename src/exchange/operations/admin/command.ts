@@ -35,6 +35,12 @@ export interface AdminTarget {
   openBlobs(): Promise<BlobNames>;
 }
 
+/** A command gets what it needs of the target, its arguments, and its options without those that all commands have. */
+export type Command<Given extends unknown[] = [], Needs extends keyof AdminTarget = 'store'> = (
+  target: Pick<AdminTarget, Needs>,
+  ...given: Given
+) => Promise<AdminResult>;
+
 /** Invalid options, or an object that does not exist. The message states what to do. */
 export class AdminError extends Error {
   override readonly name = 'AdminError';
@@ -46,10 +52,14 @@ export const ADMIN_ACTOR = 'admin';
 /** UTC, to the minute. */
 export const shortTime = (time: Date | null): string => (time === null ? '–' : minuteOf(time));
 
+/** Milliseconds of an ISO 8601 date (UTC) or time; NaN for any other text. */
+export const timeIn = (text: string): number =>
+  /^\d{4}-\d{2}-\d{2}(T[\d:.]+(Z|[+-]\d{2}:\d{2}))?$/.test(text) ? Date.parse(text) : Number.NaN;
+
 /** Parses an option with an ISO 8601 date (UTC) or time. Throws AdminError. */
 export function parseTime(option: string, text: string | undefined): Date | undefined {
   if (text === undefined) return undefined;
-  const time = /^\d{4}-\d{2}-\d{2}(T[\d:.]+(Z|[+-]\d{2}:\d{2}))?$/.test(text) ? Date.parse(text) : Number.NaN;
+  const time = timeIn(text);
   if (!Number.isNaN(time)) return new Date(time);
   throw new AdminError(
     `${option} "${text}" is not a time; expected 2026-11-21 (UTC) or 2026-11-21T12:00:00Z`,

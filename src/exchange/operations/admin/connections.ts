@@ -31,8 +31,8 @@ import { resolveSourceConfig } from '../../sources/connectors/source-config.ts';
 import { optionName } from '../../sources/connectors/source-settings.ts';
 import type { ConnectionState } from '../../sources/health/rules/breaker.ts';
 import { readConnections } from '../../sources/health/source-health.ts';
-import { auditAdmin, requireAccount } from './accounts.ts';
-import { AdminError, type AdminResult, type AdminTarget } from './command.ts';
+import { auditAdmin, ofAccount, requireAccount } from './accounts.ts';
+import { AdminError, type AdminResult, type AdminTarget, type Command } from './command.ts';
 
 interface ConnectionOptions extends CredentialOptions, SettingOptions {
   account: string;
@@ -47,10 +47,10 @@ interface ConnectionOptions extends CredentialOptions, SettingOptions {
 const CONNECTIONS_MAX = 10;
 
 /** `connections create`. The account's queries ask it from now on, instead of the server of the environment variables. */
-export async function createConnectionCommand(
-  target: AdminTarget,
-  options: ConnectionOptions,
-): Promise<AdminResult> {
+export const createConnectionCommand: Command<[ConnectionOptions], 'store' | 'openKeyRing'> = async (
+  target,
+  options,
+) => {
   const [source, settings, credentials] = [
     options.source,
     settingsOf(options),
@@ -69,8 +69,7 @@ export async function createConnectionCommand(
     namespace: options.replacesDefault === true ? '' : namespaceOf(id),
     enabled: options.paused !== true,
   };
-  await target.store.asSystem(async (tx) => {
-    await requireAccount(tx, accountId);
+  await ofAccount(target.store, accountId, async (tx) => {
     const others = (await listConnections(tx, accountId)).filter((other) => other.source === source);
     checkAgainst(others, connection);
     await insertConnection(tx, connection);
@@ -87,7 +86,7 @@ export async function createConnectionCommand(
       `Check it with: npm run admin -- connections check ${id}`,
     ],
   };
-}
+};
 
 function checkAgainst(
   others: readonly StoredConnection[],
@@ -102,10 +101,7 @@ function checkAgainst(
 }
 
 /** `connections list`: what each connection is, whether it answers, and how its queries of the last day went. */
-export async function listConnectionsCommand(
-  { store }: AdminTarget,
-  accountId: string | undefined,
-): Promise<AdminResult> {
+export const listConnectionsCommand: Command<[string | undefined]> = async ({ store }, accountId) => {
   const connections = await store.asSystem(async (tx) => {
     if (accountId !== undefined) await requireAccount(tx, accountId);
     const [all, states, counts] = [
@@ -142,7 +138,7 @@ export async function listConnectionsCommand(
     },
     lines: ['asked and failed: queries of the last 24 hours'],
   };
-}
+};
 
 const stateOf = ({ enabled }: StoredConnection, health: ConnectionState | undefined): string => {
   if (!enabled) return 'paused';
@@ -150,18 +146,18 @@ const stateOf = ({ enabled }: StoredConnection, health: ConnectionState | undefi
   return `does not answer: ${health.reason ?? 'no reason'}`;
 };
 
-export async function showConnectionCommand({ store }: AdminTarget, id: string): Promise<AdminResult> {
+export const showConnectionCommand: Command<[string]> = async ({ store }, id) => {
   const connection = await store.asSystem((tx) => required(tx, id));
   const document = shown(connection);
   return { document: { connection: document }, lines: [JSON.stringify(document, null, 2)] };
-}
+};
 
 /** `connections check`: whether the server answers, gives a token, and finds a patient. Exit code 3 if something does not work. */
-export async function checkConnectionCommand(
-  { store, openKeyRing }: AdminTarget,
-  id: string,
-  patientId: string | undefined,
-): Promise<AdminResult> {
+export const checkConnectionCommand: Command<[string, string | undefined], 'store' | 'openKeyRing'> = async (
+  { store, openKeyRing },
+  id,
+  patientId,
+) => {
   const keyRing = await openKeyRing();
   const { connection, patient } = await store.asSystem(async (tx) => {
     const found = await required(tx, id);
@@ -184,10 +180,10 @@ export async function checkConnectionCommand(
     lines: findings.map(({ works, what, message }) => `${works ? 'works ' : 'FAULT '} ${what}: ${message}`),
     failed: findings.some(({ works }) => !works),
   };
-}
+};
 
 /** `connections register`: registers us by UDAP. Workers use the client id with their next step. */
-export async function registerConnectionCommand(target: AdminTarget, id: string): Promise<AdminResult> {
+export const registerConnectionCommand: Command<[string], 'store' | 'openKeyRing'> = async (target, id) => {
   const keyRing = await target.openKeyRing();
   const connection = await target.store.asSystem((tx) => required(tx, id));
   const credentials = openedCredentials(keyRing, connection);
@@ -203,14 +199,14 @@ export async function registerConnectionCommand(target: AdminTarget, id: string)
       credentials: sealCredentials(keyRing, id, { ...credentials, auth: { ...auth, clientId } }),
     }),
   );
-}
+};
 
 /** `connections rotate`: replaces login, client certificate and callback secret. Workers use them with their next step. */
-export async function rotateConnectionCommand(
-  target: AdminTarget,
-  id: string,
-  options: CredentialOptions,
-): Promise<AdminResult> {
+export const rotateConnectionCommand: Command<[string, CredentialOptions], 'store' | 'openKeyRing'> = async (
+  target,
+  id,
+  options,
+) => {
   const credentials = await credentialsOf(options, FILES);
   const keyRing = await target.openKeyRing();
   return change(target, id, 'rotateConnection', 'has new credentials', async (tx, connection) => {
@@ -219,14 +215,14 @@ export async function rotateConnectionCommand(
     await updateConnection(tx, id, { credentials: sealed, authKind: options.auth ?? 'none' });
     if (credentials.auth.kind === 'smart-backend') await ensureSigningKeys(tx, keyRing);
   });
-}
+};
 
 /** `connections set`: changes limits, rates, origins and facilities. Workers use them with their next step. */
-export async function setConnectionCommand(
-  target: AdminTarget,
-  id: string,
-  options: SettingOptions,
-): Promise<AdminResult> {
+export const setConnectionCommand: Command<[string, SettingOptions], 'store' | 'openKeyRing'> = async (
+  target,
+  id,
+  options,
+) => {
   if (Object.values(options).every((value) => value === undefined))
     throw new AdminError('Name at least one setting to change; see: npm run admin -- connections set --help');
   const keyRing = await target.openKeyRing();
@@ -236,14 +232,10 @@ export async function setConnectionCommand(
     validated(() => resolveSourceConfig(configOf(changed, openedCredentials(keyRing, connection))));
     await updateConnection(tx, id, { settings });
   });
-}
+};
 
 /** `connections pause` and `connections resume`. Running queries wait; up to 14 days of it do not count for their deadlines. */
-export const enableConnectionCommand = (
-  target: AdminTarget,
-  id: string,
-  enabled: boolean,
-): Promise<AdminResult> =>
+export const enableConnectionCommand: Command<[string, boolean]> = (target, id, enabled) =>
   change(
     target,
     id,
@@ -253,13 +245,13 @@ export const enableConnectionCommand = (
   );
 
 /** `connections delete`. What it delivered stays in the records. */
-export const deleteConnectionCommand = (target: AdminTarget, id: string): Promise<AdminResult> =>
+export const deleteConnectionCommand: Command<[string]> = (target, id) =>
   change(target, id, 'deleteConnection', 'is deleted; what it delivered stays in the records', (tx) =>
     deleteConnection(tx, id),
   );
 
 async function change(
-  { store }: AdminTarget,
+  { store }: Pick<AdminTarget, 'store'>,
   id: string,
   operation: string,
   outcome: string,

@@ -4,8 +4,8 @@ import { listApiKeys } from '../../access/accounts/api-key-store.ts';
 import { listClients } from '../../access/fhir-clients/client-store.ts';
 import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
 import { type Disclosure, readDisclosures } from '../audit/disclosure-store.ts';
-import { requireAccount } from './accounts.ts';
-import { ADMIN_ACTOR, AdminError, type AdminResult, type AdminTarget, parseTime } from './command.ts';
+import { ofAccount } from './accounts.ts';
+import { ADMIN_ACTOR, AdminError, type Command, parseTime } from './command.ts';
 
 export interface DisclosureOptions {
   account: string;
@@ -37,15 +37,14 @@ const COLUMNS = [
 ] as const satisfies readonly (keyof Disclosure)[];
 
 /** `disclosures report`: who was given this patient's data, by which door, when and for which purpose, as CSV or JSON. */
-export async function disclosuresCommand(
-  { store }: Pick<AdminTarget, 'store'>,
-  { account: accountId, patient: patientId, ...options }: DisclosureOptions,
-): Promise<AdminResult> {
+export const disclosuresCommand: Command<[DisclosureOptions]> = async (
+  { store },
+  { account: accountId, patient: patientId, ...options },
+) => {
   if (!UUID.test(patientId)) throw new AdminError('--patient must be the id of a patient');
   const to = parseTime('--to', options.to) ?? new Date();
   const from = parseTime('--from', options.from) ?? yearsBefore(to, YEARS);
-  const labels = await store.asSystem(async (tx) => {
-    await requireAccount(tx, accountId);
+  const labels = await ofAccount(store, accountId, async (tx) => {
     const keys = (await listApiKeys(tx, accountId)).map(({ id, label }) => [`key:${id}`, label] as const);
     const clients = await listClients(tx, accountId);
     return new Map<string, string | null>([
@@ -74,7 +73,7 @@ export async function disclosuresCommand(
       .trimEnd()
       .split('\n'),
   };
-}
+};
 
 const csvRow = (disclosure: Disclosure) => ({
   ...disclosure,

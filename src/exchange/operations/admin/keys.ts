@@ -15,8 +15,8 @@ import { revokeEmbedToken } from '../../access/embed-tokens/token-store.ts';
 import { findAuditedEmbedToken, insertAuditEntriesIn } from '../../platform/audit/audit-store.ts';
 import { withinAccount } from '../../platform/database/database.ts';
 import { listPublishedKeys, rotateSigningKeys } from '../../sources/connections/signing-keys.ts';
-import { auditAdmin, requireAccount } from './accounts.ts';
-import { ADMIN_ACTOR, AdminError, type AdminResult, type AdminTarget, shortTime } from './command.ts';
+import { auditAdmin, ofAccount } from './accounts.ts';
+import { ADMIN_ACTOR, AdminError, type Command, shortTime, timeIn } from './command.ts';
 
 export interface CreateKeyOptions {
   account: string;
@@ -30,17 +30,16 @@ export interface CreateKeyOptions {
 const DAY_MS = 24 * 60 * 60_000;
 
 /** `keys create`. The key is only in the output; only its hash is stored. An account may have any number of keys. */
-export async function createKeyCommand(
-  { store }: AdminTarget,
-  { account: accountId, label, scopes, expires }: CreateKeyOptions,
-): Promise<AdminResult> {
+export const createKeyCommand: Command<[CreateKeyOptions]> = async (
+  { store },
+  { account: accountId, label, scopes, expires },
+) => {
   const [id, key] = [uuidv7(), generateApiKey()];
   const parts = parseApiKey(key);
   if (parts === undefined) throw new Error('generateApiKey returned an invalid key');
   const granted = parseScopes(scopes);
   const expiresAt = expires === undefined ? undefined : parseExpiry(expires);
-  await store.asSystem(async (tx) => {
-    await requireAccount(tx, accountId);
+  await ofAccount(store, accountId, async (tx) => {
     await insertApiKey(tx, { id, accountId, ...parts, label, scopes: granted, expiresAt });
     await auditAdmin(tx, accountId, 'createKey', id);
   });
@@ -48,13 +47,10 @@ export async function createKeyCommand(
     document: { key, id, prefix: parts.prefix, accountId, scopes: granted, expiresAt },
     lines: [key, '', 'Save the key now: it is not stored and cannot be shown again.'],
   };
-}
+};
 
-export async function listKeysCommand({ store }: AdminTarget, accountId: string): Promise<AdminResult> {
-  const keys = await store.asSystem(async (tx) => {
-    await requireAccount(tx, accountId);
-    return listApiKeys(tx, accountId);
-  });
+export const listKeysCommand: Command<[string]> = async ({ store }, accountId) => {
+  const keys = await ofAccount(store, accountId, (tx) => listApiKeys(tx, accountId));
   return {
     document: { accountId, keys: keys.map((key) => ({ ...key, state: stateOf(key) })) },
     table: {
@@ -71,10 +67,10 @@ export async function listKeysCommand({ store }: AdminTarget, accountId: string)
       ]),
     },
   };
-}
+};
 
 /** `keys revoke`, by id or prefix (the part before the second `_`). Embed tokens created with the key become invalid too. */
-export async function revokeKeyCommand({ store }: AdminTarget, idOrPrefix: string): Promise<AdminResult> {
+export const revokeKeyCommand: Command<[string]> = async ({ store }, idOrPrefix) => {
   const { prefix, id } = await store.asSystem(async (tx) => {
     const [key, another] = await findApiKeys(tx, idOrPrefix);
     if (key === undefined)
@@ -91,7 +87,7 @@ export async function revokeKeyCommand({ store }: AdminTarget, idOrPrefix: strin
     document: { id, prefix, revoked: true },
     lines: [`Revoked the key ${prefix}. It is invalid from now on.`],
   };
-}
+};
 
 function stateOf({ revokedAt, expiresAt }: StoredKey): 'active' | 'expired' | 'revoked' {
   if (revokedAt !== null) return 'revoked';
@@ -110,12 +106,7 @@ function parseScopes(text: string): Scope[] {
 
 function parseExpiry(text: string): Date {
   const days = /^(\d{1,4})d$/.exec(text)?.[1];
-  const time =
-    days === undefined
-      ? /^\d{4}-\d{2}-\d{2}(T[\d:.]+(Z|[+-]\d{2}:\d{2}))?$/.test(text)
-        ? Date.parse(text)
-        : Number.NaN
-      : Date.now() + Number(days) * DAY_MS;
+  const time = days === undefined ? timeIn(text) : Date.now() + Number(days) * DAY_MS;
   if (time > Date.now()) return new Date(time);
   throw new AdminError(
     Number.isNaN(time)
@@ -125,10 +116,7 @@ function parseExpiry(text: string): Date {
 }
 
 /** Revokes an embed token, given itself or its id from the audit (`embed:<id>`). Other tokens of the same key stay valid. */
-export async function revokeEmbedTokenCommand(
-  { store }: AdminTarget,
-  tokenOrId: string,
-): Promise<AdminResult> {
+export const revokeEmbedTokenCommand: Command<[string]> = async ({ store }, tokenOrId) => {
   const id = tokenOrId.includes('.') ? idIn(tokenOrId) : tokenOrId.replace(/^embed:/, '');
   await store.asSystem(async (tx) => {
     const made = await findAuditedEmbedToken(tx, id);
@@ -144,7 +132,7 @@ export async function revokeEmbedTokenCommand(
     document: { id, revoked: true },
     lines: [`Revoked the embed token ${id}. It is invalid from now on.`],
   };
-}
+};
 
 function idIn(token: string): string {
   try {
@@ -155,7 +143,7 @@ function idIn(token: string): string {
 }
 
 /** `signing-keys list`: the keys in our JWKS, and from when until when they sign. */
-export async function listSigningKeysCommand({ store }: Pick<AdminTarget, 'store'>): Promise<AdminResult> {
+export const listSigningKeysCommand: Command = async ({ store }) => {
   const keys = await store.asSystem(listPublishedKeys);
   return {
     document: { keys: keys.map(({ publicJwk: _, ...key }) => key) },
@@ -169,16 +157,16 @@ export async function listSigningKeysCommand({ store }: Pick<AdminTarget, 'store
       ]),
     },
   };
-}
+};
 
 /**
  * `signing-keys rotate`: new keys, which sign after the overlap, or at once. They are those of the installation, so the audit of
  * every account has an entry per new key.
  */
-export async function rotateSigningKeysCommand(
-  { store, openKeyRing }: AdminTarget,
-  atOnce: boolean,
-): Promise<AdminResult> {
+export const rotateSigningKeysCommand: Command<[boolean], 'store' | 'openKeyRing'> = async (
+  { store, openKeyRing },
+  atOnce,
+) => {
   const keyRing = await openKeyRing();
   await store.asSystem(async (tx) => {
     const operation = atOnce ? 'rotateSigningKeyAtOnce' : 'rotateSigningKey';
@@ -189,4 +177,4 @@ export async function rotateSigningKeysCommand(
   });
   const { document, table } = await listSigningKeysCommand({ store });
   return { document, table };
-}
+};

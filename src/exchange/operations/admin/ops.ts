@@ -5,7 +5,7 @@ import { readTaskQueueStats, type TaskQueueStats } from '../../../temporal/task-
 import { isConnectionFault } from '../../platform/database/postgres-errors.ts';
 import { ageOf, type Finding, findingsOf } from '../ops/findings.ts';
 import { type OpenWork, readOperationsReport, type SenderReport } from '../ops/report.ts';
-import type { AdminResult, AdminTarget } from './command.ts';
+import type { AdminTarget, Command } from './command.ts';
 
 /** So that the output fits on one screen; `--json` has all. */
 const SHOWN_MAX = 12;
@@ -14,7 +14,7 @@ const SHOWN_MAX = 12;
  * `ops`: what is stuck, late, dead-lettered or refused now, over all accounts, and the command that helps. A service that does not
  * answer (PostgreSQL, Temporal, the gateway) is named, and what the others say is reported.
  */
-export async function opsCommand(target: AdminTarget): Promise<AdminResult> {
+export const opsCommand: Command<[], keyof AdminTarget> = async (target) => {
   const [report, queues, gatewayDown] = await Promise.all([
     readOperationsReport(target.store).catch((error: unknown) => {
       if (isConnectionFault(error)) return undefined;
@@ -33,7 +33,7 @@ export async function opsCommand(target: AdminTarget): Promise<AdminResult> {
     document: { command: 'ops', findings, ...report, queues },
     failed: report === undefined,
   };
-}
+};
 
 const ANSWERS_WITHIN_MS = 5_000;
 

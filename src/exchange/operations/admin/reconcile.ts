@@ -4,18 +4,11 @@ import {
   readPauses,
   resumeReconcile,
 } from '../../platform/recovery/reconcile-state-store.ts';
-import {
-  AdminError,
-  type AdminResult,
-  type AdminTarget,
-  checkedStatement,
-  type Statement,
-  shortTime,
-} from './command.ts';
-import { auditEverywhere } from './sources.ts';
+import { auditEverywhere } from './accounts.ts';
+import { AdminError, type Command, checkedStatement, type Statement, shortTime } from './command.ts';
 
 /** Lists the paused parts of reconcile. */
-export async function listReconcileCommand({ store }: Pick<AdminTarget, 'store'>): Promise<AdminResult> {
+export const listReconcileCommand: Command = async ({ store }) => {
   const paused = await store.asSystem(readPauses);
   return {
     document: { paused },
@@ -28,14 +21,10 @@ export async function listReconcileCommand({ store }: Pick<AdminTarget, 'store'>
       }),
     },
   };
-}
+};
 
 /** Pauses a part of reconcile until it is resumed: in the next round it does nothing, and also after restarts. */
-export async function pauseReconcileCommand(
-  { store }: Pick<AdminTarget, 'store'>,
-  part: string,
-  options: Statement,
-): Promise<AdminResult> {
+export const pauseReconcileCommand: Command<[string, Statement]> = async ({ store }, part, options) => {
   const statement = checkedStatement(options);
   await store.asSystem(async (tx) => {
     await pauseReconcile(tx, [knownPart(part)], statement);
@@ -48,18 +37,15 @@ export async function pauseReconcileCommand(
       `To resume: npm run admin -- reconcile resume ${part}`,
     ],
   };
-}
+};
 
-export async function resumeReconcileCommand(
-  { store }: Pick<AdminTarget, 'store'>,
-  part: string,
-): Promise<AdminResult> {
+export const resumeReconcileCommand: Command<[string]> = async ({ store }, part) => {
   await store.asSystem(async (tx) => {
     if (!(await resumeReconcile(tx, [knownPart(part)]))) throw new AdminError(`${part} is not paused`);
     await auditEverywhere(tx, 'resumeReconcile', part);
   });
   return { document: { part, state: 'works' }, lines: [`Resumed ${part}: it works from the next round on.`] };
-}
+};
 
 function knownPart(text: string): ReconcilePart {
   const part = RECONCILE_PARTS.find((each) => each === text);

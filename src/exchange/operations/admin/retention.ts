@@ -1,21 +1,19 @@
-import { listAccounts } from '../../access/accounts/account-store.ts';
 import {
   liftLegalHold,
   listLegalHolds,
   placeLegalHold,
   type StoredLegalHold,
 } from '../../people/patients/legal-hold-store.ts';
-import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
-import { type SystemTx, withinAccount } from '../../platform/database/database.ts';
+import type { SystemTx } from '../../platform/database/database.ts';
 import { RETENTION_KINDS } from '../retention/kinds.ts';
 import { listRules, setRule } from '../retention/rule-store.ts';
 import { type RetentionKind, removedBefore, removeSlice } from '../retention/sweep.ts';
-import { requireAccount } from './accounts.ts';
+import { auditAdmin, auditEverywhere, ofAccount } from './accounts.ts';
 import {
-  ADMIN_ACTOR,
   AdminError,
   type AdminResult,
   type AdminTarget,
+  type Command,
   checkedStatement,
   type Statement,
   shortTime,
@@ -29,7 +27,7 @@ const DAYS_MAX = 36_500;
 const SLICE = 500;
 
 /** `retention report`, and the dry run: the rule of each kind, and what it would remove now. Changes nothing. */
-export async function retentionReportCommand({ store }: Target): Promise<AdminResult> {
+export const retentionReportCommand: Command = async ({ store }) => {
   const rules = new Map((await store.asSystem(listRules)).map((rule) => [rule.kind, rule]));
   const kinds = [];
   for (const kind of RETENTION_KINDS) {
@@ -57,7 +55,7 @@ export async function retentionReportCommand({ store }: Target): Promise<AdminRe
     },
     lines: ['', ...RETENTION_KINDS.map(({ name, description }) => `${name}: ${description}`)],
   };
-}
+};
 
 interface SetRetentionOptions extends Statement {
   days?: string;
@@ -65,23 +63,18 @@ interface SetRetentionOptions extends Statement {
 }
 
 /** `retention set`. Takes effect with the next round of reconcile, in all accounts. */
-export async function setRetentionCommand(
-  { store }: Target,
-  name: string,
-  options: SetRetentionOptions,
-): Promise<AdminResult> {
+export const setRetentionCommand: Command<[string, SetRetentionOptions]> = async (
+  { store },
+  name,
+  options,
+) => {
   const kind = kindOf(name);
   const days = parseDays(options);
   const statement = checkedStatement(options);
   await store.asSystem(async (tx) => {
     await setRule(tx, kind.name, days);
-    for (const { id } of await listAccounts(tx))
-      await withinAccount(tx, id, (own) =>
-        insertAuditEntry(own, {
-          ...{ actor: ADMIN_ACTOR, operation: 'setRetention', outcome: 'done' },
-          details: JSON.stringify({ kind: kind.name, days: days ?? 'for ever', ...statement }),
-        }),
-      );
+    const details = { kind: kind.name, days: days ?? 'for ever', ...statement };
+    await auditEverywhere(tx, 'setRetention', undefined, details);
   });
   return {
     document: { kind: kind.name, days: days ?? null },
@@ -91,7 +84,7 @@ export async function setRetentionCommand(
         : `${kind.name} are removed after ${days} days. The first sweep starts with the next round of reconcile; see: retention report`,
     ],
   };
-}
+};
 
 /** `retention run`: applies the rules now instead of once a day. */
 export async function runRetentionCommand(target: Target, { dryRun = false }): Promise<AdminResult> {
@@ -129,20 +122,16 @@ function parseDays({ days, forever }: SetRetentionOptions): number | undefined {
 }
 
 /** `holds place`: from now on the patient cannot be deleted, and nothing about the patient is removed by age. */
-export async function placeHoldCommand(
-  { store }: Target,
-  options: Statement & { account: string; patient: string },
-): Promise<AdminResult> {
+export const placeHoldCommand: Command<[Statement & { account: string; patient: string }]> = async (
+  { store },
+  options,
+) => {
   const statement = checkedStatement(options);
-  const hold = await store.asSystem(async (tx) => {
-    await requireAccount(tx, options.account);
-    const placed = await placeLegalHold(tx, {
-      accountId: options.account,
-      patientId: options.patient,
-      ...statement,
-    });
+  const { account: accountId, patient: patientId } = options;
+  const hold = await ofAccount(store, accountId, async (tx) => {
+    const placed = await placeLegalHold(tx, { accountId, patientId, ...statement });
     if (placed === undefined)
-      throw new AdminError(`Patient ${options.patient} not found in this account; give the id of a patient`);
+      throw new AdminError(`Patient ${patientId} not found in this account; give the id of a patient`);
     await auditHold(tx, 'placeLegalHold', placed, statement);
     return placed;
   });
@@ -153,14 +142,10 @@ export async function placeHoldCommand(
       `To lift it: npm run admin -- holds lift ${hold.id} --by … --reason …`,
     ],
   };
-}
+};
 
 /** `holds lift`. Other holds on the same patient stay in force. */
-export async function liftHoldCommand(
-  { store }: Target,
-  id: string,
-  options: Statement,
-): Promise<AdminResult> {
+export const liftHoldCommand: Command<[string, Statement]> = async ({ store }, id, options) => {
   const statement = checkedStatement(options);
   const { lifted, remaining } = await store.asSystem(async (tx) => {
     const hold = await liftLegalHold(tx, id);
@@ -179,14 +164,11 @@ export async function liftHoldCommand(
         : `Patient ${lifted.patient_id} stays under ${remaining} other legal hold${remaining === 1 ? '' : 's'}.`,
     ],
   };
-}
+};
 
 /** `holds list`: the holds in force. Those that were lifted are in the audit. */
-export async function listHoldsCommand({ store }: Target, accountId: string): Promise<AdminResult> {
-  const holds = await store.asSystem(async (tx) => {
-    await requireAccount(tx, accountId);
-    return listLegalHolds(tx, accountId);
-  });
+export const listHoldsCommand: Command<[string]> = async ({ store }, accountId) => {
+  const holds = await ofAccount(store, accountId, (tx) => listLegalHolds(tx, accountId));
   return {
     document: { accountId, holds: holds.map(describe) },
     table: {
@@ -200,7 +182,7 @@ export async function listHoldsCommand({ store }: Target, accountId: string): Pr
       ]),
     },
   };
-}
+};
 
 const describe = ({ id, patient_id, placed_by, reason, placed_at }: StoredLegalHold) => ({
   id,
@@ -210,16 +192,5 @@ const describe = ({ id, patient_id, placed_by, reason, placed_at }: StoredLegalH
   placedAt: placed_at,
 });
 
-const auditHold = (
-  tx: SystemTx,
-  operation: string,
-  hold: StoredLegalHold,
-  statement: Statement,
-): Promise<void> =>
-  withinAccount(tx, hold.account_id, (own) =>
-    insertAuditEntry(own, {
-      ...{ actor: ADMIN_ACTOR, operation, outcome: 'done' },
-      ...{ patientId: hold.patient_id, targetId: hold.id },
-      details: JSON.stringify(statement),
-    }),
-  );
+const auditHold = (tx: SystemTx, operation: string, hold: StoredLegalHold, details: Statement) =>
+  auditAdmin(tx, hold.account_id, operation, hold.id, { patientId: hold.patient_id, details });

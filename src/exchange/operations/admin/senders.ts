@@ -16,7 +16,7 @@ import { listUnmatched } from '../../messaging/notifications/inbound-store.ts';
 import { describesEnough, matchPatients, zipsOf } from '../../messaging/notifications/match.ts';
 import { readMessage } from '../../messaging/notifications/person-of-subject.ts';
 import type { Store } from '../../platform/database/database.ts';
-import { AdminError, type AdminResult, type AdminTarget } from './command.ts';
+import { AdminError, type Command } from './command.ts';
 
 const COLUMNS = ['matched', 'ambiguous', 'unmatched', 'incomplete', 'merge', 'refused'] as const;
 type Outcome = (typeof COLUMNS)[number];
@@ -29,11 +29,11 @@ const LOCAL = /^urn:medical-exchange:sender:/;
  * `senders check`: reads the messages in a folder as they would be read from a sender, and records nothing. Shows what would be
  * recorded, refused or not used, which codes are the sender's own, and how many patients match; never a value of a message.
  */
-export async function checkSenderCommand(
-  { store }: Pick<AdminTarget, 'store'>,
-  folder: string,
-  { timeZone }: { timeZone: string },
-): Promise<AdminResult> {
+export const checkSenderCommand: Command<[string, { timeZone: string }]> = async (
+  { store },
+  folder,
+  { timeZone },
+) => {
   if (!Intl.supportedValuesOf('timeZone').includes(timeZone) && timeZone !== 'UTC')
     throw new AdminError(`--time-zone "${timeZone}" is not a time zone; expected one like America/New_York`);
   const kinds = new Map<string, Map<string, number>>();
@@ -95,7 +95,7 @@ export async function checkSenderCommand(
     ],
     failed: refused.length > 0,
   };
-}
+};
 
 interface Read {
   message: InboundMessage;
@@ -181,10 +181,7 @@ const HEAD = ['message', 'received (UTC)', 'sender', 'kind', 'event', 'reason'];
  * `notifications unmatched`: messages that matched no patient, and so belong to no account. Shows ids, times and reasons only; the
  * messages themselves stay encrypted.
  */
-export async function listUnmatchedCommand(
-  { store }: AdminTarget,
-  { count }: { count: number },
-): Promise<AdminResult> {
+export const listUnmatchedCommand: Command<[{ count: number }]> = async ({ store }, { count }) => {
   const messages = await store.asSystem((tx) => listUnmatched(tx, count));
   const rows = messages.map(({ id, receivedAt, sender, kind, trigger, outcome }) => [
     ...[id, utcCell(receivedAt), sender, kind, trigger, REASONS[outcome] ?? outcome],
@@ -195,4 +192,4 @@ export async function listUnmatchedCommand(
       ? { lines: ['Every message matched a patient.'] }
       : { table: { head: HEAD, rows } }),
   };
-}
+};

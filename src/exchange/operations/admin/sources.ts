@@ -1,7 +1,5 @@
 import { SOURCE_TYPES } from '../../../contract/primitives.ts';
-import { listAccounts } from '../../access/accounts/account-store.ts';
-import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
-import { type SystemTx, withinAccount } from '../../platform/database/database.ts';
+import type { SystemTx } from '../../platform/database/database.ts';
 import {
   decideCandidate,
   listCandidates,
@@ -9,21 +7,11 @@ import {
 } from '../../queries/network-query/source-candidate-store.ts';
 import { reportSources } from '../../sources/health/report.ts';
 import { pauseConnection, readConnections, resumeConnection } from '../../sources/health/source-health.ts';
-import { auditAdmin, requireAccount } from './accounts.ts';
-import {
-  ADMIN_ACTOR,
-  AdminError,
-  type AdminResult,
-  type AdminTarget,
-  checkedStatement,
-  type Statement,
-  shortTime,
-} from './command.ts';
-
-const TEXT_MAX = 200;
+import { auditAdmin, auditEverywhere, ofAccount } from './accounts.ts';
+import { AdminError, type Command, checkedStatement, type Statement, shortTime } from './command.ts';
 
 /** Lists the state of every source: whether it is called, why not, since when, and how many queries wait for it. */
-export async function listSourcesCommand({ store }: Pick<AdminTarget, 'store'>): Promise<AdminResult> {
+export const listSourcesCommand: Command = async ({ store }) => {
   const sources = await store.asSystem(reportSources);
   return {
     document: { sources },
@@ -39,18 +27,14 @@ export async function listSourcesCommand({ store }: Pick<AdminTarget, 'store'>):
       ]),
     },
   };
-}
+};
 
 /** Stops all calls to a source until it is resumed. Its queries wait; up to 14 days of it do not count for their deadlines. */
-export async function pauseSourceCommand(
-  { store }: Pick<AdminTarget, 'store'>,
-  source: string,
-  options: { by: string; reason: string },
-): Promise<AdminResult> {
-  const [by, reason] = [checkedText('--by', options.by), checkedText('--reason', options.reason)];
+export const pauseSourceCommand: Command<[string, Statement]> = async ({ store }, source, options) => {
+  const statement = checkedStatement(options);
   await store.asSystem(async (tx) => {
     await requireSource(tx, source);
-    await pauseConnection(tx, source, { by, reason });
+    await pauseConnection(tx, source, statement);
     await auditEverywhere(tx, 'pauseSource', source);
   });
   return {
@@ -60,13 +44,10 @@ export async function pauseSourceCommand(
       `To resume: npm run admin -- sources resume ${source}`,
     ],
   };
-}
+};
 
 /** Ends a pause. Waiting queries call the source again within some minutes, one after the other. */
-export async function resumeSourceCommand(
-  { store }: Pick<AdminTarget, 'store'>,
-  source: string,
-): Promise<AdminResult> {
+export const resumeSourceCommand: Command<[string]> = async ({ store }, source) => {
   await store.asSystem(async (tx) => {
     await requireSource(tx, source);
     if (!(await resumeConnection(tx, source))) throw new AdminError(`The source ${source} is not paused`);
@@ -76,7 +57,7 @@ export async function resumeSourceCommand(
     document: { source, state: 'ok' },
     lines: [`Resumed ${source}. New queries call it at once, waiting ones within some minutes.`],
   };
-}
+};
 
 async function requireSource(tx: SystemTx, source: string): Promise<void> {
   const known = new Set<string>([...SOURCE_TYPES, ...(await readConnections(tx)).keys()]);
@@ -84,28 +65,14 @@ async function requireSource(tx: SystemTx, source: string): Promise<void> {
     throw new AdminError(`"${source}" is not a source; expected one of ${[...known].join(', ')}`);
 }
 
-/** What concerns every account is recorded in the audit of each one. */
-export async function auditEverywhere(tx: SystemTx, operation: string, subject: string): Promise<void> {
-  for (const { id } of await listAccounts(tx)) await auditAdmin(tx, id, operation, subject);
-}
-
-function checkedText(option: string, text: string): string {
-  const trimmed = text.trim();
-  if (trimmed.length >= 1 && trimmed.length <= TEXT_MAX) return trimmed;
-  throw new AdminError(`${option} must have 1 to ${TEXT_MAX} characters`);
-}
-
-type Target = Pick<AdminTarget, 'store'>;
-
 /** `candidates list`: Patients of sources that may be ours and were not collected. */
-export async function listCandidatesCommand(
-  { store }: Target,
-  { account, all }: { account: string; all?: boolean },
-): Promise<AdminResult> {
-  const candidates = await store.asSystem(async (tx) => {
-    await requireAccount(tx, account);
-    return listCandidates(tx, { accountId: account, isAll: all === true });
-  });
+export const listCandidatesCommand: Command<[{ account: string; all?: boolean }]> = async (
+  { store },
+  { account, all },
+) => {
+  const candidates = await ofAccount(store, account, (tx) =>
+    listCandidates(tx, { accountId: account, isAll: all === true }),
+  );
   return {
     document: { accountId: account, candidates: candidates.map(describe) },
     table: {
@@ -116,7 +83,7 @@ export async function listCandidatesCommand(
       ]),
     },
   };
-}
+};
 
 const MEANING = {
   accepted: 'is this patient: the next query of the source collects it while it resembles the patient.',
@@ -125,8 +92,8 @@ const MEANING = {
 
 /** `candidates accept` and `refuse`. The opposite decision replaces an earlier one; each is in the audit. */
 export const decideCandidateCommand =
-  (status: 'accepted' | 'refused') =>
-  async ({ store }: Target, id: string, options: Statement): Promise<AdminResult> => {
+  (status: 'accepted' | 'refused'): Command<[string, Statement]> =>
+  async ({ store }, id, options) => {
     const statement = checkedStatement(options);
     const decided = await store.asSystem(async (tx) => {
       const candidate = await decideCandidate(tx, id, status);
@@ -134,13 +101,9 @@ export const decideCandidateCommand =
         throw new AdminError(
           'Candidate not found; give its id, as listed by: npm run admin -- candidates list',
         );
-      await withinAccount(tx, candidate.account_id, (own) =>
-        insertAuditEntry(own, {
-          ...{ actor: ADMIN_ACTOR, outcome: 'done', patientId: candidate.patient_id, targetId: id },
-          operation: status === 'accepted' ? 'acceptSourceCandidate' : 'refuseSourceCandidate',
-          details: JSON.stringify(statement),
-        }),
-      );
+      const operation = status === 'accepted' ? 'acceptSourceCandidate' : 'refuseSourceCandidate';
+      const about = { patientId: candidate.patient_id, details: statement };
+      await auditAdmin(tx, candidate.account_id, operation, id, about);
       return candidate;
     });
     return {
