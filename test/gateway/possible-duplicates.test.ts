@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { PossibleDuplicateResponse } from '../../src/contract/possible-duplicates.ts';
-import { patientComparing } from '../../src/exchange/people/possible-duplicates/comparing.ts';
+import { compareNow, patientComparing } from '../../src/exchange/people/possible-duplicates/comparing.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { takeUp } from '../support/take-up.ts';
 
@@ -164,5 +164,49 @@ describe('a decision', () => {
       rows.filter((row) => row.operation === operation).map(({ patient }) => patient);
     expect(patientsOf('acceptPossibleDuplicate')).toEqual([ids[0]]);
     expect(patientsOf('getPossibleDuplicate').sort()).toEqual(ids);
+  });
+});
+
+describe('the look-up of one patient', () => {
+  const OTHERS = 5_000;
+  /** Rows of patients that it may read. */
+  const READ_MAX = 50;
+  const ssn = (value: number) => ({ type: 'ssn', value: String(value) }) as const;
+
+  test('reads as much in a large account as in a small one, and finds who has the same identifier', async () => {
+    const large = await gateway.addAccount();
+    const read = await gateway.store.asAccount(large.accountId, async (tx) => {
+      await sql`insert into patient (id, account_id, first_names, last_names, dob, gender, addresses, facility_ids,
+          personal_identifiers)
+        select gen_random_uuid(), ${large.accountId}, array['Quil' || n], array['Zor' || n], date '1930-01-01' + n, 'U', '[]', '{}',
+          jsonb_build_array(jsonb_build_object('type', 'ssn', 'value', (520110000 + n)::text))
+        from generate_series(1, ${OTHERS}::integer) n`.execute(tx.db);
+      const { rows: known } = await sql<{ id: string }>`
+        select id from patient where personal_identifiers -> 0 ->> 'value' = '520110007'`.execute(tx.db);
+      const readSoFar = async () => {
+        const { rows } = await sql<{ read: number }>`
+          select (seq_tup_read + idx_tup_fetch)::integer as read from pg_stat_xact_user_tables
+          where relname = 'patient'`.execute(tx.db);
+        return rows[0]?.read ?? Number.NaN;
+      };
+      const before = await readSoFar();
+      const found = await compareNow(tx, {
+        ...{ id: known[0]?.id ?? '', accountId: large.accountId, firstNames: ['Quil7'], lastNames: ['Zor7'] },
+        ...{ dob: '1971-03-04', gender: 'U', addresses: [], contacts: [] },
+        personalIdentifiers: [ssn(520110009)],
+      });
+      expect(found).toHaveLength(1);
+      return (await readSoFar()) - before;
+    });
+    expect(read).toBeLessThan(READ_MAX);
+  });
+
+  test('names in the response who has the same identifier and another date of birth', async () => {
+    const person = someone({ personalIdentifiers: [ssn(520_11_6001)] });
+    const id = await add(person);
+    const response = await account.call('POST', `patient?facilityId=${account.facilityId}`, {
+      ...{ ...person, dob: '1951-02-17' },
+    });
+    expect(response.json()).toMatchObject({ possibleDuplicates: [{ patientId: id }] });
   });
 });

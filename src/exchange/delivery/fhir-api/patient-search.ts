@@ -69,7 +69,7 @@ function matching(
   };
   if (ids !== undefined) where(sql`id = any(${[...ids]}::uuid[])`);
   for (const { of, how, texts } of names) where(either(texts.map((text) => named(of, how, text))));
-  for (const alternatives of identifiers) where(either(alternatives.map(identified)));
+  for (const alternatives of identifiers) where(identifiedByOne(alternatives));
   for (const alternatives of genders)
     where(sql`gender = any(${alternatives.map((each) => GENDERS[each] ?? each)}::text[])`);
   for (const conditions of birthDates) where(either(conditions.map(bornWhen)));
@@ -109,6 +109,14 @@ function named(of: NameCriterion['of'], how: NameCriterion['how'], text: string)
 const withoutAccents = (word: string): string => word.normalize('NFD').replaceAll(/\p{M}/gu, '');
 
 const WORDS_MAX = 10;
+
+/** Social security numbers and licences are looked up by their index, which row-level security hides from `@>` itself. */
+function identifiedByOne(alternatives: PatientCriteria['identifiers'][number]): RawBuilder<unknown> {
+  const fits = either(alternatives.map(identified));
+  if (!alternatives.every(({ system = '' }) => system === SSN || system.startsWith(LICENSE))) return fits;
+  const values = alternatives.flatMap(({ value }) => [value, value.replaceAll('-', '')]);
+  return sql`patient.id in (select patients_with_identifiers(${values}::text[])) and (${fits})`;
+}
 
 /** Without a system, any of the patient's identifiers; with one, those that the Patient shows under it, and additional ones. */
 function identified({ system, value }: { system?: string; value: string }): RawBuilder<unknown> {
@@ -299,7 +307,7 @@ async function holdersOf(tx: AccountTx, { ssns, licences }: PersonTraits): Promi
     .selectFrom('patient')
     .select('id')
     .where('account_id', '=', tx.accountId)
-    .where(sql<boolean>`personal_identifiers <> '[]' and (${either(identifiers.map(identified))})`)
+    .where(sql<boolean>`${identifiedByOne(identifiers)}`)
     .limit(2)
     .execute();
   return rows.map(({ id }) => id);

@@ -14,10 +14,8 @@ cross join lateral (
       and lower(left(mistyped.last_names[1], 1)) = lower(left(s.last_names[1], 1))
       and lower(left(mistyped.first_names[1], 1)) = lower(left(s.first_names[1], 1))
     union all
-    select known.* from unnest(string_to_array(nullif(wanted.identifiers, ''), ',')) as own (value)
-    join patient known on known.account_id = s.account_id and known.dob <> s.dob
-      and known.personal_identifiers <> '[]'
-      and known.personal_identifiers @> jsonb_build_array(jsonb_build_object('value', own.value))
+    select known.* from (select distinct id from :holders as holders (id)) holder
+    join patient known on known.id = holder.id and known.dob <> s.dob
   ) p where p.id <> s.id
   order by (lower(p.last_names[1]) = lower(s.last_names[1]))::integer
     + (lower(p.first_names[1]) = lower(s.first_names[1]))::integer

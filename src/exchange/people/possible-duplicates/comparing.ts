@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import type { AccountTx, Store, SystemTx } from '../../platform/database/database.ts';
 import { sqlFile, textArray, uuidArray } from '../../platform/database/pg-arrays.ts';
@@ -31,13 +31,7 @@ export function patientComparing({ store }: { store: Pick<Store, 'asSystem'> }):
     await store.asSystem(async (tx) => {
       const ids = [...new Set(noted.map(({ patientId }) => patientId))];
       const patients = await readCompared(tx, ids);
-      const candidates = await findCandidates(
-        tx,
-        patients.map(({ id, dob, personalIdentifiers }) => ({
-          ...{ id, mistypedDates: mistypedDates(dob) },
-          identifiers: usableIdentifiers(personalIdentifiers),
-        })),
-      );
+      const candidates = await findCandidates(tx, patients, HOLDERS_FOR_THE_SYSTEM);
       await savePairs(tx, ids, pairsOf(patients, candidates), MATCH_RULES_VERSION);
       await deleteNotes(
         tx,
@@ -92,12 +86,11 @@ const usableIdentifiers = (all: ComparedPatient['personalIdentifiers']): string[
  * not see each other; `patientComparing` finds them later.
  */
 export async function compareNow(tx: AccountTx, patient: ComparedPatient): Promise<StoredDuplicate[]> {
-  const { id, dob } = patient;
-  const candidates = await findCandidates(tx, [{ id, mistypedDates: mistypedDates(dob) }]);
+  const candidates = await findCandidates(tx, [patient], HOLDERS_IN_THE_ACCOUNT);
   const pairs = pairsOf([patient], candidates);
   if (pairs.length === 0) return [];
-  await savePairs(tx, [id], pairs, MATCH_RULES_VERSION);
-  return openDuplicates(tx, id);
+  await savePairs(tx, [patient.id], pairs, MATCH_RULES_VERSION);
+  return openDuplicates(tx, patient.id);
 }
 
 function pairsOf(
@@ -164,22 +157,26 @@ async function readCompared(tx: SystemTx, ids: readonly string[]): Promise<Compa
   return rows;
 }
 
+/** Who has one of `wanted.identifiers`. Row-level security keeps PostgreSQL from using their index, so an account asks a function. */
+const HOLDERS_IN_THE_ACCOUNT = sql`patients_with_identifiers(string_to_array(wanted.identifiers, ','))`;
+const HOLDERS_FOR_THE_SYSTEM = sql`holders_of_identifiers(s.account_id, string_to_array(wanted.identifiers, ','))`;
+
 /**
  * For each patient, the others of its account with the same birth date, or with the same initials and one of the birth dates
  * that a typing error makes of it, or with one of the identifiers. At most 100, those with the same names and zip first.
- *
- * @param patients `identifiers`: only in a system transaction, because row-level security keeps PostgreSQL from using their index
  */
 async function findCandidates(
   tx: SystemTx | AccountTx,
-  patients: ReadonlyArray<{ id: string; mistypedDates: readonly string[]; identifiers?: readonly string[] }>,
+  patients: readonly ComparedPatient[],
+  holders: RawBuilder<unknown>,
 ): Promise<Array<ComparedPatient & { of: string }>> {
   const { rows } = await CANDIDATES<ComparedPatient & { of: string }>({
     ids: uuidArray(patients.map(({ id }) => id)),
-    dates: textArray(patients.map(({ mistypedDates }) => mistypedDates.join())),
-    identifiers: textArray(patients.map(({ identifiers = [] }) => identifiers.join())),
-    person: PERSON,
-    most: CANDIDATES_MAX,
+    dates: textArray(patients.map(({ dob }) => mistypedDates(dob).join())),
+    identifiers: textArray(
+      patients.map(({ personalIdentifiers }) => usableIdentifiers(personalIdentifiers).join()),
+    ),
+    ...{ holders, person: PERSON, most: CANDIDATES_MAX },
   }).execute(tx.db);
   return rows;
 }
