@@ -1,13 +1,8 @@
+import { once } from 'node:events';
 import { join } from 'node:path';
 import { givenVariables, readConfig } from '../../src/config.ts';
 import { lockHolder } from '../../src/starter/local-stack/stack-lock.ts';
-import {
-  describeStack,
-  givenWords,
-  outsideParts,
-  runForeground,
-  untilAborted,
-} from '../../tools/embedded/foreground.ts';
+import { describeStack, givenWords, outsideParts, runForeground } from '../../tools/embedded/foreground.ts';
 import { type Cluster, startCluster } from './cluster.ts';
 
 /** Asks a running cluster to replace its processes by those of a new build. */
@@ -44,7 +39,7 @@ else
       });
       print(describeStack(cluster.connection, dataDir, `DATA_DIR=${dataDir} npm run starter --`));
       print(describeProcesses(cluster));
-      await untilAborted(signal);
+      if (!signal.aborted) await once(signal, 'abort');
     },
   });
 

@@ -15,19 +15,16 @@ export interface BatchesOptions<I, O> {
  * is not delayed, and the more calls there are, the less each costs.
  */
 export class Batches<I, O> {
-  readonly #options: BatchesOptions<I, O>;
   readonly #waiting: Call<I, O>[] = [];
   #inProgress = 0;
   #isStarting = false;
 
-  constructor(options: BatchesOptions<I, O>) {
-    this.#options = options;
-  }
+  constructor(private readonly options: BatchesOptions<I, O>) {}
 
   run(item: I): Promise<O> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });
-      if (this.#options.startsAtOnce === true) this.#start();
+      if (this.options.startsAtOnce === true) this.#start();
       else this.#startSoon();
     });
   }
@@ -43,7 +40,7 @@ export class Batches<I, O> {
   }
 
   #start(): void {
-    const { batchMax, inProgressMax } = this.#options;
+    const { batchMax, inProgressMax } = this.options;
     while (this.#waiting.length > 0 && this.#inProgress < inProgressMax)
       void this.#work(this.#waiting.splice(0, batchMax));
   }
@@ -57,11 +54,11 @@ export class Batches<I, O> {
 
   async #settle(calls: Call<I, O>[]): Promise<void> {
     try {
-      const results = await this.#options.work(calls.map(({ item }) => item));
+      const results = await this.options.work(calls.map(({ item }) => item));
       if (results.length !== calls.length) throw new Error('a batch must have a result for each item');
       for (const [index, { resolve }] of calls.entries()) resolve(results[index] as O);
     } catch (error) {
-      if (this.#options.failsAlone === true && calls.length > 1)
+      if (this.options.failsAlone === true && calls.length > 1)
         for (const call of calls) await this.#settle([call]);
       else for (const { reject } of calls) reject(error);
     }

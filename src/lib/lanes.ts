@@ -24,21 +24,18 @@ interface Lane<Item> {
  * waits is in memory only.
  */
 export class Lanes<Item> {
-  readonly #options: LanesOptions<Item>;
   readonly #lanes = new Map<string, Lane<Item>>();
   readonly #ready: Lane<Item>[] = [];
   #inProgress = 0;
   #waiting = 0;
   #idle: (() => void)[] = [];
 
-  constructor(options: LanesOptions<Item>) {
-    this.#options = options;
-  }
+  constructor(private readonly options: LanesOptions<Item>) {}
 
   /** Adds items to a lane. Returns false, and adds none, if they would exceed what may wait there. */
   add(name: string, items: readonly Item[]): boolean {
     const lane = this.#lanes.get(name) ?? { name, waiting: [], inProgress: 0, isReady: false };
-    const { waitingMax, waitingInAllMax = Number.POSITIVE_INFINITY } = this.#options;
+    const { waitingMax, waitingInAllMax = Number.POSITIVE_INFINITY } = this.options;
     if (lane.waiting.length + items.length > waitingMax) return false;
     if (this.#waiting + items.length > waitingInAllMax && !this.#mayBegin(lane)) return false;
     this.#lanes.set(name, lane);
@@ -59,26 +56,26 @@ export class Lanes<Item> {
   }
 
   #queue(lane: Lane<Item>): void {
-    if (lane.isReady || lane.waiting.length === 0 || lane.inProgress >= this.#options.perLaneMax) return;
+    if (lane.isReady || lane.waiting.length === 0 || lane.inProgress >= this.options.perLaneMax) return;
     lane.isReady = true;
     this.#ready.push(lane);
   }
 
   #mayBegin(lane: Lane<Item>): boolean {
-    return this.#inProgress < this.#options.inProgressMax && lane.inProgress < this.#options.perLaneMax;
+    return this.#inProgress < this.options.inProgressMax && lane.inProgress < this.options.perLaneMax;
   }
 
   #start(): void {
-    while (this.#inProgress < this.#options.inProgressMax) {
+    while (this.#inProgress < this.options.inProgressMax) {
       const lane = this.#ready.shift();
       if (lane === undefined) return;
       lane.isReady = false;
       lane.inProgress += 1;
       this.#inProgress += 1;
-      const items = lane.waiting.splice(0, this.#options.batchMax);
+      const items = lane.waiting.splice(0, this.options.batchMax);
       this.#waiting -= items.length;
       this.#queue(lane);
-      void this.#options.work(lane.name, items).finally(() => this.#end(lane));
+      void this.options.work(lane.name, items).finally(() => this.#end(lane));
     }
   }
 

@@ -28,25 +28,24 @@ const LINE_MS = 10_000;
  */
 export class LiveLines {
   readonly colors: ReturnType<typeof pc.createColors>;
-  readonly #stream: LineStream;
   readonly #subjects = new Map<string, readonly string[]>();
   readonly #awaited = new Map<string, readonly Awaited[]>();
-  readonly #now: () => number;
   /** Number of lines in the block above the cursor. */
   #drawn = 0;
   #begunAtMs = 0;
   #frame = 0;
   #ticking: NodeJS.Timeout | undefined;
 
-  constructor(stream: LineStream, now: () => number = Date.now) {
-    this.#stream = stream;
-    this.#now = now;
+  constructor(
+    private readonly stream: LineStream,
+    private readonly now: () => number = Date.now,
+  ) {
     this.colors = pc.createColors(stream.isTTY === true && pc.isColorSupported);
   }
 
   /** Whether rows are redrawn in place; otherwise each change adds a line. */
   get redraws(): boolean {
-    return this.#stream.isTTY === true;
+    return this.stream.isTTY === true;
   }
 
   /** Shows the current rows of a subject, and what it waits for. */
@@ -55,18 +54,18 @@ export class LiveLines {
     this.#subjects.set(subject, rows);
     this.#awaited.set(subject, awaited);
     this.#startTicking();
-    if (this.#stream.isTTY === true) {
+    if (this.stream.isTTY === true) {
       this.#redraw();
       return;
     }
     for (const [index, row] of rows.entries())
-      if (row !== before?.[index]) this.#stream.write(`${subject}: ${row.trim()}\n`);
+      if (row !== before?.[index]) this.stream.write(`${subject}: ${row.trim()}\n`);
   }
 
   /** Prints a permanent line above the rows that are redrawn. */
   print(line: string): void {
     this.#replace([]);
-    this.#stream.write(`${line}\n`);
+    this.stream.write(`${line}\n`);
     this.#redraw();
   }
 
@@ -82,7 +81,7 @@ export class LiveLines {
   finish(subject: string): void {
     const rows = this.#subjects.get(subject);
     this.discard(subject);
-    if (rows === undefined || this.#stream.isTTY !== true) return;
+    if (rows === undefined || this.stream.isTTY !== true) return;
     this.#replace(this.#block(subject, rows));
     this.#drawn = 0;
     this.#redraw();
@@ -94,10 +93,10 @@ export class LiveLines {
   }
 
   #redraw(): void {
-    if (this.#stream.isTTY !== true) return;
+    if (this.stream.isTTY !== true) return;
     const all = [...this.#subjects].flatMap(([subject, rows]) => this.#block(subject, rows));
     // Lines that have scrolled off the screen cannot be redrawn. There is one more below: the footer.
-    const visible = Math.max(3, (this.#stream.rows ?? 24) - 3);
+    const visible = Math.max(3, (this.stream.rows ?? 24) - 3);
     const lines =
       all.length <= visible
         ? all
@@ -107,7 +106,7 @@ export class LiveLines {
 
   #startTicking(): void {
     if (this.#ticking !== undefined) return;
-    this.#begunAtMs = this.#now();
+    this.#begunAtMs = this.now();
     const everyMs = this.redraws ? FRAME_MS : LINE_MS;
     this.#ticking = setInterval(() => this.#tick(), everyMs);
     // What shows that the work goes on must not keep the process running.
@@ -122,7 +121,7 @@ export class LiveLines {
   #tick(): void {
     this.#frame += 1;
     if (this.redraws) this.#redraw();
-    else this.#stream.write(`… ${this.#elapsed()}\n`);
+    else this.stream.write(`… ${this.#elapsed()}\n`);
   }
 
   #footer(): string {
@@ -137,7 +136,7 @@ export class LiveLines {
     const texts = [...awaited].map(([what, until]) =>
       until === undefined ? what : `${what} (until ${minuteOf(until)} at the latest)`,
     );
-    const time = duration((this.#now() - this.#begunAtMs) / 1_000);
+    const time = duration((this.now() - this.#begunAtMs) / 1_000);
     return texts.length === 0 ? time : `${time}, waiting for ${texts.join(', ')}`;
   }
 
@@ -150,9 +149,9 @@ export class LiveLines {
   /** Replaces the block drawn last. One write, so that the screen does not flicker. */
   #replace(lines: readonly string[]): void {
     const back = this.#drawn > 0 ? `${ESCAPE}[${this.#drawn}A${ESCAPE}[0J` : '';
-    const columns = (widthOf(this.#stream) ?? 80) - 1;
+    const columns = (widthOf(this.stream) ?? 80) - 1;
     const text = lines.map((line) => `${fitted(line, columns)}\n`).join('');
-    if (back !== '' || text !== '') this.#stream.write(`${back}${text}`);
+    if (back !== '' || text !== '') this.stream.write(`${back}${text}`);
     this.#drawn = lines.length;
   }
 }

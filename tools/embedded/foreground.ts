@@ -51,12 +51,6 @@ export async function runForeground<S extends ForegroundStack>({ start, run }: F
   }
 }
 
-export const untilAborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
-
 /**
  * Kills all parts. PostgreSQL and Temporal recover from this at the next start. While they are being started it must not exit:
  * the stopping that the first signal began ends them, by force if necessary.

@@ -1,7 +1,8 @@
+import { once } from 'node:events';
 import { givenVariables, readConfig } from '../../src/config.ts';
 import { MLLP_VARIABLES } from '../../src/exchange/messaging/notifications/mllp/open-mllp.ts';
 import { TRACE_VARIABLES } from '../../src/lib/tracing/config.ts';
-import { describeStack, givenWords, outsideParts, runForeground, untilAborted } from './foreground.ts';
+import { describeStack, givenWords, outsideParts, runForeground } from './foreground.ts';
 import { startStack } from './stack.ts';
 
 /** Limits of a gateway, passed on if they are set. */
@@ -47,6 +48,6 @@ await runForeground({
     // Another terminal does not have the variable.
     const folder = givenVariables(['DATA_DIR']).DATA_DIR === undefined ? '' : `DATA_DIR=${DATA_DIR} `;
     print(describeStack(stack.connection, DATA_DIR, `${folder}npm run starter --`));
-    await untilAborted(signal);
+    if (!signal.aborted) await once(signal, 'abort');
   },
 });

@@ -10,7 +10,7 @@ import { notifyRequest } from './notifications/request.ts';
 import type { Carried, Deliver } from './partners/messages.ts';
 import { type PartnerSettings, partnerSettingsChange } from './partners/settings.ts';
 import { SOURCE_NAMES, type SourceName } from './protocol.ts';
-import type { RequestLog } from './request-log.ts';
+import { logFilter, type RequestLog } from './request-log.ts';
 import { type Settings, settingsChange } from './settings.ts';
 
 export interface AdminOptions {
@@ -33,13 +33,6 @@ const MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
 
 const LOOPBACK = new Set(['127.0.0.1', '::1', '::ffff:127.0.0.1']);
 
-const logFilter = z.object({
-  source: z.enum(SOURCE_NAMES).optional(),
-  sample: z.string().optional(),
-  operation: z.string().optional(),
-  after: z.coerce.number().int().optional(),
-});
-
 /** Routes with which tests and the demo control the sources and read their request log. Served to this machine only. */
 export async function adminRoutes(app: FastifyInstance, options: AdminOptions): Promise<void> {
   const { faults, settings, data, log, notifier, partners, carried, deliver, token } = options;
@@ -49,66 +42,71 @@ export async function adminRoutes(app: FastifyInstance, options: AdminOptions): 
     if (refused) await reply.code(refused.status).send({ error: refused.error });
   });
 
+  /** Adds a route whose body, of GET the query, has this schema. Anything else gets 400. */
+  const add = <S extends z.ZodType>(
+    method: 'GET' | 'POST' | 'PUT',
+    url: string,
+    schema: S,
+    work: (asked: z.output<S>, reply: FastifyReply) => unknown,
+    bodyLimit?: number,
+  ) =>
+    app.route({
+      ...{ method, url, bodyLimit },
+      handler: async (request, reply) => {
+        const asked = schema.safeParse(method === 'GET' ? request.query : request.body);
+        return asked.success
+          ? work(asked.data, reply)
+          : reply.code(400).send({ error: z.prettifyError(asked.error) });
+      },
+    });
+  /** Adds `DELETE` of a path. */
+  const addReset = (url: string, reset: () => void) =>
+    app.delete(url, (_, reply) => {
+      reset();
+      return reply.code(204).send();
+    });
+
   app.get('/rules', () => faults.list());
-  app.put('/rules', (request, reply) => {
-    const rules = z.array(faultRule).safeParse(request.body);
-    if (!rules.success) return invalid(reply, rules.error);
-    faults.replace(rules.data);
+  add('PUT', '/rules', z.array(faultRule), (rules) => {
+    faults.replace(rules);
     return faults.list();
   });
-  app.delete('/rules', (_, reply) => {
-    faults.replace([]);
-    return reply.code(204).send();
-  });
+  addReset('/rules', () => faults.replace([]));
 
   app.get('/settings', () => settings.all());
-  app.put('/settings', (request, reply) => {
-    const change = settingsChange.safeParse(request.body);
-    if (!change.success) return invalid(reply, change.error);
-    settings.change(change.data);
+  add('PUT', '/settings', settingsChange, (change) => {
+    settings.change(change);
     return settings.all();
   });
-  app.delete('/settings', (_, reply) => {
-    settings.reset();
-    return reply.code(204).send();
-  });
+  addReset('/settings', () => settings.reset());
 
-  app.post('/corrections', (request, reply) => {
-    const asked = correction.safeParse(request.body);
-    if (!asked.success) return invalid(reply, asked.error);
-    const { source, resource, to } = asked.data;
-    if (data[source].correct(resource, to, clockOf(source))) return reply.code(204).send();
-    return reply.code(404).send({ error: 'This source has no such resource, or there is no such sample.' });
-  });
-  app.put('/resources', (request, reply) => {
-    const asked = addition.safeParse(request.body);
-    if (!asked.success) return invalid(reply, asked.error);
-    const { source, sample, resource } = asked.data;
-    if (data[source].put(resource as unknown as FhirResource, sample, clockOf(source)))
-      return reply.code(204).send();
-    return reply.code(404).send({ error: 'There is no such sample.' });
-  });
-  app.delete('/corrections', (_, reply) => {
+  add('POST', '/corrections', correction, ({ source, resource, to }, reply) =>
+    data[source].correct(resource, to, clockOf(source))
+      ? reply.code(204).send()
+      : reply.code(404).send({ error: 'This source has no such resource, or there is no such sample.' }),
+  );
+  add('PUT', '/resources', addition, ({ source, sample, resource }, reply) =>
+    data[source].put(resource as unknown as FhirResource, sample, clockOf(source))
+      ? reply.code(204).send()
+      : reply.code(404).send({ error: 'There is no such sample.' }),
+  );
+  addReset('/corrections', () => {
     for (const name of SOURCE_NAMES) data[name].undoCorrections();
-    return reply.code(204).send();
   });
 
-  app.put('/partners', (request, reply) => {
-    const change = partnerSettingsChange.safeParse(request.body);
-    if (!change.success) return invalid(reply, change.error);
-    partners.change(change.data);
+  add('PUT', '/partners', partnerSettingsChange, (change) => {
+    partners.change(change);
     return { identity: partners.identity, messages: partners.messages };
   });
 
-  app.post('/messages', { bodyLimit: MESSAGE_BYTES_MAX }, async (request, reply) => {
-    const message = z.looseObject({ messageId: z.string() }).safeParse(request.body);
-    if (!message.success) return invalid(reply, message.error);
-    if (deliver === undefined)
-      return reply
-        .code(409)
-        .send({ error: 'To deliver messages, set EXCHANGE_BASE_URL and MESSAGE_PARTNER_SECRET.' });
-    return { status: await deliver(message.data) };
-  });
+  const message = z.looseObject({ messageId: z.string() });
+  const toDeliver = async (given: z.output<typeof message>, reply: FastifyReply) =>
+    deliver === undefined
+      ? reply
+          .code(409)
+          .send({ error: 'To deliver messages, set EXCHANGE_BASE_URL and MESSAGE_PARTNER_SECRET.' })
+      : { status: await deliver(given) };
+  add('POST', '/messages', message, toDeliver, MESSAGE_BYTES_MAX);
 
   app.get<{ Params: { id: string } }>(
     '/messages/:id',
@@ -117,21 +115,14 @@ export async function adminRoutes(app: FastifyInstance, options: AdminOptions): 
       reply.code(404).send({ error: 'The transport partner has no message with this id.' }),
   );
 
-  app.post('/notifications', async (request, reply) => {
-    const asked = notifyRequest.safeParse(request.body);
-    if (!asked.success) return invalid(reply, asked.error);
-    try {
-      return await notifier.notify(asked.data);
-    } catch (error) {
+  add('POST', '/notifications', notifyRequest, (asked, reply) =>
+    notifier.notify(asked).catch((error: unknown) => {
       if (!(error instanceof CannotNotifyError)) throw error;
       return reply.code(409).send({ error: error.message });
-    }
-  });
+    }),
+  );
 
-  app.get('/requests', (request, reply) => {
-    const filter = logFilter.safeParse(request.query);
-    return filter.success ? log.list(filter.data) : invalid(reply, filter.error);
-  });
+  add('GET', '/requests', logFilter, (filter) => log.list(filter));
 }
 
 function refusalOf(request: FastifyRequest, token: string | undefined) {
@@ -142,6 +133,3 @@ function refusalOf(request: FastifyRequest, token: string | undefined) {
     return { status: 401, error: 'Send the admin token (SIMULATOR_ADMIN_TOKEN) as a bearer token.' };
   return undefined;
 }
-
-const invalid = (reply: FastifyReply, error: z.ZodError) =>
-  reply.code(400).send({ error: z.prettifyError(error) });

@@ -1,7 +1,7 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { z } from 'zod';
-import { OPERATIONS, SOURCE_NAMES, type SourceName } from './protocol.ts';
+import { OPERATIONS, SOURCE_NAMES } from './protocol.ts';
 
 /** One request to a source, or one callback from it. Contains ids of the source only, never demographics. */
 export const requestLogEntry = z.object({
@@ -24,25 +24,27 @@ export const requestLogEntry = z.object({
 });
 export type RequestLogEntry = z.infer<typeof requestLogEntry>;
 
-export interface LogFilter {
-  source?: SourceName;
-  sample?: string;
-  operation?: string;
+export const logFilter = z.object({
+  source: z.enum(SOURCE_NAMES).optional(),
+  sample: z.string().optional(),
+  operation: z.string().optional(),
   /** Only entries after this `seq`. */
-  after?: number;
-}
+  after: z.coerce.number().int().optional(),
+});
+export type LogFilter = z.output<typeof logFilter>;
 
 /** The log of all requests to the sources. Demo and tests use it as evidence independent of the exchange. */
 export class RequestLog {
   readonly #file: JsonlFile | undefined;
-  readonly #entriesMax: number;
   #entries: RequestLogEntry[] = [];
   #seq = 0;
 
   /** @param path file that keeps the log across restarts; default: in memory only */
-  constructor(path: string | undefined, entriesMax = 200_000) {
+  constructor(
+    path: string | undefined,
+    private readonly entriesMax = 200_000,
+  ) {
     this.#file = path ? new JsonlFile(path) : undefined;
-    this.#entriesMax = entriesMax;
     for (const line of this.#file?.read() ?? []) {
       const entry = requestLogEntry.safeParse(line);
       if (entry.success) this.#keep(entry.data);
@@ -68,7 +70,7 @@ export class RequestLog {
   #keep(entry: RequestLogEntry): void {
     this.#entries.push(entry);
     this.#seq = entry.seq;
-    if (this.#entries.length > this.#entriesMax) this.#entries = this.#entries.slice(this.#entriesMax / 2);
+    if (this.#entries.length > this.entriesMax) this.#entries = this.#entries.slice(this.entriesMax / 2);
   }
 }
 
@@ -77,20 +79,17 @@ export class RequestLog {
  * incomplete last line is skipped when the file is read again.
  */
 export class JsonlFile {
-  readonly #path: string;
-
-  constructor(path: string) {
-    this.#path = path;
+  constructor(private readonly path: string) {
     mkdirSync(dirname(path), { recursive: true });
   }
 
   append(line: object): void {
-    appendFileSync(this.#path, `${JSON.stringify(line)}\n`);
+    appendFileSync(this.path, `${JSON.stringify(line)}\n`);
   }
 
   read(): unknown[] {
-    if (!existsSync(this.#path)) return [];
-    return readFileSync(this.#path, 'utf8').split('\n').flatMap(parseLine);
+    if (!existsSync(this.path)) return [];
+    return readFileSync(this.path, 'utf8').split('\n').flatMap(parseLine);
   }
 }
 

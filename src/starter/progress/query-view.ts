@@ -93,16 +93,13 @@ const byKind = (a: SourceType, b: SourceType): number => SOURCE_TYPES.indexOf(a)
 
 /** Reads queries (E3) with their timeline, if the exchange has one: the timeline is not part of the interface. */
 export class QueryReader {
-  readonly #client: ExchangeClient;
   #hasTimeline = true;
 
-  constructor(client: ExchangeClient) {
-    this.#client = client;
-  }
+  constructor(private readonly client: ExchangeClient) {}
 
   /** Throws ExchangeCallError when E3 fails. */
   async read(requestId: string, signal?: AbortSignal): Promise<QueryView> {
-    const { answer } = await this.#client.call('getNetworkQuery', { params: { requestId } }, { signal });
+    const { answer } = await this.client.call('getNetworkQuery', { params: { requestId } }, { signal });
     // Read second: it may be newer than the status, so an ended query always comes with its full timeline.
     return queryView(answer, await this.#timeline(requestId, signal));
   }
@@ -110,7 +107,7 @@ export class QueryReader {
   async #timeline(requestId: string, signal: AbortSignal | undefined): Promise<TimelineEntry[]> {
     if (!this.#hasTimeline) return [];
     try {
-      const { answer } = await this.#client.call(
+      const { answer } = await this.client.call(
         'getNetworkQueryTimeline',
         { params: { requestId } },
         { signal },

@@ -13,20 +13,18 @@ import {
 
 /** The records of one source. A record is built when it is first used, then cached. */
 export class SourceData {
-  readonly #source: SourceName;
-  readonly #providers: () => ProvidersByReference;
   readonly #samplesByPatientId = new Map<string, SamplePatient>();
   readonly #views = new Map<string, PatientView>();
   readonly #corrections = new Map<string, { resource: FhirResource; to: string } | undefined>();
   /** By name: when a resource was changed, and since when a sample patient no longer has it. */
   readonly #changedAt = new Map<string, string>();
   readonly #removed = new Map<string, { sample: string; at: string }>();
-  readonly #samples: readonly SamplePatient[];
 
-  constructor(source: SourceName, samples: readonly SamplePatient[], providers: () => ProvidersByReference) {
-    this.#source = source;
-    this.#providers = providers;
-    this.#samples = samples;
+  constructor(
+    private readonly source: SourceName,
+    private readonly samples: readonly SamplePatient[],
+    private readonly providers: () => ProvidersByReference,
+  ) {
     for (const sample of samples) {
       this.#samplesByPatientId.set(idAtSource(source, sample.patientId), sample);
       for (const link of LINK_TYPES) {
@@ -53,13 +51,13 @@ export class SourceData {
 
   /** The records of all patients of this source, each once. */
   views(): PatientView[] {
-    return this.#samples.flatMap((sample) => this.view(idAtSource(this.#source, sample.patientId)) ?? []);
+    return this.samples.flatMap((sample) => this.view(idAtSource(this.source, sample.patientId)) ?? []);
   }
 
   /** Id of the first of a sample patient's two linked Patients. */
   linkedPatientId(sampleKey: string, link: LinkType): string | undefined {
-    const sample = this.#samples.find(({ key }) => key === sampleKey);
-    return sample && linkedIds(this.#source, sample.patientId, link).first;
+    const sample = this.samples.find(({ key }) => key === sampleKey);
+    return sample && linkedIds(this.source, sample.patientId, link).first;
   }
 
   /** One resource by type and id, with the sample patient whose record contains it. */
@@ -80,7 +78,7 @@ export class SourceData {
     const [type = '', id = ''] = name.split('/');
     const found = this.read(type, id);
     if (found === undefined || type === 'Patient') return false;
-    if (to !== undefined && !this.#samples.some(({ key }) => key === to)) return false;
+    if (to !== undefined && !this.samples.some(({ key }) => key === to)) return false;
     this.#corrections.set(name, to === undefined ? undefined : { resource: found.resource, to });
     this.#changedAt.set(name, at.toISOString());
     this.#removed.set(name, { sample: found.sample, at: at.toISOString() });
@@ -89,7 +87,7 @@ export class SourceData {
 
   /** Adds a resource to the record of a sample patient, or replaces it. Returns false when there is no such patient. */
   put(resource: FhirResource, sample: string, at: Date): boolean {
-    if (!this.#samples.some(({ key }) => key === sample)) return false;
+    if (!this.samples.some(({ key }) => key === sample)) return false;
     this.#corrections.set(nameOf(resource), { resource, to: sample });
     this.#changedAt.set(nameOf(resource), at.toISOString());
     return true;
@@ -123,12 +121,12 @@ export class SourceData {
   }
 
   #build(sample: SamplePatient): void {
-    const patientId = idAtSource(this.#source, sample.patientId);
+    const patientId = idAtSource(this.source, sample.patientId);
     if (this.#views.has(patientId)) return;
-    const view = buildPatientView(this.#source, sample, this.#providers());
+    const view = buildPatientView(this.source, sample, this.providers());
     this.#views.set(patientId, view);
     for (const link of LINK_TYPES) {
-      const ids = linkedIds(this.#source, sample.patientId, link);
+      const ids = linkedIds(this.source, sample.patientId, link);
       const [first, second] = splitView(view, ids, link);
       this.#views.set(ids.first, first);
       this.#views.set(ids.second, second);

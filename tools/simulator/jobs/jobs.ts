@@ -61,10 +61,11 @@ export class Jobs {
   readonly #jobs = new Map<string, Job>();
   readonly #timers = new Map<string, NodeJS.Timeout[]>();
   readonly #file: JsonlFile | undefined;
-  readonly #callBack: CallBack;
 
-  constructor(callBack: CallBack, path?: string) {
-    this.#callBack = callBack;
+  constructor(
+    private readonly callBack: CallBack,
+    path?: string,
+  ) {
     this.#file = path ? new JsonlFile(path) : undefined;
     this.#restore();
   }
@@ -96,7 +97,7 @@ export class Jobs {
       setTimeout(
         () => {
           this.#record({ kind: 'called-back', jobId: job.id });
-          void this.#callBack(job);
+          void this.callBack(job);
         },
         Math.max(0, job.readyAtMs + delayMs - Date.now()),
       ),

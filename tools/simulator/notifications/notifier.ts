@@ -31,16 +31,13 @@ const TIMEOUT_MS = 10_000;
 
 /** The senders of notifications about sample patients: a hospital, a pharmacy and a laboratory. */
 export class Notifier {
-  readonly #target: NotifyTarget | undefined;
   readonly #visits = new Visits();
 
-  constructor(target: NotifyTarget | undefined) {
-    this.#target = target;
-  }
+  constructor(private readonly target: NotifyTarget | undefined) {}
 
   /** Creates the messages in the order of the events, and sends them in the requested order. Throws CannotNotifyError. */
   async notify(asked: NotifyRequest): Promise<SentMessage[]> {
-    const target = this.#target;
+    const target = this.target;
     if (target === undefined)
       throw new CannotNotifyError('To send notifications, set EXCHANGE_BASE_URL and NOTIFICATION_SENDERS.');
     const { order, times, delayMs } = asked.arrival;

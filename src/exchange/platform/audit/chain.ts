@@ -1,23 +1,24 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { z } from 'zod';
 import type { ChainRow } from './chain-store.ts';
 
 /** The end of an account's chain at some time, stored outside the database (the external head). */
-export interface AuditHead {
-  accountId: string;
+const headSchema = z.object({
+  accountId: z.uuid(),
   /** Position of the last entry. Positions start at 1 and have no gaps. */
-  position: number;
+  position: z.number().int(),
   /** MAC of the last entry, in hex. */
-  mac: string;
+  mac: z.string(),
   /** ISO 8601. */
-  sealedAt: string;
+  sealedAt: z.string(),
   /** Present if an operator stated that a restore removed the account: operator, reason and time (ISO 8601). */
-  gone?: { at: string; by: string; reason: string };
-}
+  gone: z.object({ at: z.string(), by: z.string(), reason: z.string() }).optional(),
+});
+export type AuditHead = z.output<typeof headSchema>;
 
-export interface SignedAuditHead extends AuditHead {
-  /** HMAC of the head, in hex. */
-  signature: string;
-}
+/** `signature`: HMAC of the head, in hex. */
+export const signedHeadSchema = headSchema.extend({ signature: z.string() });
+export type SignedAuditHead = z.output<typeof signedHeadSchema>;
 
 /** The MAC that precedes the first entry. */
 export const CHAIN_START = Buffer.alloc(0);

@@ -1,5 +1,4 @@
-import { z } from 'zod';
-import type { AuditChain, SignedAuditHead } from './chain.ts';
+import { type AuditChain, type SignedAuditHead, signedHeadSchema } from './chain.ts';
 
 /**
  * Storage of the chain heads outside the database (external heads), so that entries removed from the end of a chain are
@@ -12,19 +11,10 @@ export interface AuditHeads {
   accounts(): Promise<string[]>;
 }
 
-const headSchema = z.object({
-  accountId: z.uuid(),
-  position: z.number().int(),
-  mac: z.string(),
-  sealedAt: z.string(),
-  gone: z.object({ at: z.string(), by: z.string(), reason: z.string() }).optional(),
-  signature: z.string(),
-});
-
 /** An unreadable head becomes one with an invalid signature, so that verification reports it. */
 export function parseHead(text: string, accountId: string): SignedAuditHead {
   try {
-    return headSchema.parse(JSON.parse(text));
+    return signedHeadSchema.parse(JSON.parse(text));
   } catch {
     return unreadableHead(accountId);
   }

@@ -11,45 +11,28 @@ export const LOSS_ACCEPTED = 'acceptAuditLoss';
 export const HEAD_RENEWED = 'renewAuditHead';
 
 /** Entries that were sealed and no longer exist. */
-export interface Loss {
-  /** Position of the first lost entry. */
-  from: number;
-  /** Position of the external head: the last entry known to be lost. More may have followed it. */
-  to: number;
-  /** MAC of the entry at `to`, in hex. */
-  mac: string;
-  /** When the external head was written; ISO 8601. */
-  sealedAt: string;
-  /** When the last entry before the loss was written; absent if there is none. ISO 8601. */
-  keptUntil?: string;
-}
-
-export interface AcceptedLoss extends Loss {
-  /** ISO 8601. */
-  at: string;
-  by: string;
-  reason: string;
-}
-
-/** An operator's renewal of a missing external head. */
-export interface RenewedHead {
-  /** Position of the last entry before the renewal. */
-  position: number;
-  /** ISO 8601. */
-  at: string;
-  by: string;
-  reason: string;
-}
-
-const renewedSchema = z.object({ position: z.number(), by: z.string(), reason: z.string() });
 const lossSchema = z.object({
+  /** Position of the first lost entry. */
   from: z.number(),
+  /** Position of the external head: the last entry known to be lost. More may have followed it. */
   to: z.number(),
+  /** MAC of the entry at `to`, in hex. */
   mac: z.string(),
+  /** When the external head was written; ISO 8601. */
   sealedAt: z.string(),
+  /** When the last entry before the loss was written; absent if there is none. ISO 8601. */
   keptUntil: z.string().optional(),
 });
+export type Loss = z.output<typeof lossSchema>;
+
 const acceptedSchema = lossSchema.extend({ by: z.string(), reason: z.string() });
+/** `at`: ISO 8601. */
+export type AcceptedLoss = z.output<typeof acceptedSchema> & { at: string };
+
+/** An operator's renewal of a missing external head. `position`: that of the last entry before it. */
+const renewedSchema = z.object({ position: z.number(), by: z.string(), reason: z.string() });
+/** `at`: ISO 8601. */
+export type RenewedHead = z.output<typeof renewedSchema> & { at: string };
 
 /** The loss of all entries from a position up to the external head. */
 export const lossSince = (from: number, kept: SignedAuditHead): Loss => ({

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { SystemTx } from '../database/database.ts';
 import type { GatewayPlatform } from './deps.ts';
@@ -34,14 +35,11 @@ export function addHealthRoutes(
 }
 
 /** Whether the probe resolves within PROBE_TIMEOUT_MS. */
-async function responds(probe: Promise<unknown>): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), PROBE_TIMEOUT_MS);
-  });
-  const result = probe.then(
-    () => true,
-    () => false,
-  );
-  return Promise.race([result, timeout]).finally(() => clearTimeout(timer));
-}
+const responds = (probe: Promise<unknown>): Promise<boolean> =>
+  Promise.race([
+    probe.then(
+      () => true,
+      () => false,
+    ),
+    delay(PROBE_TIMEOUT_MS, false, { ref: false }),
+  ]);

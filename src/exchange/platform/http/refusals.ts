@@ -8,22 +8,6 @@ export interface Refusal extends Omit<AuditRecord, 'many' | 'details'> {
   accountId: string;
 }
 
-/**
- * Audits rejected and failed requests at a bounded rate, so that a flood of them overloads neither table nor gateway. In each
- * minute, the first few of each kind get individual entries, written before the response is sent; the others are counted and
- * become one summary entry per kind.
- */
-export interface RefusalAudit {
-  /** Resolves when the entry is written, or immediately if it is only counted. Never rejects. */
-  note(refusal: Refusal): Promise<void>;
-  /** Only counts the refusal, to be written later. For requests that failed because of the database. */
-  count(refusal: Refusal): void;
-  /** Writes summary entries for everything counted so far. Never rejects. */
-  flush(): Promise<void>;
-  /** Flushes for the last time, and logs what could not be written. */
-  close(): Promise<void>;
-}
-
 /** Individual entries per minute: of one kind (actor, operation and outcome), and of one account in total. */
 const SINGLE_OF_A_KIND = 10;
 const SINGLE_OF_AN_ACCOUNT = 200;
@@ -44,7 +28,14 @@ interface Window {
   counted: Map<string, CountedRefusal>;
 }
 
-export function createRefusalAudit(deps: { store: Store; logger: Logger; windowMs?: number }): RefusalAudit {
+export type RefusalAudit = ReturnType<typeof createRefusalAudit>;
+
+/**
+ * Audits rejected and failed requests at a bounded rate, so that a flood of them overloads neither table nor gateway. In each
+ * minute, the first few of each kind get individual entries, written before the response is sent; the others are counted and
+ * become one summary entry per kind.
+ */
+export function createRefusalAudit(deps: { store: Store; logger: Logger; windowMs?: number }) {
   const { store, logger, windowMs = WINDOW_MS } = deps;
   let windows = new Map<string, Window>();
   let timer: NodeJS.Timeout | undefined;
@@ -101,9 +92,13 @@ export function createRefusalAudit(deps: { store: Store; logger: Logger; windowM
   }
 
   return {
+    /** Resolves when the entry is written, or immediately if it is only counted. Never rejects. */
     note,
-    count: (refusal) => count(refusal),
+    /** Only counts the refusal, to be written later. For requests that failed because of the database. */
+    count: (refusal: Refusal): void => count(refusal),
+    /** Writes summary entries for everything counted so far. Never rejects. */
     flush,
+    /** Flushes for the last time, and logs what could not be written. */
     async close() {
       await flush();
       clearTimeout(timer);

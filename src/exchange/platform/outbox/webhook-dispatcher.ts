@@ -23,15 +23,12 @@ interface Requested {
 
 /** Work that is requested by key: it begins at once, then again after a pause, however often it was requested meanwhile. */
 export class PacedWork {
-  readonly #options: { pauseMs: number; work(key: string): Promise<void> };
   readonly #requested = new Map<string, Requested>();
   #hurry = new AbortController();
   #drains = 0;
 
   /** `work` must not throw. */
-  constructor(options: { pauseMs: number; work(key: string): Promise<void> }) {
-    this.#options = options;
-  }
+  constructor(private readonly options: { pauseMs: number; work(key: string): Promise<void> }) {}
 
   request(key: string): void {
     const requested = this.#requested.get(key);
@@ -60,9 +57,9 @@ export class PacedWork {
   async #run(key: string, requested: Requested): Promise<void> {
     do {
       requested.again = false;
-      await this.#options.work(key);
+      await this.options.work(key);
       if (this.#drains === 0)
-        await delay(this.#options.pauseMs, undefined, { signal: this.#hurry.signal }).catch(() => undefined);
+        await delay(this.options.pauseMs, undefined, { signal: this.#hurry.signal }).catch(() => undefined);
     } while (requested.again);
     this.#requested.delete(key);
   }

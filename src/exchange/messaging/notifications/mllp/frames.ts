@@ -11,15 +11,12 @@ export class FrameError extends Error {
 
 /** Puts messages together from the chunks of a connection, which may split and join frames anywhere. */
 export class MllpFrames {
-  readonly #bytesMax: number;
   #isInside = false;
   /** Grows by doubling, so that many small chunks cost no more than one large one. */
   #frame = Buffer.alloc(0);
   #length = 0;
 
-  constructor(bytesMax: number) {
-    this.#bytesMax = bytesMax;
-  }
+  constructor(private readonly bytesMax: number) {}
 
   /** Whether a message has begun and not ended. */
   get isInside(): boolean {
@@ -63,7 +60,7 @@ export class MllpFrames {
 
   #add(bytes: Buffer): void {
     const length = this.#length + bytes.length;
-    if (length > this.#bytesMax + 2) throw new FrameError(`a message of more than ${this.#bytesMax} bytes`);
+    if (length > this.bytesMax + 2) throw new FrameError(`a message of more than ${this.bytesMax} bytes`);
     if (length > this.#frame.length) {
       const larger = Buffer.alloc(Math.max(length, 2 * this.#frame.length));
       this.#frame.copy(larger, 0, 0, this.#length);

@@ -18,11 +18,8 @@ export class Places {
   readonly #taken = new Map<string, Place>();
   /** Addresses from which a genuine message came. */
   readonly #known = new LRUCache<string, true>({ max: 1_000 });
-  readonly #limits: { connections: number; connectionsOfAddress: number };
 
-  constructor(limits: { connections: number; connectionsOfAddress: number }) {
-    this.#limits = limits;
-  }
+  constructor(private readonly limits: { connections: number; connectionsOfAddress: number }) {}
 
   get size(): number {
     return this.#taken.size;
@@ -33,8 +30,8 @@ export class Places {
     const { remoteAddress: address = '' } = socket;
     const all = [...this.#taken.values()];
     const neighbours = all.filter((place) => place.address === address);
-    const isFull = all.length >= this.#limits.connections;
-    const isOwnShareFull = neighbours.length >= this.#limits.connectionsOfAddress;
+    const isFull = all.length >= this.limits.connections;
+    const isOwnShareFull = neighbours.length >= this.limits.connectionsOfAddress;
     if (isFull || isOwnShareFull) {
       const longest = this.#longestSilent(isOwnShareFull ? neighbours : all, address);
       if (longest === undefined) return undefined;

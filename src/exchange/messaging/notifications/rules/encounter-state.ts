@@ -38,15 +38,12 @@ const identityOf = (event: EncounterEvent): string =>
 
 /** A fact that can be withdrawn and happen again; its key counts the withdrawals before it. */
 class Reversible {
-  readonly #type: 'admit' | 'discharge';
   #withdrawals = 0;
   #lastWasWithdrawal = false;
   #sentAt: string | undefined;
   #holds = false;
 
-  constructor(type: 'admit' | 'discharge') {
-    this.#type = type;
-  }
+  constructor(private readonly type: 'admit' | 'discharge') {}
 
   get holds(): boolean {
     return this.#holds;
@@ -67,7 +64,7 @@ class Reversible {
 
   facts(at: string | undefined): EncounterFact[] {
     if (!this.#holds) return [];
-    return [{ type: this.#type, key: `${this.#type}/${this.#withdrawals}`, at, sentAt: this.#sentAt }];
+    return [{ type: this.type, key: `${this.type}/${this.#withdrawals}`, at, sentAt: this.#sentAt }];
   }
 }
 
