@@ -278,22 +278,18 @@ describe('a section', () => {
 });
 
 describe('a request', () => {
-  test('by POST gives the same, and one for another profile is refused', async () => {
+  test('by POST gives the same; one for another profile and one without Parameters are refused', async () => {
     const patientId = await recordOf();
+    const post = (body: object) =>
+      door.call('POST', `Patient/${patientId}/$summary`, { 'content-type': 'application/fhir+json' }, body);
     const asked = (name: string, valueCanonical: string) =>
-      door.call(
-        'POST',
-        `Patient/${patientId}/$summary`,
-        { 'content-type': 'application/fhir+json' },
-        {
-          resourceType: 'Parameters',
-          parameter: [{ name, valueCanonical }],
-        },
-      );
+      post({ resourceType: 'Parameters', parameter: [{ name, valueCanonical }] });
     const good = await asked('profile', 'http://hl7.org/fhir/uv/ips/StructureDefinition/Composition-uv-ips');
     expect([good.statusCode, good.json().type]).toEqual([200, 'document']);
     const bad = await asked('profile', 'http://example.org/other');
     expect([bad.statusCode, bad.json().resourceType]).toEqual([400, 'OperationOutcome']);
+    const other = await post({ resourceType: 'Patient', profile: 'x' });
+    expect([other.statusCode, other.body]).toEqual([400, expect.stringContaining('must be Parameters')]);
   });
 
   test('for no patient of the account finds none, by any id', async () => {

@@ -154,6 +154,8 @@ describe('a subscription to what changes about patients', () => {
     // The content of $events is at most that of the subscription.
     expect((await told(empty.id, '?content=full-resource'))[0]?.focus).toBeUndefined();
     expect((await told(full.id, '?content=id-only'))[0]?.focus).toBe(focus);
+    const other = await door.call('POST', `Subscription/${full.id}/$events`, { resourceType: 'Patient' });
+    expect([other.statusCode, other.body]).toEqual([400, expect.stringContaining('must be Parameters')]);
   });
 
   test('is told of what passes its filters only, several changes in one notification', async () => {

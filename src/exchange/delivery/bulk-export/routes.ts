@@ -12,8 +12,7 @@ import { leaveRequestShare } from '../../platform/http/plugins/request-share.ts'
 import { requireUnchanged } from '../../records/reading/record-store.ts';
 import { SERVED_TYPES } from '../../records/rules/resource-types.ts';
 import { acceptFhirBodies } from '../fhir-api/bundles.ts';
-import { checkSearch, pairsOf, permittedTypes, prefers } from '../fhir-api/requests.ts';
-import { pairsOfParameters } from '../fhir-api/rules/search-request.ts';
+import { checkSearch, pairsOf, permittedTypes, prefers, requireParameters } from '../fhir-api/requests.ts';
 import {
   containsDeletedPatient,
   countRunningExports,
@@ -132,9 +131,7 @@ async function openExport(
       { path: 'Prefer', message: 'must be respond-async: an export takes its time' },
     ]);
   const { account, actor } = callerOf(request);
-  const { body } = request;
-  if ((body ?? undefined) !== undefined && !(body instanceof URLSearchParams) && !pairsOfParameters(body))
-    throw new InvalidRequestError([{ path: 'resourceType', message: 'of the body must be Parameters' }]);
+  requireParameters(request);
   const { request: parsed, faults } = parseExport(pairsOf(request), (type) => SERVED_TYPES.includes(type));
   // Unlike in a search, an ignored parameter could multiply the data.
   const isLenient = prefers(request, 'handling=lenient');

@@ -46,6 +46,12 @@ export function pairsOf(request: FastifyRequest, base?: string): SearchPair[] {
   ]);
 }
 
+/** @throws InvalidRequestError for a body that is neither Parameters nor a form: it would have no effect */
+export function requireParameters({ body }: FastifyRequest): void {
+  if ((body ?? undefined) !== undefined && !(body instanceof URLSearchParams) && !pairsOfParameters(body))
+    throw new InvalidRequestError([{ path: 'resourceType', message: 'of the body must be Parameters' }]);
+}
+
 const JSON_OR_ANY = /json|\*\/\*|application\/\*/i;
 const JSON_FORMAT = /^(?:json|application\/(?:fhir\+)?json)\s*(?:;|$)/i;
 

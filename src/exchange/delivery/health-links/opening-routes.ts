@@ -45,6 +45,12 @@ const JOSE = 'application/jose';
 
 /** The same for every link that does not open, so that nothing can be learned from it. */
 const ended = () => new ExchangeError(404, 'There is no such health link, or it has ended');
+
+/** Before the document is made, and again when the opening is noted. */
+function refuseTooOften({ openedLately }: Link): void {
+  if (openedLately >= OPENINGS_PER_MINUTE)
+    throw new ExchangeError(429, TOO_OFTEN, { headers: { 'retry-after': '60' } });
+}
 const TOO_OFTEN = `This link was opened ${OPENINGS_PER_MINUTE} times in the last minute; try again later`;
 
 /**
@@ -68,6 +74,7 @@ export function addOpeningRoutes(app: FastifyInstance, deps: OpeningDeps): void 
     async (request, reply) => {
       const { body, params } = request;
       const link = await withLink(request, async (tx, found) => {
+        refuseTooOften(found);
         if (found.passcode === null || (await isPasscode(found.passcode, body.passcode))) return found;
         await sql`update health_link set attempts_left = attempts_left - 1 where id = ${found.id}`.execute(
           tx.db,
@@ -148,16 +155,12 @@ export function addOpeningRoutes(app: FastifyInstance, deps: OpeningDeps): void 
 
   /** Notes who opened the link, in one transaction with its use. */
   const noteOpening = (request: ByLink, by: string): Promise<string> =>
-    withLink(request, async (tx, { id: linkId, accountId, patientId, openedLately }) => {
-      if (openedLately >= OPENINGS_PER_MINUTE)
-        throw new ExchangeError(429, TOO_OFTEN, { headers: { 'retry-after': '60' } });
+    withLink(request, async (tx, link) => {
+      refuseTooOften(link);
+      const { id: linkId, accountId, patientId } = link;
       const opening = {
-        id: uuidv7(),
-        linkId,
-        accountId,
-        patientId,
-        recipient: by,
-        remoteAddress: request.ip,
+        ...{ id: uuidv7(), linkId, accountId, patientId },
+        ...{ recipient: by, remoteAddress: request.ip },
       };
       await OPENING(opening).execute(tx.db);
       await auditLink(tx, request, { operation: 'openHealthLink', patientId, targetId: linkId });

@@ -13,7 +13,7 @@ import { FHIR_PATH } from '../../platform/http/operation-outcome.ts';
 import { destinationProblem } from '../../platform/outbox/destination-guard.ts';
 import type { Json } from '../../records/rules/json.ts';
 import { acceptFhirBodies, entryOf, FHIR_JSON, searchIssues, searchset } from '../fhir-api/bundles.ts';
-import { checkSearch, pairsOf, requireJson, requireScope } from '../fhir-api/requests.ts';
+import { checkSearch, pairsOf, requireJson, requireParameters, requireScope } from '../fhir-api/requests.ts';
 import { valuesOf } from '../fhir-api/rules/search-request.ts';
 import { showEvents } from './notifier.ts';
 import { META_OF_SUBSCRIPTION, notificationOf, statusOf } from './rules/notification.ts';
@@ -70,6 +70,7 @@ export function addSubscriptionRoutes(app: FastifyInstance, deps: Deps): void {
       config: { operation, scope: 'read' },
       handler: async (request, reply) => {
         const { account, actor } = callerOf(request);
+        if (/Status|Events/.test(operation)) requireParameters(request);
         const answer = await deps.store.asAccount(account.id, async (tx) => {
           const { status = 200, patientIds = [], targetId, ...others } = await work(tx, request);
           const entry = { actor, operation, targetId, outcome: String(status), remoteAddress: request.ip };
