@@ -113,6 +113,8 @@ export const contactSchema = z
   })
   .meta({ id: 'Contact', anyOf: [required('phone'), required('email')] });
 
+export type Contact = z.output<typeof contactSchema>;
+
 const period = z
   .object({ start: z.iso.date().optional(), end: z.iso.date().optional() })
   .meta({ id: 'Period' });

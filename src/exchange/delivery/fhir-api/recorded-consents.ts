@@ -1,6 +1,6 @@
 import type { FhirResource } from 'fhir/r4.js';
 import { findConsentsById, listConsents, type StoredConsent } from '../../people/consents/consent-store.ts';
-import { serializeConsent } from '../../people/consents/serializers.ts';
+import { serializeConsent } from '../../people/consents/rules/fhir-consent.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import type { FoundPlace } from '../../records/reading/record-search-store.ts';
 import { rangeOf } from '../../records/rules/dates.ts';

@@ -5,38 +5,6 @@ import type { CsvChunk, CsvLayout } from '../../../shared/bulk-csv/layout.ts';
 import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
 import { columnsOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import type { BulkRequestState } from './tables.ts';
-
-/** The parts of a request that the engine works with. */
-export interface BulkWork {
-  facilityId: string;
-  dryRun: boolean;
-  status: BulkRequestState;
-  upload?: BlobRef;
-  /** Set by the format check. */
-  layout?: CsvLayout;
-  counts: BulkCounts;
-  result?: BlobRef;
-}
-
-/** Reads a request for the engine. Throws when it does not exist. */
-export async function readBulkWork(tx: AccountTx, requestId: string): Promise<BulkWork> {
-  const row = await tx.db
-    .selectFrom('bulk_request')
-    .selectAll()
-    .where('id', '=', requestId)
-    .executeTakeFirstOrThrow();
-  const { rows, handled, created, updated, failed } = row;
-  return {
-    facilityId: row.facility_id,
-    dryRun: row.dry_run,
-    status: row.status,
-    upload: row.upload ?? undefined,
-    layout: (row.layout ?? undefined) as CsvLayout | undefined,
-    counts: { rows, handled, created, updated, failed },
-    result: row.result ?? undefined,
-  };
-}
 
 /**
  * Stores the result of the format check: layout, number of rows and chunks. Returns false when one is already stored, or

@@ -1,4 +1,5 @@
 import type { BulkCounts } from '../../../contract/bulk-create.ts';
+import type { RowsHandled, UploadCheck } from '../../../contract/bulk-create-workflow.ts';
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
 import type { Store } from '../../platform/database/database.ts';
 
@@ -27,12 +28,5 @@ export interface ProcessOptions {
   onChunk?: (counts: BulkCounts) => void;
 }
 
-export interface ProcessOutcome {
-  /** Every chunk is committed. */
-  done: boolean;
-  counts: BulkCounts;
-  /** Why it ended early: the request is paused, or no longer processing. */
-  stopped?: 'paused' | 'ended';
-}
-
-export type CheckOutcome = { kind: 'ok'; rows: number } | { kind: 'refused'; reason: string };
+export type ProcessOutcome = Pick<RowsHandled, 'done' | 'counts' | 'stopped'>;
+export type CheckOutcome = Exclude<UploadCheck, { kind: 'ended' }>;

@@ -1,39 +1,33 @@
 import { BlobNotFoundError, type BlobRef, type BlobStore } from '../../../shared/blobs/blob-store.ts';
 import { checkCsv } from '../../../shared/bulk-csv/check-csv.ts';
 import type { CsvLayout } from '../../../shared/bulk-csv/layout.ts';
-import { type ChunkPart, clearParts, listParts, readBulkWork, setLayout, setResult } from './chunk-store.ts';
-import type {
-  BulkEngineDeps,
-  CheckOutcome,
-  ProcessOptions,
-  ProcessOutcome,
-  StepOptions,
-} from './engine-steps.ts';
+import { type ChunkPart, clearParts, listParts, setLayout, setResult } from './chunk-store.ts';
+import type { BulkEngineDeps, CheckOutcome, ProcessOptions, StepOptions } from './engine-steps.ts';
 import { deleteTrialKeys } from './patient-store.ts';
 import { processChunks } from './process-chunks.ts';
+import { expectBulkRequest } from './request-store.ts';
 import { resultHeader } from './result-csv.ts';
 
-/** Turns the upload of a bulk create into patients. Each step may be killed at any point and repeated, and may run twice at once. */
-export interface BulkEngine {
-  /**
-   * Checks the format of the whole upload. If it is valid, layout, number of rows and chunks are written in one transaction;
-   * if not, nothing is written, and the caller fails the request with the reason.
-   */
-  check(accountId: string, requestId: string, options?: StepOptions): Promise<CheckOutcome>;
-  /** Processes the next open chunks in file order, one transaction each. Does nothing unless the status is processing. */
-  processChunks(accountId: string, requestId: string, options?: ProcessOptions): Promise<ProcessOutcome>;
-  /**
-   * Joins the parts to the result CSV, sets it as the request's `result` and deletes the parts. A repeated call returns the
-   * same result. Ending the request (status, event) is left to the caller.
-   */
-  join(accountId: string, requestId: string, options?: StepOptions): Promise<BlobRef>;
-}
+export type BulkEngine = ReturnType<typeof createBulkEngine>;
 
-export function createBulkEngine(deps: BulkEngineDeps): BulkEngine {
+/** Turns the upload of a bulk create into patients. Each step may be killed at any point and repeated, and may run twice at once. */
+export function createBulkEngine(deps: BulkEngineDeps) {
   return {
-    check: (accountId, requestId, options = {}) => checkUpload(deps, accountId, requestId, options),
-    processChunks: (accountId, requestId, options = {}) => processChunks(deps, accountId, requestId, options),
-    join: (accountId, requestId, options = {}) => joinResult(deps, accountId, requestId, options),
+    /**
+     * Checks the format of the whole upload. If it is valid, layout, number of rows and chunks are written in one transaction;
+     * if not, nothing is written, and the caller fails the request with the reason.
+     */
+    check: (accountId: string, requestId: string, options: StepOptions = {}) =>
+      checkUpload(deps, accountId, requestId, options),
+    /** Processes the next open chunks in file order, one transaction each. Does nothing unless the status is processing. */
+    processChunks: (accountId: string, requestId: string, options: ProcessOptions = {}) =>
+      processChunks(deps, accountId, requestId, options),
+    /**
+     * Joins the parts to the result CSV, sets it as the request's `result` and deletes the parts. A repeated call returns the
+     * same result. Ending the request (status, event) is left to the caller.
+     */
+    join: (accountId: string, requestId: string, options: StepOptions = {}) =>
+      joinResult(deps, accountId, requestId, options),
   };
 }
 
@@ -46,7 +40,7 @@ async function joinResult(
 ): Promise<BlobRef> {
   const { store, blobs } = deps;
   const { work, parts } = await store.asAccount(accountId, async (tx) => ({
-    work: await readBulkWork(tx, requestId),
+    work: await expectBulkRequest(tx, requestId),
     parts: await listParts(tx, requestId),
   }));
   const result = work.result ?? (await write());
@@ -73,7 +67,7 @@ async function joinResult(
   }
 
   async function storedResult(): Promise<BlobRef | undefined> {
-    return (await store.asAccount(accountId, (tx) => readBulkWork(tx, requestId))).result;
+    return (await store.asAccount(accountId, (tx) => expectBulkRequest(tx, requestId))).result;
   }
 }
 
@@ -110,7 +104,7 @@ async function checkUpload(
   requestId: string,
   options: StepOptions,
 ): Promise<CheckOutcome> {
-  const before = await store.asAccount(accountId, (tx) => readBulkWork(tx, requestId));
+  const before = await store.asAccount(accountId, (tx) => expectBulkRequest(tx, requestId));
   if (before.layout !== undefined) return { kind: 'ok', rows: before.counts.rows };
   if (before.upload === undefined) throw new Error('The bulk create has no upload to check');
   const content = await blobs.get(before.upload.ref);

@@ -9,23 +9,10 @@ import { markUploadSignalled, readBulkRequest, requestRows } from './request-sto
 
 const SIGNAL_TIMEOUT_MS = 5_000;
 
-/** Starts and signals the workflow of a committed bulk create. What fails in the background is repeated by `reconcile`. */
-export interface BulkLauncher {
-  /** Starts the workflow in the background. */
-  launch(accountId: string, requestId: string): void;
-  /** Signals the upload to the workflow in the background. */
-  announceUpload(accountId: string, requestId: string): void;
-  /** Starts the workflow and waits for the start. Safe to repeat. Returns `closed` when the workflow has already ended. */
-  start(accountId: string, requestId: string): Promise<'open' | 'closed'>;
-  /** Starts a stuck workflow anew; it goes on from the request's row. */
-  replace(accountId: string, requestId: string): Promise<void>;
-  /** Signals the upload and waits for it; starts the workflow first if none runs. */
-  signalUpload(accountId: string, requestId: string): Promise<'open' | 'closed'>;
-  /** Resolves when all background work has finished. */
-  drain(): Promise<void>;
-}
+export type BulkLauncher = ReturnType<typeof createBulkLauncher>;
 
-export function createBulkLauncher(deps: { store: Store; temporal: Client; logger: Logger }): BulkLauncher {
+/** Starts and signals the workflow of a committed bulk create. What fails in the background is repeated by `reconcile`. */
+export function createBulkLauncher(deps: { store: Store; temporal: Client; logger: Logger }) {
   const { store, temporal } = deps;
   const background = createBackground(deps.logger);
 
@@ -58,6 +45,7 @@ export function createBulkLauncher(deps: { store: Store; temporal: Client; logge
     return state;
   }
 
+  /** Signals the upload and waits for it; starts the workflow first if none runs. */
   async function signalUpload(accountId: string, requestId: string): Promise<'open' | 'closed'> {
     const state = await start(accountId, requestId);
     if (state === 'closed') return state;
@@ -71,23 +59,28 @@ export function createBulkLauncher(deps: { store: Store; temporal: Client; logge
   }
 
   return {
-    start: (accountId, requestId) => start(accountId, requestId),
-    async replace(accountId, requestId) {
+    /** Starts the workflow and waits for the start. Safe to repeat. Returns `closed` when the workflow has already ended. */
+    start: (accountId: string, requestId: string) => start(accountId, requestId),
+    /** Starts a stuck workflow anew; it goes on from the request's row. */
+    async replace(accountId: string, requestId: string): Promise<void> {
       await start(accountId, requestId, true);
     },
     signalUpload,
-    launch: (accountId, requestId) =>
+    /** Starts the workflow in the background. */
+    launch: (accountId: string, requestId: string): void =>
       background.run(
         'the workflow of a bulk create could not be started; reconcile starts it later',
         { bulkRequestId: requestId },
         () => start(accountId, requestId),
       ),
-    announceUpload: (accountId, requestId) =>
+    /** Signals the upload to the workflow in the background. */
+    announceUpload: (accountId: string, requestId: string): void =>
       background.run(
         'an upload could not be signalled to its workflow; reconcile repeats it later',
         { bulkRequestId: requestId },
         () => signalUpload(accountId, requestId),
       ),
+    /** Resolves when all background work has finished. */
     drain: () => background.drain(),
   };
 }

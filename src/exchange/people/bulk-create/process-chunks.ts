@@ -12,14 +12,7 @@ import {
   type ReplaceableFacts,
   replacedBy,
 } from '../patients/rules/patient-content.ts';
-import {
-  type BulkWork,
-  type ChunkCounts,
-  completeChunk,
-  listOpenChunks,
-  lockChunk,
-  readBulkWork,
-} from './chunk-store.ts';
+import { type ChunkCounts, completeChunk, listOpenChunks, lockChunk } from './chunk-store.ts';
 import type { BulkEngineDeps, ProcessOptions, ProcessOutcome } from './engine-steps.ts';
 import {
   type BulkJob,
@@ -39,6 +32,7 @@ import {
   updatePatients,
 } from './patient-store.ts';
 import { type PreparedChunk, type PreparedPerson, prepareChunk } from './prepare-chunk.ts';
+import { type BulkRequestView, expectBulkRequest } from './request-store.ts';
 import { csvCell } from './result-csv.ts';
 import type { FoldedPerson, RowOutcome } from './rules/bulk-fold.ts';
 
@@ -59,7 +53,7 @@ export async function processChunks(
   options: ProcessOptions,
 ): Promise<ProcessOutcome> {
   const { work, open } = await deps.store.asAccount(accountId, async (tx) => ({
-    work: await readBulkWork(tx, requestId),
+    work: await expectBulkRequest(tx, requestId),
     open: await listOpenChunks(tx, requestId),
   }));
   const { facilityId, dryRun, status } = work;
@@ -100,7 +94,7 @@ export async function processChunks(
   return { done: stopped === undefined && begun === open.length, counts, stopped };
 }
 
-function checkedFile({ upload, layout }: BulkWork) {
+function checkedFile({ upload, layout }: BulkRequestView) {
   if (upload === undefined || layout === undefined)
     throw new Error('The format of the upload has not been checked');
   return { upload, layout };

@@ -1,6 +1,5 @@
 import { type Selectable, sql } from 'kysely';
-import type { BULK_CREATE_SORT, BulkCounts } from '../../../contract/bulk-create.ts';
-import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
+import type { BULK_CREATE_SORT } from '../../../contract/bulk-create.ts';
 import { columnsOf, presentOf } from '../../platform/database/columns.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
 import {
@@ -12,24 +11,9 @@ import {
 } from '../../platform/database/page.ts';
 import type { Database } from '../../platform/database/schema.ts';
 import { workflowRows } from '../../platform/workflows/workflow-rows.ts';
-import type { BulkRequestState } from './tables.ts';
 
-/** A bulk create as stored; `serializers.ts` turns it into a response. */
-export interface BulkRequestView {
-  requestId: string;
-  status: BulkRequestState;
-  paused: boolean;
-  facilityId: string;
-  dryRun: boolean;
-  reason?: string;
-  createdAt: Date;
-  uploadExpiresAt: Date;
-  upload?: BlobRef;
-  result?: BlobRef;
-  counts: BulkCounts;
-  /** Time spent on rows so far, by PostgreSQL's clock, without pauses. */
-  activeMs: number;
-}
+/** A bulk create as stored; `routes.ts` turns it into a response. */
+export type BulkRequestView = ReturnType<typeof toView>;
 
 /** Milliseconds since the clock was last started; 0 when it is stopped. */
 const RUNNING_MS = sql<number>`coalesce(extract(epoch from (now() - active_since)) * 1000, 0)::bigint`;
@@ -56,9 +40,7 @@ export async function insertBulkRequest(
       upload_expires_at: sql<Date>`now() + ${request.uploadLifetimeMs} * interval '1 millisecond'`,
     })
     .execute();
-  const written = await readBulkRequest(tx, request.id);
-  if (written === undefined) throw new Error('The bulk create that was just written cannot be read');
-  return written;
+  return expectBulkRequest(tx, request.id);
 }
 
 export async function readBulkRequest(
@@ -67,6 +49,13 @@ export async function readBulkRequest(
 ): Promise<BulkRequestView | undefined> {
   const row = await select(tx).where('id', '=', requestId).executeTakeFirst();
   return row && toView(row);
+}
+
+/** As `readBulkRequest`, of a request that is there. Throws when it is not. */
+export async function expectBulkRequest(tx: AccountTx, requestId: string): Promise<BulkRequestView> {
+  const request = await readBulkRequest(tx, requestId);
+  if (request === undefined) throw new Error('The bulk create does not exist');
+  return request;
 }
 
 export const BULK_REQUEST_ORDER: ListOrder<(typeof BULK_CREATE_SORT)[number]> = {
@@ -143,13 +132,11 @@ export async function markUploadSignalled(tx: AccountTx, requestId: string): Pro
 
 type Row = Selectable<Database['bulk_request']> & { active_until_now_ms: number };
 
-function toView(row: Row): BulkRequestView {
-  const { id: requestId, activeUntilNowMs, ...known } = presentOf(row);
+/** `activeMs`: time spent on rows so far, by PostgreSQL's clock, without pauses. */
+function toView(row: Row) {
+  const { id: requestId, activeUntilNowMs: activeMs, ...known } = presentOf(row);
   const { rows, handled, created, updated, failed } = known;
-  return {
-    ...{ ...known, requestId, activeMs: activeUntilNowMs },
-    counts: { rows, handled, created, updated, failed },
-  };
+  return { ...known, requestId, activeMs, counts: { rows, handled, created, updated, failed } };
 }
 
 export interface UnfinishedRequest {

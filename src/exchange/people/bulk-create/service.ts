@@ -22,17 +22,9 @@ import { beginUpload, renewUpload, UPLOAD_LEASE_MS } from './upload-store.ts';
 
 export const UPLOAD_LIFETIME_MS = UPLOAD_URL_MINUTES * 60_000;
 
-/** The bulk create operations of the gateway. */
-export interface BulkCreateService extends BulkControl {
-  /** Starts the workflow of a committed request in the background. */
-  launch: BulkLauncher['launch'];
-  /** Stores the CSV. Call `announceUpload` afterwards. */
-  receiveUpload: UploadReceiver['receive'];
-  announceUpload: BulkLauncher['announceUpload'];
-  /** Resolves when all background work has finished. */
-  drain(): Promise<void>;
-}
+export type BulkCreateService = Omit<ReturnType<typeof createBulkCreateService>, 'launcher'>;
 
+/** The bulk create operations of the gateway. */
 export function createBulkCreateService(deps: {
   store: Store;
   blobs: BlobStore;
@@ -40,33 +32,23 @@ export function createBulkCreateService(deps: {
   logger: Logger;
   /** How long a caller waits for a running workflow to accept a command. */
   commandTimeoutMs?: number;
-}): BulkCreateService & { launcher: BulkLauncher } {
+}) {
   const launcher = createBulkLauncher(deps);
+  const { launch, announceUpload, drain } = launcher;
   return {
-    launcher,
-    launch: launcher.launch,
-    announceUpload: launcher.announceUpload,
+    ...{ launcher, launch, announceUpload, drain },
     receiveUpload: createUploadReceiver(deps).receive,
-    drain: launcher.drain,
     ...createBulkControl({ ...deps, launcher }),
   };
 }
 
 /** Control of a bulk create. Each function returns the request afterwards, and throws 404, 409 or 503. */
-interface BulkControl {
-  /** Processes no further rows; rows already processed stay. */
-  pauseBulkCreate(accountId: string, requestId: string): Promise<BulkRequestView>;
-  resumeBulkCreate(accountId: string, requestId: string): Promise<BulkRequestView>;
-  /** Ends the request as failed; also while it waits for its file. */
-  cancelBulkCreate(accountId: string, requestId: string): Promise<BulkRequestView>;
-}
-
 function createBulkControl(deps: {
   store: Store;
   temporal: Client;
   launcher: BulkLauncher;
   commandTimeoutMs?: number;
-}): BulkControl {
+}) {
   const { store, launcher } = deps;
   const command = (requestId: string, name: string) =>
     commandWorkflow(deps.temporal, bulkPatientCreateWorkflowId(requestId), name, {
@@ -120,9 +102,11 @@ function createBulkControl(deps: {
   }
 
   return {
-    pauseBulkCreate: (accountId, requestId) => pauseOrResume(accountId, requestId, true),
-    resumeBulkCreate: (accountId, requestId) => pauseOrResume(accountId, requestId, false),
-    async cancelBulkCreate(accountId, requestId) {
+    /** Processes no further rows; rows already processed stay. */
+    pauseBulkCreate: (accountId: string, requestId: string) => pauseOrResume(accountId, requestId, true),
+    resumeBulkCreate: (accountId: string, requestId: string) => pauseOrResume(accountId, requestId, false),
+    /** Ends the request as failed; also while it waits for its file. */
+    async cancelBulkCreate(accountId: string, requestId: string): Promise<BulkRequestView> {
       await openRequest(accountId, requestId);
       const outcome = await steer(accountId, requestId, MESSAGES.cancel);
       if (outcome !== 'taken') await end(accountId, requestId, BULK_END_REASONS.cancelled);
@@ -133,29 +117,21 @@ function createBulkControl(deps: {
   };
 }
 
-interface UploadReceiver {
-  /**
-   * Stores the file and moves its request to processing. An upload that began before the URL expired is accepted however
-   * long it takes; of parallel uploads the first complete one is accepted. `inCommit` runs in the transaction of the change
-   * (for the audit entry). Throws 404, 409 (with the accepted upload), 410, and any error of `body`; the stored bytes are
-   * deleted then.
-   */
-  receive(
-    of: { accountId: string; requestId: string },
-    body: AsyncIterable<Uint8Array>,
-    inCommit: (tx: AccountTx) => Promise<void>,
-  ): Promise<BulkUpload>;
-}
-
-export function createUploadReceiver(deps: {
-  store: Store;
-  blobs: BlobStore;
-  logger: Logger;
-}): UploadReceiver {
+export function createUploadReceiver(deps: { store: Store; blobs: BlobStore; logger: Logger }) {
   const { store, blobs } = deps;
 
   return {
-    async receive({ accountId, requestId }, body, inCommit) {
+    /**
+     * Stores the file and moves its request to processing. Call `announceUpload` afterwards. An upload that began before the URL
+     * expired is accepted however long it takes; of parallel uploads the first complete one is accepted. `inCommit` runs in the
+     * transaction of the change (for the audit entry). Throws 404, 409 (with the accepted upload), 410, and any error of `body`;
+     * the stored bytes are deleted then.
+     */
+    async receive(
+      { accountId, requestId }: { accountId: string; requestId: string },
+      body: AsyncIterable<Uint8Array>,
+      inCommit: (tx: AccountTx) => Promise<void>,
+    ): Promise<BulkUpload> {
       await store.asAccount(accountId, async (tx) => {
         if (!(await beginUpload(tx, requestId))) throw refusal(await readBulkRequest(tx, requestId));
       });

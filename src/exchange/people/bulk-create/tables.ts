@@ -1,5 +1,6 @@
 import type { Generated } from 'kysely';
 import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
+import type { CsvLayout } from '../../../shared/bulk-csv/layout.ts';
 import type { JsonColumn, NullableJsonColumn } from '../../platform/database/schema.ts';
 import type { PersonalIdentifier } from '../patients/rules/demographics.ts';
 
@@ -28,8 +29,8 @@ declare module '../../platform/database/schema.ts' {
       upload_announced_at: Date | null;
       /** When the CSV was deleted after its retention; `upload` keeps its hash. */
       upload_deleted_at: Date | null;
-      /** Result of the format check: encoding, delimiters and columns of the file. */
-      layout: NullableJsonColumn<Record<string, unknown>>;
+      /** Result of the format check. */
+      layout: NullableJsonColumn<CsvLayout>;
       rows: Generated<number>;
       handled: Generated<number>;
       created: Generated<number>;

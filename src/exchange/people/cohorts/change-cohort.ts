@@ -35,19 +35,12 @@ export async function changeCohort(
   await lockConsent(tx, 'shared');
   const known = await requireCohort(tx, id);
   check(known);
-  const before: CohortContent = {
-    name: known.name,
-    description: known.description,
-    color: known.color,
-    purposeOfUse: known.purposeOfUse,
-    settings: known.settings,
-  };
+  const { id: _id, version: _version, size: _size, ...before } = known;
+  const { eTag: _eTag, settings, ...given } = change;
   const after: CohortContent = {
-    name: change.name ?? known.name,
-    description: change.description ?? known.description,
-    color: change.color ?? known.color,
-    purposeOfUse: change.purposeOfUse ?? known.purposeOfUse,
-    settings: mergeCohortSettings(known.settings, change.settings),
+    ...before,
+    ...given,
+    settings: mergeCohortSettings(known.settings, settings),
   };
   if (isDeepStrictEqual(before, after)) return known;
   await updateCohort(tx, id, after).catch((error: unknown) => {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import type { COHORT_COLORS, CohortSettings } from '../../../contract/cohorts.ts';
-import { columnsOf } from '../../platform/database/columns.ts';
+import type { COHORT_COLORS } from '../../../contract/cohorts.ts';
+import { columnsOf, type Members } from '../../platform/database/columns.ts';
 import type { AccountTx, Store, SystemTx } from '../../platform/database/database.ts';
 import { sqlFile } from '../../platform/database/pg-arrays.ts';
 import { NameTakenError, violates } from '../../platform/database/postgres-errors.ts';
@@ -8,14 +8,9 @@ import { type Recovery, removalRecovery } from '../../platform/recovery/recovery
 
 const ADD_UP_SIZES = sqlFile('add-up-sizes.sql', import.meta.url);
 
-export interface StoredCohort {
-  id: string;
-  name: string;
-  description: string;
+export interface StoredCohort
+  extends Pick<Members<'cohort'>, 'id' | 'name' | 'description' | 'purposeOfUse' | 'settings' | 'version'> {
   color: (typeof COHORT_COLORS)[number];
-  purposeOfUse: 'treatment' | 'operations';
-  settings: CohortSettings;
-  version: number;
   /** Number of patients. */
   size: number;
 }
@@ -71,17 +66,9 @@ export async function insertCohort(tx: AccountTx, cohort: NewCohort): Promise<St
  * then be rolled back.
  */
 export async function updateCohort(tx: AccountTx, id: string, content: CohortContent): Promise<void> {
-  const { name, description, color, purposeOfUse, settings } = content;
   await tx.db
     .updateTable('cohort')
-    .set({
-      name,
-      description,
-      color,
-      purpose_of_use: purposeOfUse,
-      settings: JSON.stringify(settings),
-      version: sql<number>`version + 1`,
-    })
+    .set({ ...columnsOf(content), settings: JSON.stringify(content.settings), version: sql`version + 1` })
     .where('id', '=', id)
     .execute()
     .catch((error: unknown) => {

@@ -5,8 +5,7 @@ import { created, ok, orNotFound } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
 import { findPatient } from '../patients/patient-store.ts';
 import { endConsent, findConsent, insertConsent, listConsents } from './consent-store.ts';
-import { decisionOf, statedOf } from './rules/fhir-consent.ts';
-import { serializeConsent } from './serializers.ts';
+import { decisionOf, serializeConsent, statedOf } from './rules/fhir-consent.ts';
 
 /** Consents of patients, which decide whether sources are asked about them. */
 export const consentsFeature = {

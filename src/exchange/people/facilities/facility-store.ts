@@ -1,20 +1,10 @@
 import { type Selectable, sql } from 'kysely';
+import { type Members, membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import type { Database } from '../../platform/database/schema.ts';
-import type { Address } from '../patients/rules/demographics.ts';
 
 /** A facility where patients receive care. */
-export interface StoredFacility {
-  id: string;
-  oid: string;
-  name: string;
-  /** Passes the Luhn check. */
-  npi: string;
-  tin: string | null;
-  active: boolean;
-  address: Address;
-  version: number;
-}
+export type StoredFacility = Omit<Members<'facility'>, 'accountId' | 'createdAt'>;
 
 /** The members of a facility that a change can write. */
 export type FacilityContent = Pick<StoredFacility, 'name' | 'tin' | 'active' | 'address'>;
@@ -123,6 +113,6 @@ export async function countFacilityUse(
 }
 
 function toFacility(row: Selectable<Database['facility']>): StoredFacility {
-  const { id, oid, name, npi, tin, active, address, version } = row;
-  return { id, oid, name, npi, tin, active, address, version };
+  const { account_id: _account, created_at: _created, ...own } = row;
+  return membersOf(own);
 }

@@ -1,29 +1,9 @@
 import type { Metadata } from '../../../contract/network-query.ts';
-import { columnsOf } from '../../platform/database/columns.ts';
+import { columnsOf, type Members, membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
-import type { VerificationState } from './tables.ts';
 
-export interface StoredSession {
-  id: string;
-  patientId: string;
-  redirectUrl: string;
-  metadata: Metadata | null;
-  status: VerificationState;
-  /** Why it failed. */
-  reason: string | null;
-  expiresAt: Date;
-}
-
-export interface StoredChallenge {
-  id: string;
-  proofedIdentityId: string;
-  redirectUrl: string;
-  status: VerificationState;
-  /** Why it failed. */
-  reason: string | null;
-  expiresAt: Date;
-  sessionExpiresAt: Date | null;
-}
+export type StoredSession = Members<'identity_session'>;
+export type StoredChallenge = Members<'aal2_challenge'>;
 
 export async function insertSession(
   tx: AccountTx,
@@ -51,13 +31,9 @@ export async function findSession(
   id: string,
   { lock = false } = {},
 ): Promise<StoredSession | undefined> {
-  return tx.db
-    .selectFrom('identity_session')
-    .select(['id', 'patient_id as patientId', 'redirect_url as redirectUrl', 'metadata', 'status', 'reason'])
-    .select('expires_at as expiresAt')
-    .where('id', '=', id)
-    .$if(lock, (query) => query.forUpdate())
-    .executeTakeFirst();
+  const query = tx.db.selectFrom('identity_session').selectAll().where('id', '=', id);
+  const row = await (lock ? query.forUpdate() : query).executeTakeFirst();
+  return row && membersOf(row);
 }
 
 export async function endSession(
@@ -127,19 +103,9 @@ export async function findChallenge(
   id: string,
   { lock = false } = {},
 ): Promise<StoredChallenge | undefined> {
-  return tx.db
-    .selectFrom('aal2_challenge')
-    .select([
-      'id',
-      'proofed_identity_id as proofedIdentityId',
-      'redirect_url as redirectUrl',
-      'status',
-      'reason',
-    ])
-    .select(['expires_at as expiresAt', 'session_expires_at as sessionExpiresAt'])
-    .where('id', '=', id)
-    .$if(lock, (query) => query.forUpdate())
-    .executeTakeFirst();
+  const query = tx.db.selectFrom('aal2_challenge').selectAll().where('id', '=', id);
+  const row = await (lock ? query.forUpdate() : query).executeTakeFirst();
+  return row && membersOf(row);
 }
 
 export async function endChallenge(

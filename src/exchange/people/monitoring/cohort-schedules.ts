@@ -31,16 +31,7 @@ import {
 } from './schedule-store.ts';
 import type { WantedSchedule } from './tables.ts';
 
-/** The Temporal Schedules of the cohorts' scheduled monitoring (`settings.monitoring`). */
-export interface CohortSchedules {
-  /** Call after a cohort was created, changed or deleted and committed: updates its schedules in the background. */
-  cohortChanged(accountId: string, cohortId: string): void;
-  /** Updates the schedules of a cohort. Throws when Temporal or the database does not answer; `reconcile` repeats it. */
-  sync(cohortId: string): Promise<void>;
-  /** Corrects schedules that differ from the settings, whatever the reason. */
-  recovery: Recovery;
-  drain(): Promise<void>;
-}
+export type CohortSchedules = ReturnType<typeof createCohortSchedules>;
 
 /** Duration of the lease on a schedule: longer than all calls to Temporal for one schedule may take together. */
 const LEASE_MS = 60_000;
@@ -57,10 +48,11 @@ const FAILURES_MAX = 3;
 /** If a cohort keeps changing meanwhile, `sync` stops after this many rounds; the next change or `reconcile` continues. */
 const ROUNDS_MAX = 5;
 
+/** The Temporal Schedules of the cohorts' scheduled monitoring (`settings.monitoring`). */
 export function createCohortSchedules(
   deps: { store: Store; temporal: Client; logger: Logger },
   { checkAfterMs = CHECK_AFTER_MS } = {},
-): CohortSchedules {
+) {
   const { store, temporal, logger } = deps;
   const background = createBackground(logger);
   const listing = createScheduleListing(temporal);
@@ -103,7 +95,10 @@ export function createCohortSchedules(
     }
   }
 
-  /** A process that finds a schedule leased skips it, so the holder of the lease looks for new differences afterwards. */
+  /**
+   * Updates the schedules of a cohort. Throws when Temporal or the database does not answer; `reconcile` repeats it. A process
+   * that finds a schedule leased skips it, so the holder of the lease looks for new differences afterwards.
+   */
   async function sync(cohortId: string): Promise<void> {
     for (let round = 0; round < ROUNDS_MAX; round++) {
       const refs = await drifted(2, cohortId);
@@ -151,14 +146,16 @@ export function createCohortSchedules(
   }
 
   return {
-    cohortChanged: (_accountId, cohortId) =>
+    /** Call after a cohort was created, changed or deleted and committed: updates its schedules in the background. */
+    cohortChanged: (_accountId: string, cohortId: string): void =>
       background.run(
         'the monitoring schedules of a cohort could not be updated; reconcile does it later',
         { cohortId },
         () => sync(cohortId),
       ),
     sync,
-    recovery: { name: 'monitoring schedules', takeUp },
+    /** Corrects schedules that differ from the settings, whatever the reason. */
+    recovery: { name: 'monitoring schedules', takeUp } satisfies Recovery,
     drain: () => background.drain(),
   };
 }
@@ -232,15 +229,7 @@ const LIST_TIMEOUT_MS = 20_000;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** The list of all schedules in Temporal, read part by part, so that no round reads all of it. */
-interface ScheduleListing {
-  /**
-   * Reads at most `count` more schedules, and returns those of monitoring that carry an account id. (Schedules that a starter
-   * made for another operator's exchange carry none.) Begins again after the end, and after an error.
-   */
-  next(count: number): Promise<{ listed: ScheduleRef[]; isEnd: boolean }>;
-}
-
-function createScheduleListing(temporal: Client): ScheduleListing {
+function createScheduleListing(temporal: Client) {
   const open = () => temporal.schedule.list({ pageSize: 1_000 })[Symbol.asyncIterator]();
   let position: ReturnType<typeof open> | undefined;
 
@@ -267,7 +256,11 @@ function createScheduleListing(temporal: Client): ScheduleListing {
   }
 
   return {
-    async next(count) {
+    /**
+     * Reads at most `count` more schedules, and returns those of monitoring that carry an account id. (Schedules that a starter
+     * made for another operator's exchange carry none.) Begins again after the end, and after an error.
+     */
+    async next(count: number) {
       try {
         return await temporal.withDeadline(Date.now() + LIST_TIMEOUT_MS, () => read(count));
       } catch (error) {

@@ -59,21 +59,22 @@ export function statedOf(body: RecordConsentBody): StatedConsent {
 
 interface RecordedConsent {
   id: string;
-  patientId: string;
+  patient_id: string;
   /** Null: made by the flag hieOptOut. */
-  stated: StatedConsent | null;
-  recordedAt: Date;
-  endedAt: Date | null;
+  resource: StatedConsent | null;
+  recorded_at: Date;
+  ended_at: Date | null;
 }
 
 /** A recorded consent as a FHIR resource. */
-export function toFhir({ id, patientId, stated, recordedAt, endedAt }: RecordedConsent): ConsentResponse {
+export function serializeConsent(row: RecordedConsent): ConsentResponse {
+  const { id, resource, recorded_at: recordedAt, ended_at: endedAt } = row;
   return {
     resourceType: 'Consent',
     id,
     meta: { lastUpdated: (endedAt ?? recordedAt).toISOString() },
     status: endedAt === null ? 'active' : 'inactive',
-    patient: { reference: `Patient/${patientId}` },
-    ...(stated ?? { ...OPT_OUT, dateTime: recordedAt.toISOString() }),
+    patient: { reference: `Patient/${row.patient_id}` },
+    ...(resource ?? { ...OPT_OUT, dateTime: recordedAt.toISOString() }),
   };
 }

@@ -1,19 +1,7 @@
-/** US postal address, normalised: trimmed, state upper case, country USA. */
-export interface Address {
-  addressLine1: string;
-  addressLine2?: string;
-  city: string;
-  state: string;
-  /** 5 digits or ZIP+4. */
-  zip: string;
-  country: string;
-}
+import type { Address, Contact, Gender } from '../../../../contract/patients.ts';
 
-export interface Contact {
-  /** 10 digits, no separators. */
-  phone?: string;
-  email?: string;
-}
+/** `Address` is normalised: trimmed, state upper case, country USA. */
+export type { Address, Contact, Gender };
 
 export interface PersonalIdentifier {
   type: 'driversLicense' | 'ssn';
@@ -22,8 +10,6 @@ export interface PersonalIdentifier {
   period?: { start?: string; end?: string };
   assigner?: string;
 }
-
-export type Gender = 'M' | 'F' | 'O' | 'U';
 
 /** A person's demographics, as stored and as sent to the sources. */
 export interface Demographics {

@@ -29,13 +29,7 @@ export type StatedFacts = Pick<PatientDemographics, 'externalId' | 'additionalId
 /** The content of a new patient. */
 export function newContent(given: Demographics, facts: StatedFacts, facilityId: string): PatientContent {
   return {
-    firstNames: given.firstNames,
-    lastNames: given.lastNames,
-    dob: given.dob,
-    gender: given.gender,
-    addresses: given.addresses,
-    contacts: given.contacts,
-    personalIdentifiers: given.personalIdentifiers,
+    ...given,
     externalId: facts.externalId ?? null,
     formerExternalIds: [],
     additionalIdentifiers: normaliseAdditionalIdentifiers(facts.additionalIdentifiers),
