@@ -2,12 +2,6 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
 
-export interface ProbeServer {
-  /** http://host:port, with the actual port. */
-  url: string;
-  close(): Promise<void>;
-}
-
 /**
  * Serves probes for a process without an HTTP interface: `/health` (the process is alive), `/ready` (503 while it does not
  * accept work) and `/metrics`.
@@ -17,7 +11,7 @@ export async function startProbeServer(options: {
   port: number;
   metrics: Registry;
   isReady: () => boolean;
-}): Promise<ProbeServer> {
+}) {
   const { host, port, metrics, isReady } = options;
   const server = createServer((request, response) => {
     const path = request.url?.split('?')[0];
@@ -37,9 +31,10 @@ export async function startProbeServer(options: {
   });
   const { port: taken } = server.address() as AddressInfo;
   return {
+    /** http://host:port, with the actual port. */
     url: `http://${host.includes(':') ? `[${host}]` : host}:${taken}`,
     close: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
       }),

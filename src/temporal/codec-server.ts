@@ -16,11 +16,7 @@ export interface CodecServerOptions {
   port: number;
 }
 
-export interface CodecServer {
-  /** Value for the UI's `--ui-codec-endpoint` and the CLI's `--codec-endpoint`. Contains the secret, so never log it. */
-  endpoint: string;
-  close(): Promise<void>;
-}
+export type CodecServer = Awaited<ReturnType<typeof createCodecServer>>;
 
 /** Headers that UI 2.54 sends. Authorization-Extras contains the id token if the UI is configured to pass its login on. */
 const UI_HEADERS = 'content-type, x-namespace, authorization, authorization-extras';
@@ -40,7 +36,7 @@ const payloadsSchema = z.object({
  * such references.) There is no `/encode`, because input to workflows is never entered by hand. A payload that cannot be
  * decrypted is returned unchanged. Nothing is logged.
  */
-export async function createCodecServer(options: CodecServerOptions): Promise<CodecServer> {
+export async function createCodecServer(options: CodecServerOptions) {
   const decode = createDecoder(options.keyRing);
   const app = fastify({ logger: false, bodyLimit: CODEC_BODY_BYTES_MAX, exposeHeadRoutes: false });
 
@@ -79,7 +75,11 @@ export async function createCodecServer(options: CodecServerOptions): Promise<Co
   });
 
   const address = await app.listen({ host: options.host, port: options.port });
-  return { endpoint: `${address}/${options.pathSecret}`, close: () => app.close() };
+  return {
+    /** Value for the UI's `--ui-codec-endpoint` and the CLI's `--codec-endpoint`. Contains the secret, so never log it. */
+    endpoint: `${address}/${options.pathSecret}`,
+    close: (): Promise<void> => app.close(),
+  };
 }
 
 /**

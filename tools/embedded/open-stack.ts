@@ -54,13 +54,6 @@ export interface StartedParts {
   ui?: TemporalUi | undefined;
 }
 
-export interface OpenStack {
-  readonly connection: StackConnection;
-  readonly group: ProcessGroup;
-  /** Stops all parts in reverse order. Never rejects; may be called again. */
-  stop(): Promise<void>;
-}
-
 /**
  * Locks a data folder, ends what a killed run left there, starts parts, and writes how to reach them. If one does not start,
  * stops the others and throws its reason. Throws DataFolderInUseError.
@@ -68,7 +61,7 @@ export interface OpenStack {
 export async function openStack(
   options: OpenStackOptions,
   startParts: (site: StackSite) => Promise<StartedParts>,
-): Promise<OpenStack> {
+) {
   await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
   const dataDir = await realpath(options.dataDir);
   await closeToOthers(dataDir, options.hasPostgres && (await runsAsOtherUser()));
@@ -103,7 +96,8 @@ export async function openStack(
     return {
       connection,
       group,
-      stop: () => {
+      /** Stops all parts in reverse order. Never rejects; may be called again. */
+      stop: (): Promise<void> => {
         stopped ??= stop();
         return stopped;
       },

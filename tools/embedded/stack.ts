@@ -1,10 +1,6 @@
 import { mkdir, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import {
-  ensureSecrets,
-  holdsCluster,
-  type StackConnection,
-} from '../../src/starter/local-stack/connection-file.ts';
+import { ensureSecrets, holdsCluster } from '../../src/starter/local-stack/connection-file.ts';
 import { getTemporalCli } from '../../src/temporal/server-binary.ts';
 import { allOrThrow, openStack, type StackSite, type StartedParts } from './open-stack.ts';
 import {
@@ -20,13 +16,7 @@ import type { ProcessName, ProgramName, StackOptions } from './stack-options.ts'
 import { ensurePorts } from './stack-ports.ts';
 import { startDatabase, startTemporal } from './stack-servers.ts';
 
-export interface Stack {
-  readonly connection: StackConnection;
-  /** Current pids by part name. */
-  pids(): Record<string, number>;
-  /** Stops all parts in reverse order. Never rejects; may be called again. */
-  stop(): Promise<void>;
-}
+export type Stack = Awaited<ReturnType<typeof startStack>>;
 
 /** Longer than stopping all parts takes, each of which is killed when it takes too long. */
 export const STOP_TIMEOUT_MS = 180_000;
@@ -42,7 +32,7 @@ export const WORKER_NODE_ARGS = ['--max-old-space-size=1536'];
  * gateway, the receiver and a worker. Resolves when all of them serve. If one does not start, stops the others and throws
  * its reason. Later, a part that dies is restarted on the same port. Throws DataFolderInUseError.
  */
-export async function startStack(options: StackOptions): Promise<Stack> {
+export async function startStack(options: StackOptions) {
   if (holdsCluster(options.dataDir))
     throw new Error(
       `The data folder ${options.dataDir} holds a cluster. Start that with: DATA_DIR=${dirname(options.dataDir)} npm run cluster`,
@@ -51,7 +41,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const { connection, group, stop } = await openStack({ ...options, hasPostgres }, (site) =>
     startParts(options, site),
   );
-  return { connection, pids: () => group.pids(), stop };
+  return { connection, /** Current pids by part name. */ pids: () => group.pids(), stop };
 }
 
 async function startParts(options: StackOptions, site: StackSite): Promise<StartedParts> {

@@ -16,15 +16,7 @@ export interface TemporalUiOptions {
 }
 
 /** The UI of the stack's Temporal, with a login for its operator. */
-export interface TemporalUi {
-  readonly url: string;
-  readonly codecUrl: string;
-  /** A link that opens the UI once, because other users can see the address in the arguments of a browser process. */
-  link(): string;
-  /** Sets the listener that receives the next link after a link was used. */
-  onNextLink(listener: (link: string) => Promise<void>): void;
-  close(): Promise<void>;
-}
+export type TemporalUi = Awaited<ReturnType<typeof startTemporalUi>>;
 
 const HOST = '127.0.0.1';
 const newSecret = (): string => randomBytes(32).toString('base64url');
@@ -44,7 +36,7 @@ location.replace('/');
  * loopback. A browser signs in with a link that only the operator can read (terminal, connection.json). Payloads are
  * decoded here, under the same origin, so that the browser sends its cookie with the request.
  */
-export async function startTemporalUi(options: TemporalUiOptions): Promise<TemporalUi> {
+export async function startTemporalUi(options: TemporalUiOptions) {
   const { port, upstream, codecToken } = options;
   const decode = createDecoder(parseKeyRing(options.dataKeys));
   const hosts = [`${HOST}:${port}`, `localhost:${port}`];
@@ -54,6 +46,7 @@ export async function startTemporalUi(options: TemporalUiOptions): Promise<Tempo
   let code = newSecret();
   let announce = async (_link: string): Promise<void> => undefined;
   const url = `http://${HOST}:${port}`;
+  /** A link that opens the UI once, because other users can see the address in the arguments of a browser process. */
   const link = () => `${url}/open/${code}`;
 
   const app = fastify({ logger: false, bodyLimit: CODEC_BODY_BYTES_MAX, exposeHeadRoutes: false });
@@ -110,10 +103,11 @@ export async function startTemporalUi(options: TemporalUiOptions): Promise<Tempo
     url,
     codecUrl: `${url}/codec`,
     link,
-    onNextLink: (listener) => {
+    /** Sets the listener that receives the next link after a link was used. */
+    onNextLink: (listener: (link: string) => Promise<void>): void => {
       announce = listener;
     },
-    close: () => app.close(),
+    close: (): Promise<void> => app.close(),
   };
 }
 

@@ -33,14 +33,7 @@ export interface ExportWanted {
   type?: string;
 }
 
-/** The bulk exports of the exchange's FHIR API. All methods throw ExchangeCallError. */
-export interface BulkExports {
-  /** Returns the id of the new export. */
-  start(wanted: ExportWanted): Promise<string>;
-  read(id: string, signal?: AbortSignal): Promise<ExportState>;
-  cancel(id: string): Promise<void>;
-  download(id: string, file: string, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
-}
+export type BulkExports = ReturnType<typeof createBulkExports>;
 
 const READ: CallNature = { changes: false, repeatable: true, conflictMeansRunning: false };
 /** A transfer fails when no byte has moved for this long. */
@@ -61,6 +54,7 @@ export function exportIdOf(text: string): string | undefined {
   return ID.test(last) ? last.toLowerCase() : undefined;
 }
 
+/** The bulk exports of the exchange's FHIR API. All methods throw ExchangeCallError. */
 export function createBulkExports({
   baseUrl,
   apiKey,
@@ -69,12 +63,13 @@ export function createBulkExports({
   baseUrl: string;
   apiKey: string;
   dispatcher: Dispatcher;
-}): BulkExports {
+}) {
   const fhir = `${baseUrl.replace(/\/+$/, '')}/fhir/R4`;
   const statusUrl = (id: string) => `${fhir}/bulk-export/${encodeURIComponent(id)}`;
 
   return {
-    async start({ cohort, since, type }) {
+    /** Returns the id of the new export. */
+    async start({ cohort, since, type }: ExportWanted): Promise<string> {
       const level = cohort === undefined ? 'Patient' : `Group/${encodeURIComponent(cohort)}`;
       const url = new URL(`${fhir}/${level}/$export`);
       if (since !== undefined) url.searchParams.set('_since', since);
@@ -87,7 +82,7 @@ export function createBulkExports({
       return id;
     },
 
-    async read(id, signal) {
+    async read(id: string, signal?: AbortSignal): Promise<ExportState> {
       const answer = await call('getExport', new URL(statusUrl(id)), { signal, accepts: [500] });
       const { statusCode: status } = answer;
       if (status === 202) {
@@ -103,12 +98,12 @@ export function createBulkExports({
       return { status: 'completed', manifest: manifest.data };
     },
 
-    async cancel(id) {
+    async cancel(id: string): Promise<void> {
       const answer = await call('cancelExport', new URL(statusUrl(id)), { method: 'DELETE' });
       await answer.body.dump();
     },
 
-    async download(id, file, signal) {
+    async download(id: string, file: string, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
       const url = new URL(`${statusUrl(id)}/${encodeURIComponent(file)}`);
       const { body } = await call('downloadExportFile', url, { signal });
       return guarded(body, signal);

@@ -1,4 +1,3 @@
-import type { ScheduleDescription } from '@temporalio/client';
 import type { MonitoringKind } from '../../contract/cohort-monitoring.ts';
 import type { ExchangeAccess } from '../../contract/patient-onboarding.ts';
 import { parseCohortMonitoringId } from '../../contract/temporal.ts';
@@ -16,20 +15,7 @@ export interface MonitoringId {
   kind: MonitoringKind;
 }
 
-/** The monitoring schedules of an exchange in Temporal. Calls throw when Temporal cannot be reached. */
-export interface Monitorings {
-  temporal: TemporalClient;
-  access: ExchangeAccess;
-  /** Our own exchange creates schedules from a cohort's settings; for another exchange this command line does. */
-  isOwn: boolean;
-  /** Sorted by id. */
-  list(): Promise<MonitoringId[]>;
-  /** Undefined when there is none. */
-  find(id: MonitoringId): Promise<ScheduleDescription | undefined>;
-  /** Throws RefusedError when there is none. */
-  require(id: MonitoringId): Promise<ScheduleDescription>;
-  handle(id: MonitoringId): ReturnType<typeof monitoringHandle>;
-}
+export type Monitorings = ReturnType<typeof monitoringsOf>;
 
 /** Runs `work` with the monitorings of an exchange, then closes the connection. Throws ConfigError, UsageError. */
 export async function withMonitorings<R>(
@@ -45,8 +31,10 @@ export async function withMonitorings<R>(
   }
 }
 
-function monitoringsOf(temporal: TemporalClient, access: ExchangeAccess): Monitorings {
+/** The monitoring schedules of an exchange in Temporal. Calls throw when Temporal cannot be reached. */
+function monitoringsOf(temporal: TemporalClient, access: ExchangeAccess) {
   const accountId = accountOf(access);
+  /** Undefined when there is none. */
   const find = async ({ cohortId, kind }: MonitoringId) => {
     const found = await describeMonitoringSchedule(temporal, cohortId, kind);
     const isOurs = found?.typedSearchAttributes.get(searchAttribute.accountId) === accountId;
@@ -55,7 +43,9 @@ function monitoringsOf(temporal: TemporalClient, access: ExchangeAccess): Monito
   return {
     temporal,
     access,
+    /** Our own exchange creates schedules from a cohort's settings; for another exchange this command line does. */
     isOwn: accountId !== undefined,
+    /** Sorted by id. */
     async list() {
       const found: MonitoringId[] = [];
       for await (const { scheduleId, typedSearchAttributes } of temporal.schedule.list()) {
@@ -66,13 +56,14 @@ function monitoringsOf(temporal: TemporalClient, access: ExchangeAccess): Monito
       return found.sort((a, b) => `${a.cohortId}/${a.kind}`.localeCompare(`${b.cohortId}/${b.kind}`));
     },
     find,
-    async require(id) {
+    /** Throws RefusedError when there is none. */
+    async require(id: MonitoringId) {
       const found = await find(id);
       if (found !== undefined) return found;
       throw new RefusedError(
         `Cohort ${id.cohortId} has no ${id.kind} monitoring. Enable it with: npm run starter -- monitor create ${id.cohortId} ${id.kind}`,
       );
     },
-    handle: ({ cohortId, kind }) => monitoringHandle(temporal, cohortId, kind),
+    handle: ({ cohortId, kind }: MonitoringId) => monitoringHandle(temporal, cohortId, kind),
   };
 }

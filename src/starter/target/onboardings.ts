@@ -7,7 +7,6 @@ import {
   type BulkOnboardingHandle,
   type BulkOnboardingRequest,
   bulkJobKey,
-  type StartedBulkOnboarding,
   startBulkOnboarding,
 } from '../../orchestrator/bulk-onboarding/start-bulk-onboarding.ts';
 import { accountAccess, configuredAccess } from '../../orchestrator/client/credentials.ts';
@@ -15,7 +14,6 @@ import type { OnboardingRequest } from '../../orchestrator/patient-onboarding/on
 import {
   type OnboardingHandle,
   orchestrationIdOf,
-  type StartedOnboarding,
   startOnboarding,
 } from '../../orchestrator/patient-onboarding/start-onboarding.ts';
 import { openBlobStore } from '../../shared/blobs/open-blob-store.ts';
@@ -29,16 +27,6 @@ import { UsageError } from '../errors.ts';
 import { ensureSecrets, temporalOfStack } from '../local-stack/connection-file.ts';
 import type { Env, Target } from './target.ts';
 
-/** The onboardings of an exchange in Temporal. Calls throw when Temporal cannot be reached. */
-export interface Onboardings {
-  start(request: OnboardingRequest): Promise<StartedOnboarding>;
-  /** Returns the handle for a job id or a workflow id; the workflow may not exist. */
-  find(jobOrWorkflowId: string): { handle: OnboardingHandle; workflowId: string };
-  /** The page of the stack's receiver that the patient of a job returns to; undefined for another exchange. */
-  returnAddress(jobId: string): string | undefined;
-  close(): Promise<void>;
-}
-
 export const START_TIMEOUT_MS = 15_000;
 
 /** Settings with which the orchestrator's workflows for an exchange are found and started. */
@@ -48,25 +36,30 @@ export interface OrchestrationSettings {
   access: ExchangeAccess;
 }
 
+export type Onboardings = Awaited<ReturnType<typeof openOnboardings>>;
+
 /**
+ * The onboardings of an exchange in Temporal; calls throw when Temporal cannot be reached.
  * Connects to Temporal: that of the embedded stack, else that of TEMPORAL_ADDRESS. Throws ConfigError, and an error with
  * the address when Temporal cannot be reached.
  */
-export async function openOnboardings(target: Target, env?: Env): Promise<Onboardings> {
+export async function openOnboardings(target: Target, env?: Env) {
   const { temporal, idHmacKey, access } = await orchestrationSettings(target, env);
   const client = await connect(temporal);
   return {
-    start: (request) =>
+    start: (request: OnboardingRequest) =>
       client.withDeadline(Date.now() + START_TIMEOUT_MS, () =>
         startOnboarding(client, request, { exchange: access, idHmacKey }),
       ),
-    find(jobOrWorkflowId) {
+    /** Returns the handle for a job id or a workflow id; the workflow may not exist. */
+    find(jobOrWorkflowId: string) {
       const workflowId = isWorkflowId(jobOrWorkflowId)
         ? jobOrWorkflowId
         : patientOnboardingWorkflowId(orchestrationIdOf(jobOrWorkflowId, access, idHmacKey));
       return { handle: client.workflow.getHandle(workflowId) as OnboardingHandle, workflowId };
     },
-    returnAddress: (jobId) =>
+    /** The page of the stack's receiver that the patient of a job returns to; undefined for another exchange. */
+    returnAddress: (jobId: string) =>
       target.stack === undefined
         ? undefined
         : `${target.stack.connection.receiverUrl}/return/${orchestrationIdOf(jobId, access, idHmacKey)}`,
@@ -114,34 +107,29 @@ function configuredSettings(env: Env | undefined): OrchestrationSettings {
   };
 }
 
-/** The bulk onboardings of an exchange in Temporal. Calls throw when Temporal cannot be reached. */
-export interface BulkOnboardings {
-  /** The store of their files; the workers use the same store. */
-  files: FileStore;
-  start(request: BulkOnboardingRequest): Promise<StartedBulkOnboarding>;
-  /** Returns the handle for a job id or a workflow id; the workflow may not exist. */
-  find(jobOrWorkflowId: string): { handle: BulkOnboardingHandle; workflowId: string };
-  close(): Promise<void>;
-}
+export type BulkOnboardings = Awaited<ReturnType<typeof openBulkOnboardings>>;
 
 /**
+ * The bulk onboardings of an exchange in Temporal; calls throw when Temporal cannot be reached.
  * Connects to Temporal and the file store: those of the embedded stack, else those of TEMPORAL_ADDRESS and
  * ORCHESTRATOR_FILES. Throws ConfigError, and an error with the address when Temporal cannot be reached.
  */
-export async function openBulkOnboardings(target: Target, env?: Env): Promise<BulkOnboardings> {
+export async function openBulkOnboardings(target: Target, env?: Env) {
   const { temporal, idHmacKey, access } = await orchestrationSettings(target, env);
   const storage = target.stack?.connection.storage;
   const address = storage?.orchestratorFiles ?? readConfig(['ORCHESTRATOR_FILES'], env).ORCHESTRATOR_FILES;
   const keyRing = parseKeyRing(temporal.DATA_KEYS);
-  const files = await openBlobStore(address, keyRing, 'ORCHESTRATOR_FILES', storage?.s3);
+  /** The store of their files; the workers use the same store. */
+  const files: FileStore = await openBlobStore(address, keyRing, 'ORCHESTRATOR_FILES', storage?.s3);
   const client = await connect(temporal);
   return {
     files,
-    start: (request) =>
+    start: (request: BulkOnboardingRequest) =>
       client.withDeadline(Date.now() + START_TIMEOUT_MS, () =>
         startBulkOnboarding(client, request, { exchange: access, idHmacKey }),
       ),
-    find(jobOrWorkflowId) {
+    /** Returns the handle for a job id or a workflow id; the workflow may not exist. */
+    find(jobOrWorkflowId: string) {
       const workflowId = jobOrWorkflowId.startsWith(bulkOnboardingWorkflowId(''))
         ? jobOrWorkflowId
         : bulkOnboardingWorkflowId(bulkJobKey(jobOrWorkflowId, access, idHmacKey));

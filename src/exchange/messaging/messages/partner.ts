@@ -20,17 +20,7 @@ export type DeliveryState =
   | { state: 'accepted' | 'delivered' }
   | { state: 'failed'; reason: keyof typeof MESSAGE_END_REASONS };
 
-/** The partner that transports messages by XDR and Direct (docs/decisions/0042-the-transport-partner.md). Throws PartnerFailure. */
-export interface MessagePartner {
-  /** Hands a message over. The partner treats a repeated id as the same message. */
-  send(
-    message: StoredMessage,
-    attachments: readonly SentAttachment[],
-    signal?: AbortSignal,
-  ): Promise<DeliveryState>;
-  /** The delivery state of a message that was handed over. */
-  ask(messageId: string, signal?: AbortSignal): Promise<DeliveryState>;
-}
+export type MessagePartner = ReturnType<typeof createMessagePartner>;
 
 const answerSchema = z.object({
   status: z.enum(['accepted', 'delivered', 'failed']),
@@ -52,10 +42,16 @@ export function openMessagePartner(
   return partner && createMessagePartner(partner);
 }
 
-export function createMessagePartner(config: PartnerConfig): MessagePartner {
+/** The partner that transports messages by XDR and Direct (docs/decisions/0042-the-transport-partner.md). Throws PartnerFailure. */
+export function createMessagePartner(config: PartnerConfig) {
   const http = createPartnerHttp('transport partner', config);
   return {
-    async send(message, attachments, signal) {
+    /** Hands a message over. The partner treats a repeated id as the same message. */
+    async send(
+      message: StoredMessage,
+      attachments: readonly SentAttachment[],
+      signal?: AbortSignal,
+    ): Promise<DeliveryState> {
       const { id, transportMethod, network, destination, subject, body, intendedRecipientNpi } = message;
       const sent = {
         ...{ id, transportMethod, network, destination, subject, body, intendedRecipientNpi },
@@ -77,7 +73,9 @@ export function createMessagePartner(config: PartnerConfig): MessagePartner {
         throw error;
       }
     },
-    ask: async (messageId, signal) => read(await http.call('GET', `/messages/${messageId}`, { signal })),
+    /** The delivery state of a message that was handed over. */
+    ask: async (messageId: string, signal?: AbortSignal) =>
+      read(await http.call('GET', `/messages/${messageId}`, { signal })),
   };
 }
 

@@ -11,26 +11,19 @@ import { endTransmission } from './launcher.ts';
 import { documentsOfPatient, findMessage, type StoredMessage } from './message-store.ts';
 import type { DeliveryState, MessagePartner, SentAttachment } from './partner.ts';
 
-/** The steps of transmitting a message. Each reads the state from the message's row first, so each may run twice. */
-export interface Transmission {
-  /** Hands the message to the partner. Throws PartnerFailure when the partner does not accept it now. */
-  transmit(of: MessageKey, signal?: AbortSignal): Promise<TransmissionStep>;
-  /** Asks the partner for the delivery state. Throws PartnerFailure when it does not answer. */
-  check(of: MessageKey, signal?: AbortSignal): Promise<TransmissionStep>;
-  /** Ends the message as failed, unless it has ended. @param reason shown to the caller */
-  fail(of: MessageKey, reason: string): Promise<TransmissionStep>;
-}
+export type Transmission = ReturnType<typeof createTransmission>;
 
 /** The partner's key among the connections that have a breaker and can be paused (`admin -- sources`). */
 export const TRANSPORT_PARTNER = 'transport-partner';
 
+/** The steps of transmitting a message. Each reads the state from the message's row first, so each may run twice. */
 export function createTransmission(deps: {
   store: Store;
   blobs: Pick<BlobStore, 'read'>;
   /** Undefined when no transport partner is configured. */
   partner: MessagePartner | undefined;
   sourceHealth: SourceHealth;
-}): Transmission {
+}) {
   const { store, sourceHealth } = deps;
   const read = ({ accountId, messageId }: MessageKey) =>
     store.asAccount(accountId, (tx) => findMessage(tx, messageId));
@@ -102,7 +95,8 @@ export function createTransmission(deps: {
   }
 
   return {
-    async transmit(of, signal) {
+    /** Hands the message to the partner. Throws PartnerFailure when the partner does not accept it now. */
+    async transmit(of: MessageKey, signal?: AbortSignal): Promise<TransmissionStep> {
       const message = await read(of);
       if (message?.status !== 'processing') return stepOf(message);
       const attachments = await attachmentsOf(of.accountId, message);
@@ -111,12 +105,14 @@ export function createTransmission(deps: {
       const sent = await call(of.messageId, (partner) => partner.send(message, attachments, signal));
       return apply(of, sent);
     },
-    async check(of, signal) {
+    /** Asks the partner for the delivery state. Throws PartnerFailure when it does not answer. */
+    async check(of: MessageKey, signal?: AbortSignal): Promise<TransmissionStep> {
       const message = await read(of);
       if (message?.status !== 'processing') return stepOf(message);
       return apply(of, await call(of.messageId, (partner) => partner.ask(of.messageId, signal)));
     },
-    fail: (of, reason) => end(of, { status: 'failed', reason }),
+    /** Ends the message as failed, unless it has ended. @param reason shown to the caller */
+    fail: (of: MessageKey, reason: string) => end(of, { status: 'failed', reason }),
   };
 }
 

@@ -39,18 +39,7 @@ export interface IntakeDeps {
   logger: Logger;
 }
 
-export interface Intake {
-  /**
-   * Stores a message and everything that follows from it, in one transaction; resolves after the commit. A message that the
-   * sender has sent before changes nothing.
-   */
-  accept(
-    sender: NotificationSender,
-    format: InboundFormat,
-    bytes: Buffer,
-    message: InboundMessage,
-  ): Promise<void>;
-}
+export type Intake = ReturnType<typeof createIntake>;
 
 /** Most important first: a message about several subjects is listed with the most important of their outcomes. */
 const OUTCOMES: readonly InboundOutcome[] = [
@@ -59,13 +48,22 @@ const OUTCOMES: readonly InboundOutcome[] = [
 
 const NUMBER_REUSED = 'a message has the number of an earlier one and says something else; both are kept';
 
-export function createIntake(deps: IntakeDeps): Intake {
+export function createIntake(deps: IntakeDeps) {
   const keyed = (sender: string, kind: string, id: string): Buffer =>
     senderKey(deps.idHmacKey, sender, kind, id);
   const personOfEarlier = personOfStoredMessage(deps.blobs);
 
   return {
-    async accept(sender, format, bytes, message) {
+    /**
+     * Stores a message and everything that follows from it, in one transaction; resolves after the commit. A message that the
+     * sender has sent before changes nothing.
+     */
+    async accept(
+      sender: NotificationSender,
+      format: InboundFormat,
+      bytes: Buffer,
+      message: InboundMessage,
+    ): Promise<void> {
       const { messageId, fingerprint } = message;
       const messageKey = keyed(sender.name, 'message', `${messageId} ${fingerprint}`);
       const controlKey = keyed(sender.name, 'control', messageId);

@@ -6,21 +6,14 @@ import { findDestinationById, setHealth } from './destination-store.ts';
 import { countUndelivered } from './replay-store.ts';
 import { findDestination } from './settings-store.ts';
 
-export interface DestinationPing {
-  /**
-   * Pings a destination in the background and records its health. If it answers, events that wait for it are sent. Without
-   * `destinationId`, pings the destination of the settings.
-   */
-  ping(accountId: string, destinationId?: string): void;
-  drain(): Promise<void>;
-}
+export type DestinationPing = ReturnType<typeof createDestinationPing>;
 
 export function createDestinationPing(deps: {
   store: Store;
   sender: Pick<WebhookSender, 'ping'>;
   webhookDispatcher: Pick<WebhookDispatcher, 'handOver'>;
   logger: Logger;
-}): DestinationPing {
+}) {
   const underWay = new Set<Promise<void>>();
 
   async function check(accountId: string, destinationId?: string): Promise<void> {
@@ -39,7 +32,11 @@ export function createDestinationPing(deps: {
   }
 
   return {
-    ping(accountId, destinationId) {
+    /**
+     * Pings a destination in the background and records its health. If it answers, events that wait for it are sent. Without
+     * `destinationId`, pings the destination of the settings.
+     */
+    ping(accountId: string, destinationId?: string): void {
       const work = check(accountId, destinationId)
         .catch((error: unknown) => deps.logger.warn({ err: error }, 'could not ping a webhook destination'))
         .finally(() => underWay.delete(work));

@@ -23,27 +23,28 @@ export type SignedAuditHead = z.output<typeof signedHeadSchema>;
 /** The MAC that precedes the first entry. */
 export const CHAIN_START = Buffer.alloc(0);
 
-/** The MACs (HMAC-SHA256) that chain an account's audit entries. Without the key, the chain can be neither extended nor repaired. */
-export interface AuditChain {
-  /** The MAC of an entry at a position, after the entry with the MAC `previous`. */
-  macOf(previous: Buffer, row: ChainRow, position: number): Buffer;
-  /** Whether the entry's MAC matches its content, its position and the preceding entry. */
-  holds(previous: Buffer, row: ChainRow): boolean;
-  sign(head: AuditHead): SignedAuditHead;
-  isSigned(head: SignedAuditHead): boolean;
-}
+export type AuditChain = ReturnType<typeof createAuditChain>;
 
-/** Creates a chain that seals with the first key and verifies with any of them. Throws if there is none. */
-export function createAuditChain(keys: readonly string[]): AuditChain {
+/**
+ * The MACs (HMAC-SHA256) that chain an account's audit entries. Without the key, the chain can be neither extended nor repaired.
+ * Seals with the first key and verifies with any of them. Throws if there is none.
+ */
+export function createAuditChain(keys: readonly string[]) {
   const [sealingKey] = keys;
   if (sealingKey === undefined)
     throw new Error('AUDIT_KEY is required: the audit cannot be sealed without a key');
   return {
-    macOf: (previous, row, position) => rowMac(sealingKey, previous, row, position),
-    holds: (previous, row) =>
+    /** The MAC of an entry at a position, after the entry with the MAC `previous`. */
+    macOf: (previous: Buffer, row: ChainRow, position: number) => rowMac(sealingKey, previous, row, position),
+    /** Whether the entry's MAC matches its content, its position and the preceding entry. */
+    holds: (previous: Buffer, row: ChainRow) =>
       keys.some((key) => isSame(rowMac(key, previous, row, row.position ?? 0), row.mac)),
-    sign: (head) => ({ ...head, signature: headMac(sealingKey, head).toString('hex') }),
-    isSigned: (head) => keys.some((key) => isSame(headMac(key, head), Buffer.from(head.signature, 'hex'))),
+    sign: (head: AuditHead): SignedAuditHead => ({
+      ...head,
+      signature: headMac(sealingKey, head).toString('hex'),
+    }),
+    isSigned: (head: SignedAuditHead) =>
+      keys.some((key) => isSame(headMac(key, head), Buffer.from(head.signature, 'hex'))),
   };
 }
 

@@ -7,13 +7,7 @@ import { readPauses } from '../recovery/reconcile-state-store.ts';
 import { healEach, type Recovery, type TakenUp } from '../recovery/recovery.ts';
 import { createBackground } from '../workflows/start-workflow.ts';
 
-/** Erases blobs and stops workflows after their rows were deleted. */
-export interface Erasures {
-  /** Starts the pending erasures in the background; `reconcile` repeats those that fail. */
-  start(): void;
-  recovery: Recovery;
-  drain(): Promise<void>;
-}
+export type Erasures = ReturnType<typeof createErasures>;
 
 /** Maximum number of erasures started after a request; `reconcile` does the rest. */
 const BACKGROUND_MAX = 500;
@@ -21,12 +15,13 @@ const BACKGROUND_MAX = 500;
 const BATCH = 50;
 const STOP_TIMEOUT_MS = 5_000;
 
+/** Erases blobs and stops workflows after their rows were deleted. */
 export function createErasures(deps: {
   store: Store;
   blobs: Pick<BlobStore, 'delete'>;
   stopWorkflow(workflowId: string): Promise<void>;
   logger: Logger;
-}): Erasures {
+}) {
   const { store, blobs } = deps;
   const background = createBackground(deps.logger);
 
@@ -64,12 +59,17 @@ export function createErasures(deps: {
   }
 
   return {
+    /** Starts the pending erasures in the background; `reconcile` repeats those that fail. */
     start: () =>
       background.run('erasure not finished yet; reconcile will finish it', {}, async () => {
         const { failures } = await takeUp(BACKGROUND_MAX, new AbortController().signal);
         if (failures.length > 0) throw failures[0];
       }),
-    recovery: { name: 'erasures', deletes: true, takeUp: ({ limit, signal }) => takeUp(limit, signal) },
+    recovery: {
+      name: 'erasures',
+      deletes: true,
+      takeUp: ({ limit, signal }) => takeUp(limit, signal),
+    } as Recovery,
     drain: () => background.drain(),
   };
 }

@@ -29,23 +29,16 @@ export type Attempt =
   /** An earlier event of its patient is open, another process is sending this one, or the destination is held. */
   | { state: 'blocked'; attemptsMade: number };
 
-/** Each function throws only if the database fails. */
-export interface WebhookDelivery {
-  /** Makes one attempt to deliver an event and records its result. */
-  attempt(accountId: string, eventId: string): Promise<Attempt>;
-  /** Claims the oldest events of a destination that may be sent now; each is to be passed to `attemptClaimed`. */
-  claimDue(accountId: string, destinationId: string, max: number): Promise<OpenEvent[]>;
-  attemptClaimed(accountId: string, event: OpenEvent): Promise<Attempted>;
-}
+export type WebhookDelivery = ReturnType<typeof createWebhookDelivery>;
 
 /** Statements about events of all accounts together: as many rows as may be sent at a time, few statements at a time. */
 const BATCH = { batchMax: 100, inProgressMax: 2 };
 
 /**
  * Claims and results of events that are sent at the same time are written together, because the transactions cost more than
- * the requests to the receivers (docs/decisions/0099-webhooks-in-batches.md).
+ * the requests to the receivers (docs/decisions/0099-webhooks-in-batches.md). Each function throws only if the database fails.
  */
-export function createWebhookDelivery(deps: { store: Store; sender: WebhookSender }): WebhookDelivery {
+export function createWebhookDelivery(deps: { store: Store; sender: WebhookSender }) {
   const { store, sender } = deps;
   const claims = new Batches<EventKey, EventClaim>({
     ...BATCH,
@@ -106,9 +99,11 @@ export function createWebhookDelivery(deps: { store: Store; sender: WebhookSende
 
   return {
     attemptClaimed,
-    claimDue: (accountId, destinationId, max) =>
+    /** Claims the oldest events of a destination that may be sent now; each is to be passed to `attemptClaimed`. */
+    claimDue: (accountId: string, destinationId: string, max: number) =>
       store.asAccount(accountId, (tx) => claimDue(tx, destinationId, max)),
-    async attempt(accountId, eventId) {
+    /** Makes one attempt to deliver an event and records its result. */
+    async attempt(accountId: string, eventId: string): Promise<Attempt> {
       const claim = await claims.run({ accountId, eventId });
       if (claim.kind === 'closed') return { state: 'closed' };
       if (claim.kind === 'blocked') return { state: 'blocked', attemptsMade: claim.attempts };

@@ -24,12 +24,7 @@ export type Notification =
     }
   | { ended: string };
 
-export interface WebhookSender {
-  /** Sends an event once. Never throws. */
-  send(accountId: string, event: OpenEvent): Promise<SendResult>;
-  /** Whether the destination responds to `{ping}` with the same value as `{pong}` within 4 s. Never throws. */
-  ping(destination: Pick<OpenEvent, 'url' | 'keys'>): Promise<boolean>;
-}
+export type WebhookSender = ReturnType<typeof createWebhookSender>;
 
 /** Time that a receiver has to respond (docs/interface.md, Delivery). */
 const RESPONSE_TIMEOUT_MS = 15_000;
@@ -48,7 +43,7 @@ export function createWebhookSender(deps: {
   /** The traces of messages that this process has announced. */
   causes?: Pick<EventCauses, 'of'>;
   responseTimeoutMs?: number;
-}): WebhookSender {
+}) {
   const responseTimeoutMs = deps.responseTimeoutMs ?? RESPONSE_TIMEOUT_MS;
   const dispatcherFor = guardedDispatchers(deps.destinations, {
     headersTimeout: responseTimeoutMs,
@@ -77,7 +72,8 @@ export function createWebhookSender(deps: {
   }
 
   return {
-    async send(accountId, event) {
+    /** Sends an event once. Never throws. */
+    async send(accountId: string, event: OpenEvent): Promise<SendResult> {
       const problem = destinationProblem(event.url, deps.destinations);
       if (problem !== undefined) return { kind: 'failed', note: `the destination ${problem}` };
       return traced(spanOf(accountId, event, deps.causes), async (span) => {
@@ -107,7 +103,8 @@ export function createWebhookSender(deps: {
       });
     },
 
-    async ping({ url, keys }) {
+    /** Whether the destination responds to `{ping}` with the same value as `{pong}` within 4 s. Never throws. */
+    async ping({ url, keys }: Pick<OpenEvent, 'url' | 'keys'>): Promise<boolean> {
       if (destinationProblem(url, deps.destinations) !== undefined) return false;
       const [messageId, ping] = [uuidv7(), uuidv7()];
       const body = JSON.stringify({

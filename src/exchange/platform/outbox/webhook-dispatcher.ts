@@ -66,28 +66,6 @@ export class PacedWork {
 }
 
 /**
- * Makes the first delivery attempt right after the commit (`Store.onEventsCommitted`), in the process that committed the
- * event and outside any activity slot. A destination with an event that it cannot deliver gets a `webhookDestination`
- * workflow; an event that a crash interrupts is found by `reconcile`.
- */
-export interface WebhookDispatcher {
-  /**
-   * Sends committed events to all their destinations, in the background; those of one patient in their order. To be called by
-   * `Store.onEventsCommitted`.
-   */
-  send(accountId: string, eventIds: readonly string[]): void;
-  /** Sends single rows of the outbox in the background, each to its own destination only. */
-  resume(accountId: string, eventIds: readonly string[]): void;
-  /**
-   * Makes the destination's workflow look at its events; starts it if it is not running. With `deliverNow` it sends all of
-   * them now. Harmless if repeated.
-   */
-  handOver(accountId: string, destinationId: string, signal?: 'look' | 'deliverNow'): Promise<void>;
-  /** Resolves when no delivery is in progress. */
-  drain(): Promise<void>;
-}
-
-/**
  * First attempts in progress, in all and to one destination: a receiver that does not answer occupies a tenth of them until
  * its destination is held.
  */
@@ -102,13 +80,20 @@ const START_TIMEOUT_MS = 5_000;
 /** The workflow of a destination that is slower than its events continues until none is due, so it need not be signalled more often. */
 const HAND_OVER_PAUSE_MS = 1_000;
 
+export type WebhookDispatcher = ReturnType<typeof createWebhookDispatcher>;
+
+/**
+ * Makes the first delivery attempt right after the commit (`Store.onEventsCommitted`), in the process that committed the
+ * event and outside any activity slot. A destination with an event that it cannot deliver gets a `webhookDestination`
+ * workflow; an event that a crash interrupts is found by `reconcile`.
+ */
 export function createWebhookDispatcher(deps: {
   store: Store;
   delivery: Pick<WebhookDelivery, 'attempt'>;
   temporal: Client;
   logger: Logger;
   handOverPauseMs?: number;
-}): WebhookDispatcher {
+}) {
   const { store, delivery, temporal, logger, handOverPauseMs = HAND_OVER_PAUSE_MS } = deps;
   const routes = new Batches<{ accountId: string; items: Unrouted[] }, Routes>({
     batchMax: ROUTED_TOGETHER_MAX,
@@ -145,6 +130,10 @@ export function createWebhookDispatcher(deps: {
     },
   });
 
+  /**
+   * Makes the destination's workflow look at its events; starts it if it is not running. With `deliverNow` it sends all of
+   * them now. Harmless if repeated.
+   */
   async function handOver(
     accountId: string,
     destinationId: string,
@@ -206,8 +195,14 @@ export function createWebhookDispatcher(deps: {
   };
   return {
     handOver,
-    send: (accountId, eventIds) => add(accountId, eventIds, true),
-    resume: (accountId, eventIds) => add(accountId, eventIds, false),
+    /**
+     * Sends committed events to all their destinations, in the background; those of one patient in their order. To be called by
+     * `Store.onEventsCommitted`.
+     */
+    send: (accountId: string, eventIds: readonly string[]) => add(accountId, eventIds, true),
+    /** Sends single rows of the outbox in the background, each to its own destination only. */
+    resume: (accountId: string, eventIds: readonly string[]) => add(accountId, eventIds, false),
+    /** Resolves when no delivery is in progress. */
     async drain() {
       while (!routing.isIdle || !sending.isIdle || !handingOver.isIdle)
         await Promise.all([routing.drain(), sending.drain(), handingOver.drain()]);

@@ -28,22 +28,18 @@ export class PartnerFailure extends Error {
   }
 }
 
-export interface PartnerHttp {
-  /** Makes a signed request and returns the JSON of the response. Throws PartnerFailure. */
-  call(
-    method: 'GET' | 'POST',
-    path: string,
-    options?: { body?: object; signal?: AbortSignal; timeoutMs?: number },
-  ): Promise<unknown>;
-}
-
 const RESPONSE_BYTES_MAX = 64 * 1024;
 
 /** @param name the partner's name in messages, such as `identity partner`. Throws if the secret is not a valid key. */
-export function createPartnerHttp(name: string, { baseUrl, secret }: PartnerConfig): PartnerHttp {
+export function createPartnerHttp(name: string, { baseUrl, secret }: PartnerConfig) {
   const signer = new Webhook(secret);
   return {
-    async call(method, path, { body, signal, timeoutMs = 10_000 } = {}) {
+    /** Makes a signed request and returns the JSON of the response. Throws PartnerFailure. */
+    async call(
+      method: 'GET' | 'POST',
+      path: string,
+      { body, signal, timeoutMs = 10_000 }: { body?: object; signal?: AbortSignal; timeoutMs?: number } = {},
+    ): Promise<unknown> {
       const label = `${method} ${path.split('/')[1] ?? ''}`;
       const text = body === undefined ? '' : JSON.stringify(body);
       const timeout = timeoutSignal(timeoutMs);

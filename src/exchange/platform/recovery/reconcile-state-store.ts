@@ -18,18 +18,15 @@ export interface BegunRound {
   suspicion?: RestoreSuspicion;
 }
 
-/** Counts the rounds in PostgreSQL, and compares this with what the workflow has counted. Knows the pauses. */
-export interface RoundCount {
-  isPaused(part: ReconcilePart): Promise<boolean>;
-  begin(countedByWorkflow: number): Promise<BegunRound>;
-  /** Returns the number that the workflow must know. */
-  end(countedByWorkflow: number): Promise<number>;
-}
+export type RoundCount = ReturnType<typeof createRoundCount>;
 
-export const createRoundCount = (store: Pick<Store, 'asSystem'>): RoundCount => ({
-  isPaused: async (part) => (await store.asSystem(readPauses)).some((paused) => paused.part === part),
-  begin: (counted) => store.asSystem((tx) => beginRound(tx, counted)),
-  end: (counted) => store.asSystem((tx) => endRound(tx, counted)),
+/** Counts the rounds in PostgreSQL, and compares this with what the workflow has counted. Knows the pauses. */
+export const createRoundCount = (store: Pick<Store, 'asSystem'>) => ({
+  isPaused: async (part: ReconcilePart) =>
+    (await store.asSystem(readPauses)).some((paused) => paused.part === part),
+  begin: (counted: number) => store.asSystem((tx) => beginRound(tx, counted)),
+  /** Returns the number that the workflow must know. */
+  end: (counted: number) => store.asSystem((tx) => endRound(tx, counted)),
 });
 
 /**

@@ -22,23 +22,20 @@ const ROUND_MS = 3 * 60_000;
 /** A kind that ignores the end of its time for this long no longer delays the round. */
 const OVERTIME_MS = 5_000;
 
-/** Completes what a crash or an outage left unfinished. Running it twice in parallel is harmless. */
-export interface Reconciler {
-  /** Runs all kinds, each for a limited time; none waits for, or fails because of, another one. */
-  round(last: ReconcilePosition | undefined, signal: AbortSignal): Promise<Reconciled>;
-}
+export type Reconciler = ReturnType<typeof createReconciler>;
 
+/** Completes what a crash or an outage left unfinished. Running it twice in parallel is harmless. */
 export function createReconciler(deps: {
   roundCount: RoundCount;
   recoveries: readonly Recovery[];
   /** Whether patients are being imported. Kinds that can wait give way then. */
   isImporting: () => Promise<boolean>;
   logger: Pick<Logger, 'info' | 'warn'>;
-  metrics?: ReconcileMetrics;
+  metrics?: ReturnType<typeof createReconcileMetrics>;
   kindMs?: number;
   overtimeMs?: number;
   roundMs?: number;
-}): Reconciler {
+}) {
   const { roundCount, isImporting, logger, metrics, kindMs = KIND_MS, overtimeMs = OVERTIME_MS } = deps;
   const { roundMs = ROUND_MS } = deps;
   const recoveries = deps.recoveries.map((recovery) =>
@@ -108,7 +105,11 @@ export function createReconciler(deps: {
   }
 
   return {
-    async round({ rounds, cursors } = { rounds: 0, cursors: {} }, signal) {
+    /** Runs all kinds, each for a limited time; none waits for, or fails because of, another one. */
+    async round(
+      { rounds, cursors }: ReconcilePosition = { rounds: 0, cursors: {} },
+      signal: AbortSignal,
+    ): Promise<Reconciled> {
       const { suspicion, ...begun } = await roundCount.begin(rounds);
       if (suspicion !== undefined)
         logger.warn(
@@ -190,11 +191,7 @@ export function givingWay(
 /** An age that is older than this is no longer shown: another worker has made the newer rounds. */
 const SHOWN_MS = 5 * 60_000;
 
-interface ReconcileMetrics {
-  record(kind: string, done: KindReconciled): void;
-}
-
-export function createReconcileMetrics(registry: Registry): ReconcileMetrics {
+export function createReconcileMetrics(registry: Registry) {
   const counter = (name: string, help: string) =>
     new Counter({ name, help, labelNames: ['kind'] as const, registers: [registry] });
   const found = counter('reconcile_found_total', 'Unfinished items found by reconcile, by kind');
@@ -214,7 +211,7 @@ export function createReconcileMetrics(registry: Registry): ReconcileMetrics {
   });
   let recordedAt = 0;
   return {
-    record(kind, done) {
+    record(kind: string, done: KindReconciled) {
       recordedAt = Date.now();
       found.inc({ kind }, done.found);
       healed.inc({ kind }, done.healed);

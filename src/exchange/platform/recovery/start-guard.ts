@@ -23,26 +23,18 @@ export class ProcessEndedTooOften extends Error {
   }
 }
 
-/** Runs work on external data, so that work that crashes its process fails in the end instead of being repeated for ever. */
-export interface StartGuard {
-  /** Runs `work` and returns its result. Throws ProcessEndedTooOften instead if it has been started too often. */
-  run<T>(
-    counted: CountedWork & { accountId: string },
-    signal: AbortSignal,
-    work: () => Promise<T>,
-  ): Promise<T>;
-}
+export type StartGuard = ReturnType<typeof createStartGuard>;
 
 /** How often a process tries again to remove itself from counts that it could not delete, because PostgreSQL was away. */
 const FORGET_AGAIN_MS = 5_000;
 const THIS_PROCESS = randomUUID();
 
 /**
- * Creates the guard of a process. Starts are counted in PostgreSQL before the work begins, and the count is deleted when the
+ * Runs work on external data, so that work that crashes its process fails in the end instead of being repeated for ever. Starts are counted in PostgreSQL before the work begins, and the count is deleted when the
  * work ends in any way. A crash leaves counts of all work that ran in the process; therefore suspect work then runs one piece
  * at a time, and is counted only when it runs, so that innocent work completes.
  */
-export function createStartGuard(store: Pick<Store, 'asAccount'>, by = THIS_PROCESS): StartGuard {
+export function createStartGuard(store: Pick<Store, 'asAccount'>, by = THIS_PROCESS) {
   let turn: Promise<unknown> = Promise.resolve();
   /** Work that has ended here and is still counted, with its account. */
   const remembered = new Map<string, string>();
@@ -55,7 +47,12 @@ export function createStartGuard(store: Pick<Store, 'asAccount'>, by = THIS_PROC
   }
 
   return {
-    async run({ accountId, ...counted }, signal, work) {
+    /** Runs `work` and returns its result. Throws ProcessEndedTooOften instead if it has been started too often. */
+    async run<T>(
+      { accountId, ...counted }: CountedWork & { accountId: string },
+      signal: AbortSignal,
+      work: () => Promise<T>,
+    ): Promise<T> {
       const mayStart = (startsMax: number) =>
         store.asAccount(accountId, (tx) => recordStart(tx, { ...counted, by }, startsMax));
       remembered.delete(counted.name);

@@ -1,30 +1,13 @@
 import type { Client } from '@temporalio/client';
 import type { Logger } from '../../../lib/logger.ts';
 import type { AccountTx, Store } from '../database/database.ts';
-import { itemRecovery, type Recovery } from '../recovery/recovery.ts';
-import {
-  type Background,
-  createBackground,
-  startOnce,
-  type WorkflowStart,
-  wasEndedByHand,
-} from './start-workflow.ts';
+import { itemRecovery } from '../recovery/recovery.ts';
+import { createBackground, startOnce, type WorkflowStart, wasEndedByHand } from './start-workflow.ts';
 import type { WorkflowRows } from './workflow-rows.ts';
 
 /** The process that committed the work has this long to start its workflow itself. */
 const GRACE_MS = 5_000;
 const SIGNAL_TIMEOUT_MS = 5_000;
-
-/** Starts and signals the workflows of one kind of committed work. */
-export interface WorkLauncher {
-  /** Starts the workflow of committed work in the background. If that fails, `reconcile` starts it later. */
-  launch(accountId: string, id: string): void;
-  /** Sends a signal, and waits until Temporal has taken it. */
-  signal(id: string, signal: string): Promise<void>;
-  recovery: Recovery;
-  background: Background;
-  drain(): Promise<void>;
-}
 
 /** What is particular to one kind of work; `Id` is the name of its id. */
 export interface LaunchedWork<Id extends string>
@@ -42,10 +25,13 @@ export interface LaunchedWork<Id extends string>
   end(tx: AccountTx, id: string): Promise<unknown>;
 }
 
+export type WorkLauncher = ReturnType<typeof createWorkLauncher>;
+
+/** Starts and signals the workflows of one kind of committed work. */
 export function createWorkLauncher<Id extends string>(
   { store, temporal, logger }: { store: Store; temporal: Client; logger: Logger },
   work: LaunchedWork<Id>,
-): WorkLauncher {
+) {
   const { rows, workflowId, type, priority, summary, againAfterItsEnd } = work;
   const background = createBackground(logger);
   const ids = (id: string) => ({ [work.id]: id }) as Record<Id, string>;
@@ -69,8 +55,11 @@ export function createWorkLauncher<Id extends string>(
   }
 
   return {
-    launch: (accountId, id) => background.run(work.notStarted, ids(id), () => start(accountId, id)),
-    signal: (id, signal) =>
+    /** Starts the workflow of committed work in the background. If that fails, `reconcile` starts it later. */
+    launch: (accountId: string, id: string) =>
+      background.run(work.notStarted, ids(id), () => start(accountId, id)),
+    /** Sends a signal, and waits until Temporal has taken it. */
+    signal: (id: string, signal: string) =>
       temporal.withDeadline(Date.now() + SIGNAL_TIMEOUT_MS, () =>
         temporal.workflow.getHandle(workflowId(id)).signal(signal),
       ),

@@ -114,23 +114,18 @@ async function statusOf(temporal: Client, workflowId: string): Promise<WorkflowE
 }
 
 /** Runs work after the response has been sent. Work that fails or is interrupted is completed by `reconcile`. */
-export interface Background {
-  /** @param what the log message on failure, such as `bulk create not started yet; reconcile will start it` */
-  run(what: string, ids: Record<string, unknown>, work: () => Promise<unknown>): void;
-  /** Resolves when no work is in progress. */
-  drain(): Promise<void>;
-}
-
-export function createBackground(logger: Logger): Background {
+export function createBackground(logger: Logger) {
   const underWay = new Set<Promise<void>>();
   return {
-    run(what, ids, work) {
+    /** @param what the log message on failure, such as `bulk create not started yet; reconcile will start it` */
+    run(what: string, ids: Record<string, unknown>, work: () => Promise<unknown>): void {
       const running: Promise<void> = work()
         .then(() => undefined)
         .catch((error: unknown) => logger.warn({ err: error, ...ids }, what))
         .finally(() => underWay.delete(running));
       underWay.add(running);
     },
+    /** Resolves when no work is in progress. */
     async drain() {
       while (underWay.size > 0) await Promise.all(underWay);
     },

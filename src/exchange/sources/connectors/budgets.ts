@@ -1,17 +1,12 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Store, SystemTx } from '../../platform/database/database.ts';
 
-/** The budgets of base addresses, which all workers share. */
-export interface CallBudgets {
-  /** Takes calls to a base address. Returns in how many milliseconds they may be made. */
-  take(target: string, rates: CallRates, calls: number): Promise<number>;
-  /** Allows no further call for this time, in milliseconds. */
-  block(target: string, forMs: number): Promise<void>;
-}
+export type CallBudgets = ReturnType<typeof createCallBudgets>;
 
-/** Times are those of PostgreSQL, so that workers with different clocks agree. */
-export const createCallBudgets = (store: Pick<Store, 'asSystem'>): CallBudgets => ({
-  take: (target, rates, calls) =>
+/** The budgets of base addresses, which all workers share. Times are those of PostgreSQL, so that workers with different clocks agree. */
+export const createCallBudgets = (store: Pick<Store, 'asSystem'>) => ({
+  /** Takes calls to a base address. Returns in how many milliseconds they may be made. */
+  take: (target: string, rates: CallRates, calls: number): Promise<number> =>
     store.asSystem(async (tx) => {
       const row = await lockBudget(tx, target);
       const taken = takeCalls(
@@ -30,7 +25,8 @@ export const createCallBudgets = (store: Pick<Store, 'asSystem'>): CallBudgets =
         where target = ${target}`.execute(tx.db);
       return taken.at - row.now_ms;
     }),
-  block: (target, forMs) =>
+  /** Allows no further call for this time, in milliseconds. */
+  block: (target: string, forMs: number): Promise<void> =>
     store.asSystem(async (tx) => {
       await lockBudget(tx, target);
       await sql`

@@ -2,17 +2,14 @@ import { sql } from 'kysely';
 import type { Store } from '../../platform/database/database.ts';
 import type { HonouredChanges } from './connector.ts';
 
-/** What is known about how servers honour requests for changes; shared by all workers. */
-export interface ChangeChecks {
-  read(connection: string, fingerprint: string): Promise<HonouredChanges>;
-  note(connection: string, fingerprint: string, checked: HonouredChanges): Promise<void>;
-}
+export type ChangeChecks = ReturnType<typeof createChangeChecks>;
 
 /** A server is checked anew after this: it may be another version by then. */
 const KEPT_DAYS = 7;
 
-export const createChangeChecks = (store: Pick<Store, 'asSystem'>): ChangeChecks => ({
-  read: (connection, fingerprint) =>
+/** What is known about how servers honour requests for changes; shared by all workers. */
+export const createChangeChecks = (store: Pick<Store, 'asSystem'>) => ({
+  read: (connection: string, fingerprint: string): Promise<HonouredChanges> =>
     store.asSystem(async (tx) => {
       const rows = await tx.db
         .selectFrom('source_change_check')
@@ -22,7 +19,7 @@ export const createChangeChecks = (store: Pick<Store, 'asSystem'>): ChangeChecks
         .execute();
       return Object.fromEntries(rows.map(({ asked, honoured }) => [asked, honoured]));
     }),
-  note: async (connection, fingerprint, checked) => {
+  note: async (connection: string, fingerprint: string, checked: HonouredChanges): Promise<void> => {
     const rows = Object.entries(checked).map(([asked, honoured]) => ({
       connection,
       fingerprint,

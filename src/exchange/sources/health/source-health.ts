@@ -12,15 +12,7 @@ import {
   waitWhileHeld,
 } from './rules/breaker.ts';
 
-/** What workers know of the connections to sources, and what they report about them. */
-export interface SourceHealth {
-  /** Whether a call may be made over the connection now; otherwise why not, and how long to wait. */
-  admit(connection: string): Promise<{ mayCall: true } | ({ mayCall: false } & Hold)>;
-  /** The source answered, whatever it said. */
-  answered(connection: string): Promise<void>;
-  /** A call of `attempt` failed for a reason that is not about its patient. `reason` contains no personal data. */
-  failed(connection: string, failure: { attempt: string; reason: string }): Promise<void>;
-}
+export type SourceHealth = ReturnType<typeof createSourceHealth>;
 
 /** A wait because no query may call the source now. */
 export interface Hold {
@@ -33,8 +25,8 @@ export interface Hold {
 /** For how long a process relies on what it read, so that a healthy source costs one read a second and not one a call. */
 const RELY_ON_MS = 1_000;
 
-/** Reads and writes the state that all workers share in PostgreSQL. */
-export function createSourceHealth(store: Pick<Store, 'asSystem'>): SourceHealth {
+/** What workers know of the connections to sources, and what they report about them: the state that all share in PostgreSQL. */
+export function createSourceHealth(store: Pick<Store, 'asSystem'>) {
   let known: { at: number; states: Promise<ReadonlyMap<string, ConnectionState>> } | undefined;
 
   function stateOf(connection: string): Promise<ConnectionState | undefined> {
@@ -53,7 +45,8 @@ export function createSourceHealth(store: Pick<Store, 'asSystem'>): SourceHealth
   };
 
   return {
-    async admit(connection) {
+    /** Whether a call may be made over the connection now; otherwise why not, and how long to wait. */
+    async admit(connection: string): Promise<{ mayCall: true } | ({ mayCall: false } & Hold)> {
       const state = await stateOf(connection);
       const admitted = admission(state, Date.now());
       if (admitted.kind === 'call' || state === undefined) return { mayCall: true };
@@ -65,13 +58,15 @@ export function createSourceHealth(store: Pick<Store, 'asSystem'>): SourceHealth
         admitted.kind === 'wait' ? admitted : {};
       return { mayCall: false, reason, isPaused, waitMs: waitWhileHeld(state, Date.now()) };
     },
-    async answered(connection) {
+    /** The source answered, whatever it said. */
+    async answered(connection: string): Promise<void> {
       const state = await stateOf(connection);
       if (state === undefined || state.failing.length === 0) return;
       changed();
       await store.asSystem((tx) => recordAnswer(tx, connection));
     },
-    async failed(connection, failure) {
+    /** A call of `attempt` failed for a reason that is not about its patient. `reason` contains no personal data. */
+    async failed(connection: string, failure: { attempt: string; reason: string }): Promise<void> {
       changed();
       await store.asSystem((tx) => recordFailure(tx, connection, failure));
     },

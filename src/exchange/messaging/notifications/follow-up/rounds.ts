@@ -26,28 +26,20 @@ export class NoRoomError extends Error {
 const NEXT_MINUTE_MS = 60_000;
 const PURPOSE = 'treatment';
 
-export interface FollowUpRounds {
-  /**
-   * Makes one round: starts a query, unless the follow-up has ended or its last query still runs. A repeated call for the same
-   * round starts no second query. Throws NoRoomError.
-   */
-  ask(of: { accountId: string; notificationId: string; round: number }): Promise<FollowUpStep>;
-  /** Returns the state of the follow-up; ends it first when a query has brought new data. */
-  look(of: { accountId: string; notificationId: string }): Promise<FollowUpStep>;
-  /** Ends the follow-up, unless it has ended. @param reason shown to callers */
-  end(
-    of: { accountId: string; notificationId: string },
-    state: 'no-new-data' | 'cancelled',
-    reason: string,
-  ): Promise<FollowUpStep>;
+/** Names a follow-up: the notification that it belongs to. */
+interface OfFollowUp {
+  accountId: string;
+  notificationId: string;
 }
+
+export type FollowUpRounds = ReturnType<typeof createFollowUpRounds>;
 
 const GONE: FollowUpStep = { state: 'cancelled', reason: 'The patient was deleted', isQueryRunning: false };
 
 export function createFollowUpRounds(deps: {
   store: Store;
   networkQueries: Pick<NetworkQueryService, 'prepareQuery' | 'launchQuery'>;
-}): FollowUpRounds {
+}) {
   const { store, networkQueries } = deps;
 
   /** The end of a follow-up that has ended or must end now; undefined while it stays open. */
@@ -90,7 +82,7 @@ export function createFollowUpRounds(deps: {
 
   /** What `work` returns of a follow-up that is open and stays so, locked; otherwise how it ended. */
   const inOpen = (
-    { accountId, notificationId }: { accountId: string; notificationId: string },
+    { accountId, notificationId }: OfFollowUp,
     work: (tx: AccountTx, followUp: StoredFollowUp) => Promise<FollowUpStep>,
   ): Promise<FollowUpStep> =>
     store.asAccount(accountId, async (tx) => {
@@ -100,7 +92,11 @@ export function createFollowUpRounds(deps: {
     });
 
   return {
-    async ask({ round, ...of }) {
+    /**
+     * Makes one round: starts a query, unless the follow-up has ended or its last query still runs. A repeated call for the same
+     * round starts no second query. Throws NoRoomError.
+     */
+    async ask({ round, ...of }: OfFollowUp & { round: number }): Promise<FollowUpStep> {
       let query: PreparedQuery | undefined;
       const step = await inOpen(of, async (tx, followUp) => {
         const { running } = await outcomeOfQueries(tx, followUp.queryIds);
@@ -114,13 +110,15 @@ export function createFollowUpRounds(deps: {
       return step;
     },
 
-    look: (of) =>
+    /** Returns the state of the follow-up; ends it first when a query has brought new data. */
+    look: (of: OfFollowUp) =>
       inOpen(of, async (tx, followUp) => {
         const { running } = await outcomeOfQueries(tx, followUp.queryIds);
         return { state: 'open', isQueryRunning: running > 0 };
       }),
 
-    end: (of, state, reason) =>
+    /** Ends the follow-up, unless it has ended. @param reason shown to callers */
+    end: (of: OfFollowUp, state: 'no-new-data' | 'cancelled', reason: string) =>
       inOpen(of, async (tx) => {
         await endFollowUps(tx, [of.notificationId], state, reason);
         return { state, reason, isQueryRunning: false };

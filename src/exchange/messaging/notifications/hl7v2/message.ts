@@ -84,31 +84,13 @@ export class Hl7Segment {
 
 export type ComponentReader = (component: number, subcomponent?: number) => string | undefined;
 
-export interface Hl7Message {
-  separators: Separators;
-  header: Hl7Segment;
-  /** SHA-256 (hex) of what the message says, apart from the time at which it was sent (MSH-7). */
-  fingerprint: string;
-  /** The first segment of that name. Throws UnreadableMessageError for a message that is too long or in an unknown character set. */
-  segment(name: string): Hl7Segment | undefined;
-  /**
-   * What the message contains and nothing has read until now: fields (`PID-13`), or segments of which no field was read (`NK1`),
-   * sorted. Never a value.
-   */
-  unread(): string[];
-  /**
-   * What of that which was read the message holds: fields (`PID-11`), and hashes of the sender's own codes with their field. Never a value.
-   */
-  held(): { filled: string[]; ownCodes: string[] };
-  /** All segments of these names in their order. Throws UnreadableMessageError likewise. */
-  segments(...names: string[]): Hl7Segment[];
-}
+export type Hl7Message = ReturnType<typeof parseHl7>;
 
 /**
  * Parses one message in the vertical bar encoding (ER7). Segments end in CR, LF or both.
  * Throws UnreadableMessageError when there is no MSH segment, without which no acknowledgement is possible.
  */
-export function parseHl7(bytes: Buffer): Hl7Message {
+export function parseHl7(bytes: Buffer) {
   const { text, problem } = readHl7Text(bytes);
   const lines = text
     .split(/[\r\n]+/, HL7_LIMITS.segments + 2)
@@ -130,14 +112,24 @@ export function parseHl7(bytes: Buffer): Hl7Message {
   return {
     separators,
     header,
+    /**
+     * What the message contains and nothing has read until now: fields (`PID-13`), or segments of which no field was read (`NK1`),
+     * sorted. Never a value.
+     */
     unread: () => unreadIn(within(lines), separators.field, read),
+    /**
+     * What of that which was read the message holds: fields (`PID-11`), and hashes of the sender's own codes with their field. Never a value.
+     */
     held: () => heldIn(within(lines), separators, read),
+    /** SHA-256 (hex) of what the message says, apart from the time at which it was sent (MSH-7). */
     fingerprint: fingerprintOf(lines, separators),
-    segment(name) {
+    /** The first segment of that name. Throws UnreadableMessageError for a message that is too long or in an unknown character set. */
+    segment(name: string) {
       const line = checked().find((each) => each === name || each.startsWith(name + separators.field));
       return line === undefined ? undefined : new Hl7Segment(line, separators, read, header);
     },
-    segments: (...names) =>
+    /** All segments of these names in their order. Throws UnreadableMessageError likewise. */
+    segments: (...names: string[]) =>
       checked()
         .filter((line) => names.includes(line.split(separators.field, 1)[0] ?? ''))
         .map((line) => new Hl7Segment(line, separators, read, header)),

@@ -84,11 +84,7 @@ interface MllpLimits {
   connectionsOfAddress: number;
 }
 
-export interface MllpListener {
-  server: Server;
-  /** Ends each connection after the message that it is working on, and resolves when all have ended. */
-  close(): Promise<void>;
-}
+export type MllpListener = ReturnType<typeof createMllpListener>;
 
 const HANDSHAKE_MS = 10_000;
 
@@ -113,7 +109,7 @@ export function createMllpListener(options: {
   tls?: TlsFiles;
   limits: MllpLimits;
   logger: Pick<Logger, 'info' | 'warn'>;
-}): MllpListener {
+}) {
   const { answer, tls, limits, logger } = options;
   /** Open connections, with the message each is working on. */
   const open = new Map<Socket, Promise<void> | undefined>();
@@ -194,7 +190,7 @@ export function createMllpListener(options: {
     }
   }
 
-  const server =
+  const server: Server =
     tls === undefined
       ? createServer((socket) => {
           admit(socket);
@@ -219,6 +215,7 @@ export function createMllpListener(options: {
 
   return {
     server,
+    /** Ends each connection after the message that it is working on, and resolves when all have ended. */
     async close() {
       isClosing = true;
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));

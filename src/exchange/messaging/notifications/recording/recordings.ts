@@ -1,7 +1,7 @@
 import type { Logger } from '../../../../lib/logger.ts';
 import type { BlobStore } from '../../../../shared/blobs/blob-store.ts';
 import type { Store } from '../../../platform/database/database.ts';
-import { itemRecovery, type Recovery } from '../../../platform/recovery/recovery.ts';
+import { itemRecovery } from '../../../platform/recovery/recovery.ts';
 import type { StartGuard } from '../../../platform/recovery/start-guard.ts';
 import { createBackground } from '../../../platform/workflows/start-workflow.ts';
 import { convertLater } from '../../../records/documents-to-read.ts';
@@ -10,19 +10,14 @@ import type { Applied } from '../apply.ts';
 import { recordSource, recordSubject } from './record-subject.ts';
 import { markRecorded, readKind, readRecording, subjectsToRecord } from './recording-store.ts';
 
-/** Keeps patients' records in line with what senders report (docs/decisions/0105-what-a-message-reports-becomes-record.md). */
-export interface Recordings {
-  /** Records, in the background, what a committed message changed. When that fails, `reconcile` does it later. */
-  launch(recording: { accountId: string; patientId: string; subjectId: string }): void;
-  recovery: Recovery;
-  drain(): Promise<void>;
-}
+export type Recordings = ReturnType<typeof createRecordings>;
 
 /** The process that committed a message has this long to record it itself. */
 const GRACE_MS = 5_000;
 /** Per round of `reconcile`: a C-CDA document takes about a second. */
 const SUBJECTS_MAX = 50;
 
+/** Keeps patients' records in line with what senders report (docs/decisions/0105-what-a-message-reports-becomes-record.md). */
 export function createRecordings(deps: {
   store: Store;
   blobs: BlobStore;
@@ -31,7 +26,7 @@ export function createRecordings(deps: {
   /** ID_HMAC_KEY */
   idHmacKey: string;
   logger: Logger;
-}): Recordings {
+}) {
   const { store } = deps;
   const background = createBackground(deps.logger);
 
@@ -49,7 +44,8 @@ export function createRecordings(deps: {
   }
 
   return {
-    launch(recording) {
+    /** Records, in the background, what a committed message changed. When that fails, `reconcile` does it later. */
+    launch(recording: { accountId: string; patientId: string; subjectId: string }): void {
       const { accountId: _, ...ids } = recording;
       background.run(
         'what a message reported could not be recorded yet; reconcile does it later',
