@@ -5,7 +5,7 @@ const nested = (depth: number): unknown => (depth === 0 ? 1 : { a: nested(depth 
 
 /** What a careless or hostile agent sends: nothing of it may be served, be a fault, or slow others down. */
 export const hostileAgent: Attack = {
-  name: 'agents: an oversized body, a batch of 1,000 calls, deep arguments, a page of another origin, 200 waits at once',
+  name: 'agents: an oversized body, batches of 1,000 and 2 calls, deep arguments, a page of another origin, 200 waits at once',
   async run(target) {
     const { stack, account } = target;
     const call = (name: string, args: unknown) => ({
@@ -27,6 +27,7 @@ export const hostileAgent: Attack = {
     const seen = [
       await send(call('find_patient', { name: 'x'.repeat(1_000_000) })),
       await send(Array.from({ length: 1_000 }, () => find)),
+      await send([find, find]),
       await send(call('find_patient', nested(2_000))),
       await send(find, { origin: 'http://rebound.example.org' }),
     ];
@@ -37,7 +38,7 @@ export const hostileAgent: Attack = {
     const waits = new Set<string>();
     const many = Promise.all(Array.from({ length: 200 }, async () => waits.add(await send(wait))));
     const health = await slowestHealth(target, many);
-    const expected = ['413', '400', '200 tool error', '403'];
+    const expected = ['413', '413', '400', '200 tool error', '403'];
     return {
       seen: `${seen.join(', ')}; 200 waits: ${[...waits].join(', ')}, slowest /health ${health}`,
       holds:

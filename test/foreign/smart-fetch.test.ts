@@ -1,27 +1,12 @@
-import { execFile, execFileSync } from 'node:child_process';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeTestFolder } from '../support/test-folder.ts';
 import { type ExportDoor, startExportDoor } from './export-door.ts';
+import { hasPython, installPython, run } from './python.ts';
 
 /** A bulk data client by others (PyPI), installed into a folder of the test. */
 const CLIENT = 'smart-fetch==1.0.3';
-const run = promisify(execFile);
-
-const hasPython = (() => {
-  try {
-    execFileSync('python3', ['-c', 'import sys, venv; sys.exit(sys.version_info < (3, 11))'], {
-      stdio: 'ignore',
-    });
-    return true;
-  } catch {
-    return false;
-  }
-})();
-if (!hasPython)
-  process.stdout.write('smart-fetch is not tried: python3 (3.11 or newer) with venv is not here.\n');
 
 let folder: string;
 let started: ExportDoor;
@@ -29,8 +14,7 @@ let started: ExportDoor;
 beforeAll(async () => {
   if (!hasPython) return;
   folder = await makeTestFolder();
-  await run('python3', ['-m', 'venv', join(folder, 'venv')]);
-  await run(join(folder, 'venv/bin/pip'), ['install', '--quiet', CLIENT]);
+  await installPython(folder, CLIENT);
   started = await startExportDoor(folder);
 });
 afterAll(async () => {
