@@ -19,6 +19,7 @@ export function withOutages(blobs: BlobStore): BlobOutage {
       },
       get: (ref) => unlessAway(() => blobs.get(ref)),
       read: (ref) => unlessAway(() => blobs.read(ref)),
+      has: (ref) => unlessAway(() => blobs.has(ref)),
       getRange: (ref, start, end) => unlessAway(() => blobs.getRange(ref, start, end)),
       delete: (ref) => unlessAway(() => blobs.delete(ref)),
       deleteWrittenBefore: (kind, before) => unlessAway(() => blobs.deleteWrittenBefore(kind, before)),

@@ -41,6 +41,8 @@ export interface BlobStore {
    * ranges known to be small. Fails like `get`.
    */
   getRange(ref: string, start: number, end: number): Promise<Buffer>;
+  /** Whether the blob is there; not, whether it can be read. */
+  has(ref: string): Promise<boolean>;
   /** Deletes a blob. Does nothing if it does not exist. */
   delete(ref: string): Promise<void>;
   /** Deletes all blobs of a kind written before the given time, and returns how many. Only for stores with a retention. */

@@ -7,6 +7,7 @@ import {
   BLOB_KINDS,
   type BlobContent,
   type BlobKind,
+  BlobNotFoundError,
   type BlobRef,
   type BlobStore,
   BlobStoreUnavailableError,
@@ -51,6 +52,11 @@ export function encryptedBlobStore(
     read: async (ref) => buffer(await get(ref)),
     getRange: (ref, start, end) =>
       reached(storage.withSource(ref, (source) => decryptRange(source, keyRing, ref, start, end))),
+    has: (ref) =>
+      reached(storage.withSource(ref, async ({ sizeBytes }) => sizeBytes > 0)).catch((error: unknown) => {
+        if (error instanceof BlobNotFoundError) return false;
+        throw error;
+      }),
     delete: (ref) => reached(storage.delete(ref)),
     deleteWrittenBefore: (kind, before) => reached(storage.deleteWrittenBefore(kind, before)),
     async *list(digits) {

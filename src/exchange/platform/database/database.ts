@@ -1,22 +1,9 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { readdir, readFile } from 'node:fs/promises';
-import {
-  CompiledQuery,
-  type DatabaseConnection,
-  type Driver,
-  Kysely,
-  type Migration,
-  Migrator,
-  PostgresDialect,
-  type PostgresDialectConfig,
-  PostgresDriver,
-  type RawBuilder,
-  sql,
-  type Transaction,
-} from 'kysely';
+import { Kysely, type Migration, Migrator, type RawBuilder, sql, type Transaction } from 'kysely';
 import pg from 'pg';
 import { ConfigError } from '../../../config.ts';
 import { AccountSlots } from './account-slots.ts';
+import { later, PipelineDialect, PipelinedClient, transact } from './pipeline.ts';
 import type { Database } from './schema.ts';
 
 /** A transaction that can access the rows of one account only (row-level security). */
@@ -98,6 +85,8 @@ export function createStore(options: StoreOptions): Store {
     connectionTimeoutMillis: connectionWaitMs,
     statement_timeout: 60_000,
     idle_in_transaction_session_timeout: 60_000,
+    pipeline: true,
+    Client: PipelinedClient,
   });
   pool.on('error', (error) => options.onIdleError?.(error));
   // A connection that breaks between two statements emits an error event, which would end the process if it had no
@@ -107,7 +96,8 @@ export function createStore(options: StoreOptions): Store {
   const onConnection = (waitedMs: number): void => {
     for (const listener of connectionListeners) listener(waitedMs);
   };
-  const db = new Kysely<Database>({ dialect: new BoundDialect({ pool, onConnection }) });
+  const dialect = new PipelineDialect({ pool, onConnection });
+  const db = new Kysely<Database>({ dialect });
   const inSlot = createSlots(poolMax, connectionWaitMs, options);
   const listeners: EventsCommitted[] = [];
   const announce = (accountId: string, eventIds: readonly string[]) => {
@@ -120,7 +110,7 @@ export function createStore(options: StoreOptions): Store {
       const binding = bindingTo(accountId, role);
       const newEvents: string[] = [];
       const result = await inSlot(accountId, () =>
-        boundBy(binding, () => db.transaction().execute((tx) => work({ accountId, db: tx, newEvents }))),
+        transact({ db, dialect }, binding, (tx) => work({ accountId, db: tx, newEvents })),
       );
       announce(accountId, newEvents);
       return result;
@@ -131,8 +121,8 @@ export function createStore(options: StoreOptions): Store {
     asResponder: asAccount('exchange_responder; set local search_path = responder, public'),
     asSystem: async (work) => {
       const newEvents = new Map<string, string[]>();
-      const result = await boundBy('set local role exchange_system', () =>
-        db.transaction().execute((tx) => work({ db: tx, newEvents })),
+      const result = await transact({ db, dialect }, 'set local role exchange_system', (tx) =>
+        work({ db: tx, newEvents }),
       );
       for (const [accountId, eventIds] of newEvents) announce(accountId, eventIds);
       return result;
@@ -174,13 +164,13 @@ export async function withinAccount<T>(
   work: (tx: AccountTx) => Promise<T>,
 ): Promise<T> {
   await sql`select set_config('role', 'exchange_app', true), set_config('app.account_id', ${accountId}, true)`.execute(
-    tx.db,
+    later(tx),
   );
   const newEvents = tx.newEvents.get(accountId) ?? [];
   tx.newEvents.set(accountId, newEvents);
   const result = await work({ accountId, db: tx.db, newEvents });
   await sql`select set_config('role', 'exchange_system', true), set_config('app.account_id', '', true)`.execute(
-    tx.db,
+    later(tx),
   );
   return result;
 }
@@ -250,52 +240,4 @@ async function readMigrations(): Promise<Record<string, Migration>> {
     };
   }
   return migrations;
-}
-
-/** The statements that begin a transaction and set its role and account. */
-const binding = new AsyncLocalStorage<string>();
-
-/** Runs `transact`. The transaction that it begins executes `statements` together with BEGIN, in one round trip. */
-const boundBy = <T>(statements: string, transact: () => Promise<T>): Promise<T> =>
-  binding.run(`begin; ${statements}`, transact);
-
-interface BoundDialectConfig extends PostgresDialectConfig {
-  /** Called after each wait for a connection of the pool, successful or not. */
-  onConnection(waitedMs: number): void;
-}
-
-/** PostgreSQL dialect for `boundBy`. Several statements in one query cannot have parameters. */
-class BoundDialect extends PostgresDialect {
-  readonly #config: BoundDialectConfig;
-
-  constructor(config: BoundDialectConfig) {
-    super(config);
-    this.#config = config;
-  }
-
-  override createDriver(): Driver {
-    return new BoundDriver(this.#config);
-  }
-}
-
-class BoundDriver extends PostgresDriver {
-  readonly #onConnection: BoundDialectConfig['onConnection'];
-
-  constructor(config: BoundDialectConfig) {
-    super(config);
-    this.#onConnection = config.onConnection;
-  }
-
-  override async acquireConnection(): Promise<DatabaseConnection> {
-    const askedAt = performance.now();
-    try {
-      return await super.acquireConnection();
-    } finally {
-      this.#onConnection(performance.now() - askedAt);
-    }
-  }
-
-  override async beginTransaction(connection: DatabaseConnection): Promise<void> {
-    await connection.executeQuery(CompiledQuery.raw(binding.getStore() ?? 'begin'));
-  }
 }

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { AccountTx, Store, SystemTx } from '../database/database.ts';
 import { sqlFile } from '../database/pg-arrays.ts';
+import { later } from '../database/pipeline.ts';
 import { type Recovery, removalRecovery } from './recovery.ts';
 
 const RECORD_START = sqlFile('record-start.sql', import.meta.url);
@@ -122,7 +123,7 @@ const others = (progress: string, by: string) =>
 
 /** Deletes the count of work that has ended, successfully or not: it did not end its process. */
 async function deleteStarts(tx: AccountTx, name: string): Promise<void> {
-  await tx.db.deleteFrom('activity_start').where('work', '=', name).execute();
+  await later(tx).deleteFrom('activity_start').where('work', '=', name).execute();
 }
 
 /** Removes a process from the count of work that has ended there some time ago. Others may have started it since. */

@@ -5,6 +5,7 @@ import type { SourceType } from '../../../contract/primitives.ts';
 import type { Demographics } from '../../people/patients/rules/demographics.ts';
 import { membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
+import { later } from '../../platform/database/pipeline.ts';
 import type { AskedConnection } from '../../sources/connections/connections.ts';
 import type { SourceConnector } from '../../sources/connectors/connector.ts';
 import type { PurposeOfUse } from '../../sources/connectors/source-config.ts';
@@ -108,19 +109,19 @@ export async function insertNextAttempt(
   step: SourceStepInput,
   callbackHash: Buffer,
 ): Promise<void> {
-  await tx.db
+  await later(tx)
     .updateTable('network_query_attempt')
     .set({ will_retry: false })
     .where(({ and }) => and({ query_id: step.requestId, source: step.source, will_retry: true }))
     .execute();
-  await tx.db
+  await later(tx)
     .updateTable('network_query_attempt')
     .set({ status: 'failed', reason: LOST_REASON, completed_at: sql<Date>`clock_timestamp()` })
     .where(({ and }) => and({ query_id: step.requestId, source: step.source }))
     .where('attempt', '<', step.attempt)
     .where('status', '=', 'running')
     .execute();
-  await tx.db
+  await later(tx)
     .insertInto('network_query_attempt')
     .values({
       query_id: step.requestId,
@@ -133,7 +134,7 @@ export async function insertNextAttempt(
     })
     .onConflict((conflict) => conflict.doNothing())
     .execute();
-  await tx.db
+  await later(tx)
     .updateTable('network_query_run')
     .set({ ended_at: null })
     .where(({ and }) => and({ query_id: step.requestId, run: step.run }))
@@ -284,7 +285,7 @@ export async function savePage(
 }
 
 async function lockAttempt(tx: AccountTx, { requestId, source, attempt }: SourceStepInput): Promise<void> {
-  await tx.db
+  await later(tx)
     .selectFrom('network_query_attempt')
     .select('attempt')
     .where(({ and }) => and({ query_id: requestId, source, attempt }))

@@ -11,6 +11,7 @@ import {
   insertSourcePatientIds,
   type NewDocument,
   readSourcePatientIds,
+  readStoredFiles,
   upsertResources,
 } from '../../records/deliveries/delivery-store.ts';
 import { lockRecord } from '../../records/merge/merge-store.ts';
@@ -46,6 +47,10 @@ export async function collectPages(
   beginning?: Collection,
 ): Promise<number> {
   const { step, work } = on;
+  const files = await deps.store.asAccount(step.accountId, (tx) =>
+    readStoredFiles(tx, work.patientId, step.source),
+  );
+  const storing = { store: deps.store, blobs: knowing(deps.blobs, files) };
   let { resources, pages: pageCount } = work;
   let answer: Answer | undefined;
   let isAnnounced = step.source !== 'hie';
@@ -57,7 +62,7 @@ export async function collectPages(
     // A worker may have died between storing data and announcing it. The event's fact key keeps it to one.
     if (!isAnnounced && resources > 0) await announce();
     const begun = pageCount === work.pages ? beginning : undefined;
-    const stored = await storePage(deps, on, page, { pageCount, beginning: begun });
+    const stored = await storePage(storing, on, page, { pageCount, beginning: begun });
     ({ answer } = stored);
     resources += stored.resources;
     pageCount += 1;
@@ -69,7 +74,7 @@ export async function collectPages(
 
 /** Stores one page. Returns the number of its resources and, after the last page, what the answer is compared with. */
 async function storePage(
-  { store, blobs }: Collecting,
+  { store, blobs }: Pick<Collecting, 'store' | 'blobs'>,
   on: SourceWork,
   page: SourcePage,
   { pageCount, beginning }: { pageCount: number; beginning?: Collection },
@@ -131,6 +136,23 @@ async function retireRetracted(
     patientId,
     retracted.filter((retraction) => isTakenBack(retraction, ids)),
   );
+}
+
+/** The blob store for one who has these files, by SHA-256: it stores their bytes again only if they got lost, and keeps their blobs. */
+function knowing(blobs: BlobStore, files: ReadonlyMap<string, string>): BlobStore {
+  const kept = new Set(files.values());
+  return {
+    ...blobs,
+    put: async (kind, content, contentType) => {
+      if (!(content instanceof Uint8Array)) return blobs.put(kind, content, contentType);
+      const sha256 = createHash('sha256').update(content).digest('hex');
+      const ref = files.get(sha256);
+      return ref !== undefined && (await blobs.has(ref))
+        ? { ref, sha256, sizeBytes: content.length, contentType }
+        : blobs.put(kind, content, contentType);
+    },
+    delete: async (ref) => (kept.has(ref) ? undefined : blobs.delete(ref)),
+  };
 }
 
 /**

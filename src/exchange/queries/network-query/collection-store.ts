@@ -5,6 +5,7 @@ import { counted } from '../../../lib/counted.ts';
 import { minuteOf } from '../../../lib/time.ts';
 import type { Demographics } from '../../people/patients/rules/demographics.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
+import { later } from '../../platform/database/pipeline.ts';
 import { countExcluded } from '../../records/reading/record-store.ts';
 import type { ExclusionReason } from '../../records/rules/delivery-facts.ts';
 import { isIn } from '../../records/rules/ids.ts';
@@ -81,7 +82,7 @@ export async function readCollection(tx: AccountTx, step: PartStep): Promise<Col
 
 /** Deletes the row of the last collection: if the one that begins does not complete, the next one asks for everything. */
 export async function forgetLastCollection(tx: AccountTx, step: PartStep, patientId: string): Promise<void> {
-  await tx.db
+  await later(tx)
     .deleteFrom('source_collection')
     .where(({ and }) => and({ patient_id: patientId, source: step.source, connection: connectionOf(step) }))
     .execute();
@@ -122,7 +123,7 @@ export async function rememberCollection(
   if (collection === undefined || collection.hasGaps === true) return;
   const { startedAt, basis, patientIds, since, fullAt } = collection;
   const differences = collection.differences ?? (await differencesTo(tx, step, patientId, collection.counts));
-  await tx.db
+  await later(tx)
     .insertInto('source_collection')
     .values({
       account_id: tx.accountId,

@@ -4,6 +4,7 @@ import { counted } from '../../../lib/counted.ts';
 import { minuteOf } from '../../../lib/time.ts';
 import { columnsOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
+import { later } from '../../platform/database/pipeline.ts';
 import type {
   AskedConnection,
   DefaultConnection,
@@ -56,7 +57,7 @@ export async function insertParts(
 ): Promise<void> {
   const { source, attempt, requestId } = step;
   if (connections.length === 0) return;
-  await tx.db
+  await later(tx)
     .insertInto('network_query_part')
     .values(
       connections.map(({ id: connectionId, name, namespace }) =>

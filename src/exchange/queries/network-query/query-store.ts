@@ -21,6 +21,7 @@ import {
   readCountedPage,
 } from '../../platform/database/page.ts';
 import { sqlFile } from '../../platform/database/pg-arrays.ts';
+import { later } from '../../platform/database/pipeline.ts';
 import type { Database } from '../../platform/database/schema.ts';
 import { lastAttempts, overallStatus } from './rules/query-status.ts';
 import type { AttemptState, QueryState } from './tables.ts';
@@ -276,13 +277,13 @@ export async function settleQuery(tx: AccountTx, queryId: string, known?: QueryS
   const attempts = await readAttempts(tx, [queryId]);
   const status = overallStatus(attempts.get(queryId) ?? []);
   if (status === 'running' && known === 'running') return status;
-  await tx.db
+  await later(tx)
     .updateTable('network_query')
     .set({ status, ended_at: status === 'running' ? null : sql<Date>`coalesce(ended_at, now())` })
     .where('id', '=', queryId)
     .execute();
   if (status !== 'running') {
-    await tx.db
+    await later(tx)
       .updateTable('network_query_run')
       .set({ ended_at: sql<Date>`now()` })
       .where('query_id', '=', queryId)

@@ -3,6 +3,7 @@ import type { SourceStepInput } from '../../../contract/network-query-workflow.t
 import type { SourceType } from '../../../contract/primitives.ts';
 import { columnsOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
+import { later } from '../../platform/database/pipeline.ts';
 import type { NoteIncomplete } from '../../records/conversion/convert-documents.ts';
 
 /** What happened in a query, for people to read; see docs/interface.md, E3. */
@@ -25,7 +26,7 @@ export async function addToTimeline(
   ...entries: NewTimelineEntry[]
 ): Promise<void> {
   if (entries.length === 0) return;
-  await tx.db
+  await later(tx)
     .insertInto('network_query_timeline')
     .values(
       entries.map(({ isGap = false, ...entry }) =>
@@ -62,7 +63,7 @@ export async function replaceOfStep(
   entry: StepEntry & { onceKey: string },
 ): Promise<void> {
   await addOfStep(tx, step, entry);
-  await tx.db
+  await later(tx)
     .updateTable('network_query_timeline')
     .set({ message: entry.message })
     .where(({ and }) => and({ query_id: step.requestId, once_key: entry.onceKey }))

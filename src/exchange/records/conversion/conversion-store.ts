@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { RecordSource } from '../../../contract/primitives.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { sqlFile } from '../../platform/database/pg-arrays.ts';
+import { later } from '../../platform/database/pipeline.ts';
 import { broughtBy, isEnteredInError, isTakenBack, replacedDocuments } from '../deliveries/delivery-store.ts';
 import type { ConversionOutcome } from '../tables.ts';
 import { CONVERSION_RULES } from './ccda/ccda-converter.ts';
@@ -118,7 +119,7 @@ export async function deleteMadeInError(
   patientId: string,
   source: RecordSource,
 ): Promise<void> {
-  await REMOVE_MISTAKEN({ patientId, source, isEnteredInError: isEnteredInError('r') }).execute(tx.db);
+  await REMOVE_MISTAKEN({ patientId, source, isEnteredInError: isEnteredInError('r') }).execute(later(tx));
 }
 
 /** Deletes the resources converted from earlier versions of a document, except those with the given ids. */
@@ -132,7 +133,7 @@ export async function deleteConverted(
     delete from patient_resource
     where patient_id = ${patientId} and source = ${document.source}
       and converted_from = ${document.sourceDocumentId}
-      and not resource_type || '/' || source_id = any(${[...keptIds]}::text[])`.execute(tx.db);
+      and not resource_type || '/' || source_id = any(${[...keptIds]}::text[])`.execute(later(tx));
 }
 
 /** Records one outcome for many documents; an outcome by the current rules is kept. */
@@ -146,7 +147,7 @@ export async function insertOutcomes(
     insert into document_conversion as c (document_id, account_id, patient_id, outcome, resources, rules)
     select id, ${tx.accountId}, ${patientId}, ${outcome}, 0, ${CONVERSION_RULES}
     from unnest(${[...documentIds]}::uuid[]) as d (id)
-    ${replacingOlder}`.execute(tx.db);
+    ${replacingOlder}`.execute(later(tx));
 }
 
 /**

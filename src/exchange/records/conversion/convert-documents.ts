@@ -47,7 +47,7 @@ export type NoteIncomplete = (
 
 /**
  * Finds the documents that must be converted before a merge: those that older rules converted, and new ones of the given
- * source. The caller holds the record's lock.
+ * source, unless the record has what their bytes state. The caller holds the record's lock.
  */
 export async function documentsToConvert(
   tx: AccountTx,
@@ -56,10 +56,29 @@ export async function documentsToConvert(
 ): Promise<UnconvertedDocument[]> {
   const { hasUnconverted, hasWithdrawn } = await readDocumentWork(tx, patientId, source);
   if (hasWithdrawn && source !== undefined) await deleteMadeInError(tx, patientId, source);
-  const documents = hasUnconverted ? await unconvertedDocuments(tx, patientId, source) : [];
+  const listed = hasUnconverted ? await unconvertedDocuments(tx, patientId, source) : [];
+  const documents: UnconvertedDocument[] = [];
+  for (const files of bySourceDocument(listed))
+    if (!(await isKnown(tx, patientId, files))) documents.push(...files);
   // Otherwise `convertDocuments` does it, when it knows what they state.
-  if (hasWithdrawn && documents.length === 0 && source !== undefined) await deleteReplaced(tx, patientId);
+  if ((hasWithdrawn || listed.length > 0) && documents.length === 0 && source !== undefined)
+    await deleteReplaced(tx, patientId);
   return documents;
+}
+
+/** Whether the newest version of a document has the bytes that the record's resources were made of. If so, that is its outcome. */
+async function isKnown(
+  tx: AccountTx,
+  patientId: string,
+  files: readonly UnconvertedDocument[],
+): Promise<boolean> {
+  const [[file, ...parts] = [], ...older] = versionsOf(files);
+  if (file === undefined || parts.length > 0 || !(await isConvertedAlready(tx, patientId, file)))
+    return false;
+  await insertConversion(tx, patientId, file.id, { outcome: 'converted', reason: 'as before' });
+  const olderIds = older.flat().map(({ id }) => id);
+  if (olderIds.length > 0) await insertOutcomes(tx, patientId, olderIds, 'superseded');
+  return true;
 }
 
 /**
@@ -151,7 +170,7 @@ const bySourceDocument = (documents: readonly UnconvertedDocument[]): Unconverte
 ];
 
 /**
- * Converts the files of one DocumentReference, which may refer to several. Unchanged bytes are not converted again.
+ * Converts the files of one DocumentReference, which may refer to several.
  *
  * @returns whether the content of any of them is in the record now
  */
@@ -164,12 +183,11 @@ async function convertParts(
   const sorted = [...parts].sort((left, right) => (left.sha256 < right.sha256 ? -1 : 1));
   const keptIds: string[] = [];
   for (const [index, part] of sorted.entries()) {
-    const { person, names, isKnown } = await deps.store.asAccount(accountId, async (tx) => ({
+    const { person, names } = await deps.store.asAccount(accountId, async (tx) => ({
       person: await findPatient(tx, patientId),
       names: await namesOf(tx, patientId, part, index),
-      isKnown: sorted.length === 1 && (await isConvertedAlready(tx, patientId, part)),
     }));
-    const outcome: Outcome = isKnown ? { kind: 'known' } : await convertOne(deps, accountId, part, names);
+    const outcome: Outcome = await convertOne(deps, accountId, part, names);
     const isOurs =
       outcome.kind !== 'converted' ||
       (person !== undefined && agreesWithPerson(person, outcome.patient as unknown as Patient));
@@ -177,7 +195,7 @@ async function convertParts(
       writeOutcome(deps, tx, patientId, part, isOurs ? outcome : ANOTHER, keptIds);
     try {
       await deps.store.asAccount(accountId, write);
-      isAnyConverted ||= isOurs && (outcome.kind === 'converted' || outcome.kind === 'known');
+      isAnyConverted ||= isOurs && outcome.kind === 'converted';
     } catch (error) {
       if (!isRefusedData(error)) throw error;
       const refused = { kind: 'failed', reason: 'the database refused its content' } as const;
@@ -189,7 +207,7 @@ async function convertParts(
   return isAnyConverted;
 }
 
-type Outcome = CcdaOutcome | { kind: 'known' } | typeof GONE;
+type Outcome = CcdaOutcome | typeof GONE;
 const GONE = { kind: 'failed', reason: 'its content is no longer stored', isPassing: true } as const;
 const ANOTHER: Outcome = { kind: 'skipped', reason: 'it names another person' };
 
@@ -203,19 +221,11 @@ async function writeOutcome(
   keptIds: string[],
 ): Promise<void> {
   // What older rules made of a document that today's cannot convert, no rule vouches for any more.
-  if (
-    part.isOutdated &&
-    part.formerOutcome === 'converted' &&
-    outcome.kind !== 'converted' &&
-    outcome.kind !== 'known'
-  ) {
+  if (part.isOutdated && part.formerOutcome === 'converted' && outcome.kind !== 'converted') {
     await lockRecord(tx, patientId);
     await deleteConverted(tx, patientId, part, keptIds);
   }
   switch (outcome.kind) {
-    case 'known':
-      await insertConversion(tx, patientId, part.id, { outcome: 'converted', reason: 'as before' });
-      return;
     case 'not-cda':
       await insertConversion(tx, patientId, part.id, { outcome: 'not-cda' });
       return;

@@ -7,6 +7,7 @@ import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
 import { columnsOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { byteaArray, sqlFile, textArray } from '../../platform/database/pg-arrays.ts';
+import { later } from '../../platform/database/pipeline.ts';
 
 const REPLACED_DOCUMENTS = sqlFile('replaced-documents.sql', import.meta.url);
 const UPSERT_RESOURCES = sqlFile('upsert-resources.sql', import.meta.url);
@@ -49,7 +50,7 @@ export function documentOf(
 
 export async function insertDocuments(tx: AccountTx, documents: readonly NewDocument[]): Promise<void> {
   if (documents.length === 0) return;
-  await tx.db
+  await later(tx)
     .insertInto('document')
     .values(
       documents.map(({ notified, ...document }) =>
@@ -57,6 +58,22 @@ export async function insertDocuments(tx: AccountTx, documents: readonly NewDocu
       ),
     )
     .execute();
+}
+
+/** More files than this are stored again. */
+const KNOWN_FILES_MAX = 2_000;
+
+/** The blobs of a patient's files that queries of a source have stored, by SHA-256 (hex). They go with the patient, all together. */
+export async function readStoredFiles(
+  tx: AccountTx,
+  patientId: string,
+  source: RecordSource,
+): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await sql<{ sha256: string; ref: string }>`
+    select encode(sha256, 'hex') as sha256, blob_ref as ref from document
+    where patient_id = ${patientId} and source = ${source} and query_id is not null
+    order by created_at desc limit ${KNOWN_FILES_MAX}`.execute(tx.db);
+  return new Map(rows.map(({ sha256, ref }) => [sha256, ref]));
 }
 
 export interface CollectedResource {
@@ -103,7 +120,7 @@ export async function upsertResources(
     hashes: byteaArray(resources.map(({ sha256 }) => Buffer.from(sha256, 'hex').toString('latin1'))),
     contents: textArray(resources.map(({ json }) => toJsonb(json))),
     revisions: textArray(resources.map(({ revision }) => revision)),
-  }).execute(tx.db);
+  }).execute(later(tx));
 }
 
 /**
@@ -144,7 +161,7 @@ export const replacedDocuments = (patientId: string) =>
  * source has corrected. The documents stay listed. If a replacement is withdrawn later, they are converted again.
  */
 export async function deleteReplaced(tx: AccountTx, patientId: string): Promise<void> {
-  await DELETE_REPLACED({ patientId, replaced: replacedDocuments(patientId) }).execute(tx.db);
+  await DELETE_REPLACED({ patientId, replaced: replacedDocuments(patientId) }).execute(later(tx));
 }
 
 /** The person's Patient ids at each source. */
@@ -169,7 +186,7 @@ export async function insertSourcePatientIds(
   ids: readonly string[],
 ): Promise<void> {
   if (ids.length === 0) return;
-  await tx.db
+  await later(tx)
     .insertInto('patient_at_source')
     .values(
       ids.map((id) => ({

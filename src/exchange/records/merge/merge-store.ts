@@ -9,6 +9,7 @@ import {
   textArray,
   textLists,
 } from '../../platform/database/pg-arrays.ts';
+import { later } from '../../platform/database/pipeline.ts';
 import type { Delivery, DeliveryFacts } from '../rules/delivery-facts.ts';
 
 const PENDING_DELIVERIES = sqlFile('pending-deliveries.sql', import.meta.url);
@@ -27,7 +28,7 @@ export interface PendingDelivery extends DeliveryPlace {
 
 /** Serializes changes to a patient's record; the lock is held until the transaction ends. */
 export async function lockRecord(tx: AccountTx, patientId: string): Promise<void> {
-  await sql`select pg_advisory_xact_lock(hashtextextended(${`record/${patientId}`}, 0))`.execute(tx.db);
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`record/${patientId}`}, 0))`.execute(later(tx));
 }
 
 /** Deliveries that are new, changed, gone, or were merged by another version of the rules. */
@@ -170,7 +171,7 @@ export async function upsertOrigins(
       family_id = excluded.family_id, exclusion = excluded.exclusion, keys = excluded.keys, assertions = excluded.assertions,
       rank = excluded.rank, leads = excluded.leads, superseded = excluded.superseded, medication_id = excluded.medication_id,
       sort_date = excluded.sort_date, date_from = excluded.date_from, date_to = excluded.date_to,
-      search = excluded.search`.execute(tx.db);
+      search = excluded.search`.execute(later(tx));
 }
 
 export async function deleteOrigins(
@@ -182,7 +183,7 @@ export async function deleteOrigins(
   await sql`
     delete from record_origin o using ${placesOf(places)}
     where o.patient_id = ${patientId} and o.source = place.source and o.resource_type = place.resource_type
-      and o.source_id = place.source_id`.execute(tx.db);
+      and o.source_id = place.source_id`.execute(later(tx));
 }
 
 export interface RecordKey {
@@ -201,7 +202,7 @@ export async function writeKeys(
       delete from record_key k
       using json_to_recordset(${JSON.stringify(gone)}::json) as n("resourceType" text, key text)
       where k.patient_id = ${patientId} and k.resource_type = n."resourceType" and k.key = n.key`.execute(
-      tx.db,
+      later(tx),
     );
   if (written.length > 0)
     await sql`
@@ -209,7 +210,7 @@ export async function writeKeys(
       select ${tx.accountId}, ${patientId}, n."resourceType", n.key, n."familyId"
       from json_to_recordset(${JSON.stringify(written)}::json) as n("resourceType" text, key text, "familyId" uuid)
       on conflict (patient_id, resource_type, key) do update set resource_id = excluded.resource_id`.execute(
-      tx.db,
+      later(tx),
     );
 }
 

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { SourceStepInput } from '../../../contract/network-query-workflow.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { sqlFile } from '../../platform/database/pg-arrays.ts';
+import { later } from '../../platform/database/pipeline.ts';
 import { isIn } from '../rules/ids.ts';
 import type { Identity, RetireReason } from '../rules/retirement.ts';
 import { lockRecord } from './merge-store.ts';
@@ -20,7 +21,7 @@ export async function recordPageResources(
   page: number,
   { resources, isPartial }: { resources: readonly Identity[]; isPartial: boolean },
 ): Promise<void> {
-  await tx.db
+  await later(tx)
     .insertInto('answered_page')
     .values({
       query_id: step.requestId,
@@ -36,7 +37,7 @@ export async function recordPageResources(
 }
 
 export async function deletePageResources(tx: AccountTx, step: SourceStepInput): Promise<void> {
-  await tx.db
+  await later(tx)
     .deleteFrom('answered_page')
     .where(({ and }) => and({ query_id: step.requestId, source: step.source, attempt: step.attempt }))
     .execute();
@@ -107,7 +108,7 @@ export async function retire(
     source: step.source,
     requestId: step.requestId,
     attempt: step.attempt,
-  }).execute(tx.db);
+  }).execute(later(tx));
 }
 
 /** The number of resources that an attempt retired, by reason and type; without those converted from documents. */

@@ -1,0 +1,131 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  type Driver,
+  DummyDriver,
+  type Kysely,
+  PostgresDialect,
+  type PostgresDialectConfig,
+  PostgresDriver,
+  Transaction,
+} from 'kysely';
+import pg from 'pg';
+import type { Database } from './schema.ts';
+
+/** A transaction that is being begun: the statements that set its role and account, its connection, and what nobody waits for. */
+interface Begun {
+  readonly begin: string;
+  connection?: DatabaseConnection;
+  readonly unanswered: Promise<unknown>[];
+}
+
+const beginning = new AsyncLocalStorage<Begun>();
+const hasty = new WeakMap<Transaction<Database>, Transaction<Database>>();
+
+/**
+ * Runs `work` in a transaction that begins with these statements, which leave together with the first one of `work`. Throws the
+ * error of the first statement that failed, whoever waited for it: after it, PostgreSQL refuses the others, and rolls back.
+ */
+export async function transact<T>(
+  { db, dialect }: { db: Kysely<Database>; dialect: Dialect },
+  statements: string,
+  work: (tx: Transaction<Database>) => Promise<T>,
+): Promise<T> {
+  const begun: Begun = { begin: `begin; ${statements}`, unanswered: [] };
+  const result = beginning.run(begun, () =>
+    db.transaction().execute((tx) => {
+      hasty.set(tx, notWaiting(tx, dialect, begun));
+      return work(tx);
+    }),
+  );
+  await Promise.allSettled([result]);
+  // PostgreSQL answers the commit of a transaction that has failed with a rollback, and without an error.
+  await Promise.all(begun.unanswered);
+  return result;
+}
+
+/**
+ * The transaction for statements whose result nobody needs: they leave together with the next statement that is waited for, or with
+ * the commit, which saves a round trip each, and run in their turn. Their result is empty. If one fails, so does what follows it.
+ */
+export const later = ({ db }: { db: Transaction<Database> }): Transaction<Database> => hasty.get(db) ?? db;
+
+function notWaiting(tx: Transaction<Database>, dialect: Dialect, begun: Begun): Transaction<Database> {
+  const connection: DatabaseConnection = {
+    executeQuery: async (query) => {
+      send(begun, query);
+      return { rows: [] };
+    },
+    streamQuery: () => {
+      throw new Error('Rows of a statement that nobody waits for cannot be read');
+    },
+  };
+  const executor = tx
+    .getExecutor()
+    .withConnectionProvider({ provideConnection: (consumer) => consumer(connection) });
+  return new Transaction({ config: { dialect }, dialect, driver: new DummyDriver(), executor });
+}
+
+function send({ connection, unanswered }: Begun, query: CompiledQuery): void {
+  const answer = connection?.executeQuery(query);
+  if (answer === undefined) throw new Error('The transaction has no connection');
+  // `transact` throws it.
+  answer.catch(() => undefined);
+  unanswered.push(answer);
+}
+
+/** A client in pg's pipeline mode: what is asked in one turn of the event loop leaves in one piece. */
+export class PipelinedClient extends pg.Client {
+  override query(...call: unknown[]): never {
+    const { stream } = this.connection;
+    stream.cork();
+    process.nextTick(() => stream.uncork());
+    return Reflect.apply(super.query, this, call) as never;
+  }
+}
+
+interface PipelineConfig extends PostgresDialectConfig {
+  /** Called after each wait for a connection of the pool, successful or not. */
+  onConnection(waitedMs: number): void;
+}
+
+/** PostgreSQL dialect for `transact`. Several statements in one query cannot have parameters. */
+export class PipelineDialect extends PostgresDialect {
+  readonly #config: PipelineConfig;
+
+  constructor(config: PipelineConfig) {
+    super(config);
+    this.#config = config;
+  }
+
+  override createDriver(): Driver {
+    return new PipelineDriver(this.#config);
+  }
+}
+
+class PipelineDriver extends PostgresDriver {
+  readonly #onConnection: PipelineConfig['onConnection'];
+
+  constructor(config: PipelineConfig) {
+    super(config);
+    this.#onConnection = config.onConnection;
+  }
+
+  override async acquireConnection(): Promise<DatabaseConnection> {
+    const askedAt = performance.now();
+    try {
+      return await super.acquireConnection();
+    } finally {
+      this.#onConnection(performance.now() - askedAt);
+    }
+  }
+
+  override async beginTransaction(connection: DatabaseConnection): Promise<void> {
+    const begun = beginning.getStore();
+    if (begun === undefined) return super.beginTransaction(connection, {});
+    begun.connection = connection;
+    send(begun, CompiledQuery.raw(begun.begin));
+  }
+}

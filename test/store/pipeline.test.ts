@@ -1,0 +1,90 @@
+import { randomBytes } from 'node:crypto';
+import { sql } from 'kysely';
+import { expect, onTestFinished, test } from 'vitest';
+import { createStore } from '../../src/exchange/platform/database/database.ts';
+import { later } from '../../src/exchange/platform/database/pipeline.ts';
+import { createTestDatabase } from '../support/postgres.ts';
+import { querySql } from '../support/postgres-tools.ts';
+
+async function openStore() {
+  const { databaseUrl, drop } = await createTestDatabase();
+  const store = createStore({ databaseUrl, poolMax: 2 });
+  onTestFinished(async () => {
+    await store.close();
+    await drop();
+  });
+  await store.asSystem(async ({ db }) => {
+    await sql`reset role`.execute(db);
+    await sql`create table note (id integer primary key)`.execute(db);
+    await sql`grant all on note to exchange_system`.execute(db);
+  });
+  const ids = () =>
+    store.asSystem(async ({ db }) =>
+      (await sql<{ id: number }>`select id from note order by id`.execute(db)).rows.map(({ id }) => id),
+    );
+  return { store, databaseUrl, ids };
+}
+
+const insert = (id: number) => sql`insert into note values (${id})`;
+
+test('what is sent later runs in its turn, and commits with the rest', async () => {
+  const { store, ids } = await openStore();
+  await store.asSystem(async (tx) => {
+    await insert(1).execute(later(tx));
+    const { rows } = await sql`select id from note`.execute(tx.db);
+    expect(rows).toEqual([{ id: 1 }]);
+    await insert(2).execute(later(tx));
+  });
+  expect(await ids()).toEqual([1, 2]);
+});
+
+test('if it fails, the commit throws its error and nothing is kept', async () => {
+  const { store, ids } = await openStore();
+  const failing = store.asSystem(async (tx) => {
+    await insert(1).execute(tx.db);
+    await insert(2).execute(later(tx));
+    await insert(2).execute(later(tx));
+  });
+  await expect(failing).rejects.toMatchObject({ code: '23505' });
+  expect(await ids()).toEqual([]);
+});
+
+test('if it fails, the next statement throws its error, not that the transaction has failed', async () => {
+  const { store, ids } = await openStore();
+  const failing = store.asSystem(async (tx) => {
+    await insert(1).execute(later(tx));
+    await insert(1).execute(later(tx));
+    await sql`select 1`.execute(tx.db);
+  });
+  await expect(failing).rejects.toMatchObject({ code: '23505' });
+  expect(await ids()).toEqual([]);
+});
+
+test('work that throws takes back what was to be sent later, and the connection goes on', async () => {
+  const { store, ids } = await openStore();
+  for (let round = 0; round < 5; round++) {
+    const failing = store.asSystem(async (tx) => {
+      await insert(round).execute(later(tx));
+      throw new Error('no');
+    });
+    await expect(failing).rejects.toThrow('no');
+  }
+  expect(await ids()).toEqual([]);
+});
+
+test('a transaction whose role cannot be set runs nothing', async () => {
+  const { databaseUrl, ids } = await openStore();
+  const login = `stranger_${randomBytes(6).toString('hex')}`;
+  await querySql(databaseUrl, `create role ${login} login password 'x'; grant all on note to ${login}`);
+  const address = new URL(databaseUrl);
+  Object.assign(address, { username: login, password: 'x' });
+  const store = createStore({ databaseUrl: address.href, poolMax: 1 });
+  onTestFinished(async () => {
+    await store.close();
+    await querySql(databaseUrl, `drop owned by ${login}; drop role ${login}`);
+  });
+  await expect(store.asSystem((tx) => insert(1).execute(later(tx)))).rejects.toThrow(
+    'permission denied to set role',
+  );
+  expect(await ids()).toEqual([]);
+});
