@@ -1,14 +1,15 @@
 import { readdirSync, writeFileSync } from 'node:fs';
-import { setPriority } from 'node:os';
+import { getPriority, setPriority } from 'node:os';
 
 /** Beside processes of normal priority that want all processors, a process of this niceness gets a third of what one of them gets. */
 const NICENESS = 5;
 
 /**
- * Lowers the priority of this process, so that it takes the processors' time that others on the machine leave. On Linux each
- * thread has its own priority, and where processes are scheduled by session (autogroup), that of the session counts.
+ * Lowers the priority of this process to take the time that others leave, unless it is lower already: only root may raise it. On Linux
+ * each thread has its own priority, and where processes are scheduled by session (autogroup), that of the session counts.
  */
 export function yieldToOthers(): void {
+  if (getPriority() >= NICENESS) return;
   setPriority(NICENESS);
   if (process.platform !== 'linux') return;
   for (const thread of readdirSync('/proc/self/task'))
