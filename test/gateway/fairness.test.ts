@@ -7,8 +7,8 @@ import { generateApiKey } from '../../src/exchange/access/accounts/rules/api-key
 import { closedGate } from '../support/gate.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
-const CONNECTIONS = 300;
-const UNDER_WAY_MAX = 100;
+const CONNECTIONS = 120;
+const UNDER_WAY_MAX = 40;
 /** Longer than anything here takes. */
 const WAIT_MS = 100_000;
 /** So many transactions of a flood may begin while one of another account waits for its own to begin. */

@@ -140,7 +140,11 @@ const TYPES = [
 ];
 
 /** Every response of the door about a patient, and to what a caller could try with ids of the whole record. */
-async function allResponses(id: string, person: Person, tried: readonly string[]): Promise<string[]> {
+async function allResponses(
+  id: string,
+  person: Person,
+  tried: readonly (readonly [type: string, id: string])[],
+): Promise<string[]> {
   const address = [person.address].flat()[0] as { zip: string };
   const described = {
     ...{ resourceType: 'Patient', birthDate: person.dob, gender: 'female' },
@@ -171,12 +175,11 @@ async function allResponses(id: string, person: Person, tried: readonly string[]
   }
   await add(`Observation?patient=${id}&code=http://loinc.org|1234-1`);
   await add(`Patient?family=${person.lastName}&birthdate=${person.dob}`);
-  for (const each of tried) {
+  for (const [index, [type, each]] of tried.entries()) {
     await add(`Binary/${each}`);
-    for (const type of TYPES) {
-      await add(`${type}/${each}`);
-      await add(`${type}?_id=${each}`);
-    }
+    await add(`${type}/${each}`);
+    await add(`${type}?_id=${each}`);
+    await add(`${TYPES[index % TYPES.length]}/${each}`);
   }
   return texts;
 }
@@ -212,13 +215,19 @@ property([things.filter(({ length }) => length > 0), things, fc.subarray([...FRO
   const whole = (
     await asks(`/fhir/R4/Patient/${id}/$everything`, undefined, { 'x-api-key': account.apiKey })
   ).json();
-  const ids = (whole.entry as { resource: { id: string } }[]).map(({ resource }) => resource.id);
+  const ids = (whole.entry as { resource: { resourceType: string; id: string } }[])
+    .map(({ resource }) => [resource.resourceType, resource.id] as const)
+    .filter(([, each]) => each !== id);
 
   expect(JSON.stringify(whole)).toContain(MARK);
-  expect(await allResponses(id, person, [])).toEqual(before);
-  const tried = await allResponses(id, person, [...files, ...ids.filter((each) => each !== id)]);
+  const all = await allResponses(id, person, [
+    ...files.map((file) => ['DocumentReference', file] as const),
+    ...ids,
+  ]);
+  expect(all.slice(0, before.length)).toEqual(before);
+  const tried = all.slice(before.length);
   expect(tried.join('\n')).not.toContain(MARK);
-  const found = tried.slice(before.length).filter((text) => /^\S+ 200/.test(text) && /"resource"/.test(text));
+  const found = tried.filter((text) => /^\S+ 200/.test(text) && /"resource"/.test(text));
   expect(found).toEqual([]);
 });
 

@@ -4,7 +4,7 @@ import { fuzzReader, openReaderThread } from './fuzz-reader.ts';
 import { FAULTY_READER, READERS } from './readers.ts';
 
 /** The short form of `npm run fuzz`; a failure names the seed and the path that repeat it. */
-const RUNS = 150;
+const RUNS = 60;
 const seed = randomInt(2 ** 31);
 const thread = openReaderThread();
 afterAll(() => thread.close());

@@ -322,7 +322,7 @@ const gradeOf = (left: Demographics, right: Demographics) =>
   gradeMatch(comparePersons(traitsOf(left), traitsOf(right)));
 
 describe('what is accepted without a person', () => {
-  property([person, patient], { numRuns: 2_000 })(
+  property([person, patient], { numRuns: 500 })(
     'has the same birth date within the year, no other gender, and something in common beside names',
     (ours, theirs) => {
       if (!describesPerson(ours, theirs)) return;
@@ -336,7 +336,7 @@ describe('what is accepted without a person', () => {
     },
   );
 
-  property([person, person], { numRuns: 2_000 })(
+  property([person, person], { numRuns: 500 })(
     'includes everybody whom creating a patient matches, at least as very good',
     (left, right) => {
       const hex = (each: Demographics) =>
@@ -354,7 +354,7 @@ describe('what is accepted without a person', () => {
     expect(gradeMatch(comparePersons(ours, theirs))).toEqual(gradeMatch(comparePersons(theirs, ours)));
   });
 
-  property([person, person], { numRuns: 1_000 })(
+  property([person, person], { numRuns: 300 })(
     'never has another first name, whatever a household shares',
     (left, right) => {
       const shared = {
@@ -366,7 +366,7 @@ describe('what is accepted without a person', () => {
     },
   );
 
-  property([person, person], { numRuns: 1_000 })('a contradiction never raises a grade', (left, right) => {
+  property([person, person], { numRuns: 300 })('a contradiction never raises a grade', (left, right) => {
     const before = RANK[gradeOf(left, right).grade];
     const [ours, theirs] = ['512345671', '623456782'].map((value) => [{ type: 'ssn' as const, value }]);
     const without = ({ personalIdentifiers }: Demographics) =>

@@ -322,7 +322,7 @@ describe('what is the same', () => {
         fc.jsonValue({ maxDepth: 4 }),
       ),
     ],
-    { numRuns: 200 },
+    { numRuns: 100 },
   )('any shape is merged or excluded, and merging goes on', (odd) => {
     const record = merged([
       result('a'),

@@ -369,7 +369,7 @@ test('a drug that must not be given and one that was not given stay two', () => 
 });
 
 describe('nothing that a delivery says is lost', () => {
-  property([deliveriesOfOneType], { numRuns: 600 })(
+  property([deliveriesOfOneType], { numRuns: 150 })(
     'whatever number it shares with others: one resource says all of it',
     (deliveries) => {
       const { resources, excluded, superseded } = mergeDeliveries(personOf(sample), deliveries, ids);
@@ -395,7 +395,7 @@ describe('nothing that a delivery says is lost', () => {
       ),
     ],
     {
-      numRuns: 500,
+      numRuns: 150,
     },
   )('and their order changes nothing', ([all, shuffled]) => {
     expect(canonicalJson(merged(shuffled))).toBe(canonicalJson(merged(all)));
