@@ -12,20 +12,6 @@ const FORMAT_VERSION = 1;
 /** How many bytes `seal` adds to the plain bytes: nonce and tag. */
 export const SEAL_OVERHEAD_BYTES = NONCE_SIZE_BYTES + TAG_SIZE_BYTES;
 
-/** A list of keys: the first one encrypts, all of them decrypt. To rotate, put a new key in front. */
-export interface KeyRing {
-  readonly primaryKeyId: string;
-  /** Whether payloads in Temporal that are not encrypted are accepted: the entry `accept-plain`, for the days of a migration. */
-  readonly acceptsPlain: boolean;
-  /** Returns ciphertext that contains the id of its key. `decrypt` needs the same `purpose`. */
-  encrypt(plain: Uint8Array, purpose?: string): Buffer;
-  /** Throws DecryptionError when the key is unknown, the bytes are damaged, or the purpose differs. */
-  decrypt(encrypted: Uint8Array, purpose?: string): Buffer;
-  /** Returns nonce | ciphertext | tag, for formats that store the key id elsewhere. */
-  seal(plain: Uint8Array, purpose?: string): { keyId: string; sealed: Buffer };
-  open(keyId: string, sealed: Uint8Array, purpose?: string): Buffer;
-}
-
 /** Data cannot be decrypted. The message may contain the key id, but never the content. */
 export class DecryptionError extends Error {
   override readonly name = 'DecryptionError';
@@ -55,28 +41,34 @@ export function parseKeyRing(text: string): KeyRing {
   }
   const primary = keys.entries().next().value;
   if (primary === undefined) throw new ConfigError('DATA_KEYS contains no key');
-  return new AesGcmKeyRing(primary[0], primary[1], keys, entries.includes(ACCEPT_PLAIN));
+  return new KeyRing(primary[0], primary[1], keys, entries.includes(ACCEPT_PLAIN));
 }
 
-class AesGcmKeyRing implements KeyRing {
-  readonly primaryKeyId: string;
-  readonly acceptsPlain: boolean;
+/** A list of keys: the first one encrypts, all of them decrypt. To rotate, put a new key in front. */
+export class KeyRing {
   readonly #primaryKey: Buffer;
   readonly #keys: ReadonlyMap<string, Buffer>;
 
-  constructor(id: string, primaryKey: Buffer, keys: ReadonlyMap<string, Buffer>, acceptsPlain: boolean) {
-    this.primaryKeyId = id;
-    this.acceptsPlain = acceptsPlain;
+  constructor(
+    readonly primaryKeyId: string,
+    primaryKey: Buffer,
+    keys: ReadonlyMap<string, Buffer>,
+    /** Whether payloads in Temporal that are not encrypted are accepted: the entry `accept-plain`, for the days of a migration. */
+    readonly acceptsPlain: boolean,
+  ) {
+    // Private to the language, not only to TypeScript: no log of an object that holds the ring shows a key.
     this.#primaryKey = primaryKey;
     this.#keys = keys;
   }
 
+  /** Returns ciphertext that contains the id of its key. `decrypt` needs the same `purpose`. */
   encrypt(plain: Uint8Array, purpose = ''): Buffer {
     const { keyId, sealed } = this.seal(plain, purpose);
     const id = Buffer.from(keyId, 'utf8');
     return Buffer.concat([Buffer.of(FORMAT_VERSION, id.length), id, sealed]);
   }
 
+  /** Throws DecryptionError when the key is unknown, the bytes are damaged, or the purpose differs. */
   decrypt(encrypted: Uint8Array, purpose = ''): Buffer {
     const bytes = asBuffer(encrypted);
     const idLength = bytes[1];
@@ -85,6 +77,7 @@ class AesGcmKeyRing implements KeyRing {
     return this.open(bytes.toString('utf8', 2, 2 + idLength), bytes.subarray(2 + idLength), purpose);
   }
 
+  /** Returns nonce | ciphertext | tag, for formats that store the key id elsewhere. */
   seal(plain: Uint8Array, purpose = ''): { keyId: string; sealed: Buffer } {
     const nonce = randomBytes(NONCE_SIZE_BYTES);
     const cipher = createCipheriv(ALGORITHM, this.#primaryKey, nonce, { authTagLength: TAG_SIZE_BYTES });

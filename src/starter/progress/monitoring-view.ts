@@ -11,17 +11,7 @@ import type { MonitoringId } from '../target/monitorings.ts';
 import { askWorkflow } from './workflow-state.ts';
 
 /** State of one monitoring of a cohort. */
-export interface MonitoringView extends MonitoringId {
-  scheduleId: string;
-  frequency?: MonitoringFrequency;
-  /** `off`: switched off in the cohort's settings. */
-  state: 'on' | 'paused' | 'off';
-  /** The operator's reason for the pause. */
-  note?: string;
-  /** ISO 8601; absent while it is paused or off. */
-  nextRunAt?: string;
-  lastRun?: MonitoringRun;
-}
+export type MonitoringView = Awaited<ReturnType<typeof monitoringView>>;
 
 export interface MonitoringRun {
   workflowId: string;
@@ -33,18 +23,12 @@ export interface MonitoringRun {
   counts?: RunCounts;
 }
 
-export interface RunCounts {
-  patients: number;
-  started: number;
-  skipped: number;
-  /** Number of skipped patients, by reason. */
-  skippedBecause: CohortMonitoringStatus['skipped'];
-  failed: number;
-}
+export type RunCounts = ReturnType<typeof countsOf>;
 
 type Schedule = Pick<ScheduleDescription, 'state' | 'action'>;
 
-export const stateOf = ({ state }: Schedule): MonitoringView['state'] =>
+/** `off`: switched off in the cohort's settings. */
+export const stateOf = ({ state }: Schedule): 'on' | 'paused' | 'off' =>
   state.paused ? (state.note === OFF_NOTE ? 'off' : 'paused') : 'on';
 
 export const frequencyOf = ({ action }: Schedule): MonitoringFrequency | undefined =>
@@ -65,11 +49,7 @@ async function noteOf(temporal: Client, { state }: Schedule): Promise<string | u
 type LastRun = ScheduleDescription['info']['recentActions'][number];
 
 /** Reads the state of a monitoring and of its last run; while that run is in progress, this needs a worker. */
-export async function monitoringView(
-  temporal: Client,
-  id: MonitoringId,
-  schedule: ScheduleDescription,
-): Promise<MonitoringView> {
+export async function monitoringView(temporal: Client, id: MonitoringId, schedule: ScheduleDescription) {
   const [next] = schedule.info.nextActionTimes;
   const state = stateOf(schedule);
   const last = lastRunOf(schedule);
@@ -78,7 +58,9 @@ export async function monitoringView(
     scheduleId: schedule.scheduleId,
     frequency: frequencyOf(schedule),
     state,
+    /** The operator's reason for the pause. */
     note: state === 'paused' ? await noteOf(temporal, schedule) : undefined,
+    /** ISO 8601; absent while it is paused or off. */
     nextRunAt: state === 'on' ? next?.toISOString() : undefined,
     lastRun: last && (await readRun(temporal, last.action.workflow.workflowId, last.takenAt)),
   };
@@ -100,10 +82,11 @@ async function readRun(temporal: Client, workflowId: string, takenAt: Date): Pro
   }
 }
 
-const countsOf = ({ patients, started, skipped, failed }: CohortMonitoringStatus): RunCounts => ({
+const countsOf = ({ patients, started, skipped, failed }: CohortMonitoringStatus) => ({
   patients,
   started,
   skipped: Object.values(skipped).reduce((sum, count) => sum + count, 0),
+  /** Number of skipped patients, by reason. */
   skippedBecause: skipped,
   failed,
 });

@@ -3,12 +3,12 @@ import type { SourceScore } from '../../../contract/network-query.ts';
 import { CANCEL_REASONS } from '../../../contract/network-query-workflow.ts';
 import { readWrongClocks } from '../../platform/database/check-clock.ts';
 import type { Store, SystemTx } from '../../platform/database/database.ts';
-import { sqlFile } from '../../platform/database/pg-arrays.ts';
+import { rowsOf, sqlFile } from '../../platform/database/pg-arrays.ts';
 import { LAST_RESULT } from '../../platform/outbox/delivery-record-store.ts';
-import { type ReconcilePause, readPauses } from '../../platform/recovery/reconcile-state-store.ts';
-import { type Refusal, readRefusals } from '../../platform/workflows/refusal-store.ts';
+import { readPauses } from '../../platform/recovery/reconcile-state-store.ts';
+import { readRefusals } from '../../platform/workflows/refusal-store.ts';
 import { readScorecard } from '../../queries/network-query/query-store.ts';
-import { reportSources, type SourceReport } from '../../sources/health/report.ts';
+import { reportSources } from '../../sources/health/report.ts';
 
 /** Kinds of work that is accepted and not yet done. Also values of the metrics' label `kind`. */
 export const WORK_KINDS = [
@@ -101,31 +101,6 @@ export interface SenderReport {
   drift: { kind: string; place: string; drift: 'vanished' | 'new-codes'; messages: number }[];
 }
 
-/** The state of the whole system as PostgreSQL knows it. Contains ids, counts and times, never personal data. */
-export interface OperationsReport {
-  work: OpenWork[];
-  sources: SourceReport[];
-  outcomes: SourceOutcome[];
-  destinations: Record<DestinationState, number>;
-  /** Destinations that need attention, longest lag first; at most `LISTED_MAX`. */
-  troubledDestinations: DestinationReport[];
-  undeliverable: UndeliverableEvents[];
-  failed: FailedQueries[];
-  /** Messages of senders within the last day for which no patient was found. */
-  unmatchedMessages: number;
-  /** Parts of reconcile that an operator has paused. */
-  pauses: ReconcilePause[];
-  /** Input of workflows that was refused in the last week because it was not encrypted. */
-  refusals: Refusal[];
-  /** Processes whose clock differs from PostgreSQL's, in words. */
-  wrongClocks: string[];
-  senders: SenderReport[];
-  /** How sources and connections did with the queries of the last day, over all accounts. */
-  scorecard: SourceScore[];
-  /** Work at which processes ended repeatedly. */
-  suspectedWork: number;
-}
-
 /** Maximum number of rows of each list of a report. */
 const LISTED_MAX = 20;
 
@@ -162,27 +137,51 @@ const FAILED_QUERIES = sqlFile('failed-queries.sql', import.meta.url);
 const MESSAGE_SENDERS = sqlFile('message-senders.sql', import.meta.url);
 const OPEN_WORK = sqlFile('open-work.sql', import.meta.url);
 
-/** Reads the state of the whole system, all accounts, for operators (`admin ops`) and metrics. */
-export const readOperationsReport = (store: Pick<Store, 'asSystem'>): Promise<OperationsReport> =>
+export type OperationsReport = Awaited<ReturnType<typeof readOperationsReport>>;
+
+/**
+ * Reads the state of the whole system, all accounts, for operators (`admin ops`) and metrics, as PostgreSQL knows it. Contains
+ * ids, counts and times, never personal data.
+ */
+export const readOperationsReport = (store: Pick<Store, 'asSystem'>) =>
   store.asSystem(async (tx) => ({
     work: await readOpenWork(tx),
     sources: await reportSources(tx),
-    outcomes: await readOutcomes(tx),
-    destinations: byState(await countDestinations(tx)),
-    troubledDestinations: await readTroubledDestinations(tx, WEBHOOK_LATE_SECONDS),
-    undeliverable: await readUndeliverable(tx),
+    /** How the queries of the last hour stand at each source. Goes through the accounts, because queries are indexed by account. */
+    outcomes: await rowsOf(tx, OUTCOMES_BY_SOURCE<SourceOutcome>()),
+    destinations: await countDestinations(tx),
+    /** Destinations that are not healthy, or whose events are late, longest lag first; at most `LISTED_MAX`. */
+    troubledDestinations: await rowsOf(
+      tx,
+      TROUBLED_DESTINATIONS<DestinationReport>({
+        state: STATE,
+        lastError: LAST_RESULT,
+        lateSeconds: WEBHOOK_LATE_SECONDS,
+        most: LISTED_MAX,
+      }),
+    ),
+    /** Events of the last week that are dead-lettered, or had no destination. */
+    undeliverable: await rowsOf(tx, UNDELIVERABLE_EVENTS<UndeliverableEvents>({ most: LISTED_MAX })),
     failed: await readFailed(tx),
+    /** Parts of reconcile that an operator has paused. */
     pauses: await readPauses(tx),
+    /** Input of workflows that was refused in the last week because it was not encrypted. */
     refusals: await readRefusals(tx),
+    /** Processes whose clock differs from PostgreSQL's, in words. */
     wrongClocks: await readWrongClocks(tx),
     senders: await readSenders(tx),
+    /** How sources and connections did with the queries of the last day, over all accounts. */
     scorecard: await readDaysScorecard(tx),
     ...(await countOthers(tx)),
   }));
 
-function byState(
-  counted: readonly { state: DestinationState; destinations: number }[],
-): Record<DestinationState, number> {
+async function countDestinations(tx: SystemTx): Promise<Record<DestinationState, number>> {
+  const counted = await rowsOf(
+    tx,
+    sql<{ state: DestinationState; destinations: number }>`
+      select ${STATE} as state, count(*)::int as destinations from webhook_destination d
+      where d.url is not null group by 1`,
+  );
   const counts = new Map(counted.map(({ state, destinations }) => [state, destinations]));
   return Object.fromEntries(DESTINATION_STATES.map((state) => [state, counts.get(state) ?? 0])) as Record<
     DestinationState,
@@ -204,55 +203,27 @@ async function readDaysScorecard(tx: SystemTx): Promise<SourceScore[]> {
   );
 }
 
-/** How the queries of the last hour stand at each source. Goes through the accounts, because queries are indexed by account. */
-async function readOutcomes(tx: SystemTx): Promise<SourceOutcome[]> {
-  const { rows } = await OUTCOMES_BY_SOURCE<SourceOutcome>().execute(tx.db);
-  return rows;
-}
-
-async function countDestinations(tx: SystemTx): Promise<{ state: DestinationState; destinations: number }[]> {
-  const { rows } = await sql<{ state: DestinationState; destinations: number }>`
-    select ${STATE} as state, count(*)::int as destinations from webhook_destination d
-    where d.url is not null group by 1`.execute(tx.db);
-  return rows;
-}
-
-/** Destinations that are not healthy, or whose events are late, longest lag first. */
-async function readTroubledDestinations(tx: SystemTx, lateSeconds: number): Promise<DestinationReport[]> {
-  const { rows } = await TROUBLED_DESTINATIONS<DestinationReport>({
-    state: STATE,
-    lastError: LAST_RESULT,
-    lateSeconds,
-    most: LISTED_MAX,
-  }).execute(tx.db);
-  return rows;
-}
-
-/** Events of the last week that are dead-lettered, or had no destination. */
-async function readUndeliverable(tx: SystemTx): Promise<UndeliverableEvents[]> {
-  const { rows } = await UNDELIVERABLE_EVENTS<UndeliverableEvents>({
-    most: LISTED_MAX,
-  }).execute(tx.db);
-  return rows;
-}
-
 /** Failures and refusals of the last day by account and source, where nothing newer was tried at the source. */
 async function readFailed(tx: SystemTx): Promise<FailedQueries[]> {
-  const { rows } = await FAILED_QUERIES<Omit<FailedQueries, 'since'> & { since: Date }>({
+  const statement = FAILED_QUERIES<Omit<FailedQueries, 'since'> & { since: Date }>({
     cancelled: [...CANCEL_REASONS],
     most: LISTED_MAX,
-  }).execute(tx.db);
-  return rows.map((row) => ({ ...row, since: row.since.toISOString() }));
+  });
+  return (await rowsOf(tx, statement)).map((row) => ({ ...row, since: row.since.toISOString() }));
 }
 
-async function countOthers(tx: SystemTx): Promise<{ unmatchedMessages: number; suspectedWork: number }> {
-  const { rows } = await sql<{ unmatchedMessages: number; suspectedWork: number }>`
-    select
-      (select count(*)::int from inbound_message
-        where outcome in ('unmatched', 'ambiguous', 'incomplete') and received_at > now() - interval '1 day'
-      ) as "unmatchedMessages",
-      (select count(*)::int from activity_start where starts >= 3) as "suspectedWork"`.execute(tx.db);
-  return rows[0] ?? { unmatchedMessages: 0, suspectedWork: 0 };
+/** Messages of senders within the last day for which no patient was found, and work at which processes ended repeatedly. */
+async function countOthers(tx: SystemTx) {
+  const [counts] = await rowsOf(
+    tx,
+    sql<{ unmatchedMessages: number; suspectedWork: number }>`
+      select
+        (select count(*)::int from inbound_message
+          where outcome in ('unmatched', 'ambiguous', 'incomplete') and received_at > now() - interval '1 day'
+        ) as "unmatchedMessages",
+        (select count(*)::int from activity_start where starts >= 3) as "suspectedWork"`,
+  );
+  return counts ?? { unmatchedMessages: 0, suspectedWork: 0 };
 }
 
 const WEEK_MS = 7 * 86_400_000;
@@ -265,22 +236,18 @@ const firstIdSince = (ms: number): string =>
     .replace(/^(.{8})/, '$1-')}-7000-8000-000000000000`;
 
 /** The senders of the last week's messages. */
-async function readSenders(tx: SystemTx, now = Date.now()): Promise<SenderReport[]> {
-  const { rows } = await MESSAGE_SENDERS<SenderReport>({
-    firstId: firstIdSince(now - WEEK_MS),
-    driftSince: firstIdSince(now - WEEK_MS - WEEK_MS / 7),
-    most: LISTED_MAX,
-  }).execute(tx.db);
-  return rows;
-}
+const readSenders = (tx: SystemTx, now = Date.now()): Promise<SenderReport[]> =>
+  rowsOf(
+    tx,
+    MESSAGE_SENDERS<SenderReport>({
+      firstId: firstIdSince(now - WEEK_MS),
+      driftSince: firstIdSince(now - WEEK_MS - WEEK_MS / 7),
+      most: LISTED_MAX,
+    }),
+  );
 
 /** Open work of all accounts by kind. Each line uses an index that contains open rows only, or a table with few rows. */
 async function readOpenWork(tx: SystemTx): Promise<OpenWork[]> {
-  const { rows } = await OPEN_WORK<{
-    kind: WorkKind;
-    open: number;
-    notStarted: number;
-    oldestSeconds: number;
-  }>().execute(tx.db);
+  const rows = await rowsOf(tx, OPEN_WORK<OpenWork>());
   return rows.map((row) => ({ ...row, open: Number(row.open), notStarted: Number(row.notStarted) }));
 }

@@ -24,30 +24,7 @@ export interface SystemTx {
 /** Called after the commit of each transaction that wrote events. Must not throw. */
 export type EventsCommitted = (accountId: string, eventIds: readonly string[]) => void;
 
-export interface Store {
-  /** Runs `work` in one transaction bound to the account; commits when it resolves, rolls back when it throws. */
-  asAccount<T>(accountId: string, work: (tx: AccountTx) => Promise<T>): Promise<T>;
-  /** As `asAccount`, for a network: `work` reads what the account contributed, and nothing else (0203-responder.sql). */
-  asResponder<T>(accountId: string, work: (tx: AccountTx) => Promise<T>): Promise<T>;
-  /** Runs `work` in one transaction with access to all accounts; commits and rolls back like `asAccount`. */
-  asSystem<T>(work: (tx: SystemTx) => Promise<T>): Promise<T>;
-  /**
-   * Runs one statement in a transaction of its own: a call of a database function that sets the role it needs. For lookups
-   * that every request makes, because a transaction takes three round trips.
-   */
-  call<R>(statement: RawBuilder<R>): Promise<R[]>;
-  /** Registers a listener for committed events, such as the webhook dispatcher. */
-  onEventsCommitted(listener: EventsCommitted): void;
-  /** Registers a listener that learns how long each transaction waited for a connection. */
-  onConnection(listener: (waitedMs: number) => void): void;
-  /** Brings the schema up to date; safe to call from several processes at once. */
-  migrate(): Promise<void>;
-  /** Number of transactions that wait for a connection. */
-  waitingForConnection(): number;
-  /** Resolves if the database responds. */
-  ping(): Promise<void>;
-  close(): Promise<void>;
-}
+export type Store = ReturnType<typeof createStore>;
 
 // Dates without time are read as text: a date of birth has no time zone.
 pg.types.setTypeParser(pg.types.builtins.DATE, (value) => value);
@@ -76,7 +53,7 @@ export interface StoreOptions {
 const POOL_MAX = 20;
 const CONNECTION_WAIT_MS = 10_000;
 
-export function createStore(options: StoreOptions): Store {
+export function createStore(options: StoreOptions) {
   const { poolMax = POOL_MAX, connectionWaitMs = CONNECTION_WAIT_MS } = options;
   const pool = new pg.Pool({
     connectionString: options.databaseUrl,
@@ -105,8 +82,8 @@ export function createStore(options: StoreOptions): Store {
   };
 
   const asAccount =
-    (role: string): Store['asAccount'] =>
-    async (accountId, work) => {
+    (role: string) =>
+    async <T>(accountId: string, work: (tx: AccountTx) => Promise<T>): Promise<T> => {
       const binding = bindingTo(accountId, role);
       const newEvents: string[] = [];
       const result = await inSlot(accountId, () =>
@@ -117,9 +94,12 @@ export function createStore(options: StoreOptions): Store {
     };
 
   return {
+    /** Runs `work` in one transaction bound to the account; commits when it resolves, rolls back when it throws. */
     asAccount: asAccount('exchange_app'),
+    /** As `asAccount`, for a network: `work` reads what the account contributed, and nothing else (0203-responder.sql). */
     asResponder: asAccount('exchange_responder; set local search_path = responder, public'),
-    asSystem: async (work) => {
+    /** Runs `work` in one transaction with access to all accounts; commits and rolls back like `asAccount`. */
+    asSystem: async <T>(work: (tx: SystemTx) => Promise<T>): Promise<T> => {
       const newEvents = new Map<string, string[]>();
       const result = await transact({ db, dialect }, 'set local role exchange_system', (tx) =>
         work({ db: tx, newEvents }),
@@ -127,11 +107,20 @@ export function createStore(options: StoreOptions): Store {
       for (const [accountId, eventIds] of newEvents) announce(accountId, eventIds);
       return result;
     },
-    onEventsCommitted: (listener) => void listeners.push(listener),
-    onConnection: (listener) => void connectionListeners.push(listener),
-    call: async (statement) => (await statement.execute(db)).rows,
+    /** Registers a listener for committed events, such as the webhook dispatcher. */
+    onEventsCommitted: (listener: EventsCommitted) => void listeners.push(listener),
+    /** Registers a listener that learns how long each transaction waited for a connection. */
+    onConnection: (listener: (waitedMs: number) => void) => void connectionListeners.push(listener),
+    /**
+     * Runs one statement in a transaction of its own: a call of a database function that sets the role it needs. For lookups
+     * that every request makes, because a transaction takes three round trips.
+     */
+    call: async <R>(statement: RawBuilder<R>) => (await statement.execute(db)).rows,
+    /** Number of transactions that wait for a connection. */
     waitingForConnection: () => pool.waitingCount,
+    /** Brings the schema up to date; safe to call from several processes at once. */
     migrate: () => migrate(db),
+    /** Resolves if the database responds. */
     ping: async () => {
       await sql`select 1`.execute(db);
     },

@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { type RawBuilder, sql } from 'kysely';
+import type { SystemTx } from './database.ts';
+
 /**
  * PostgreSQL arrays in the binary format, for set-based statements (`unnest(${uuidArray(ids)}::uuid[])`). pg sends a
  * Buffer unchanged, so that thousands of values need not be quoted, escaped and parsed.
@@ -107,3 +109,7 @@ export function sqlFile(file: string, base: string) {
       sql.raw(''),
     )}`;
 }
+
+/** The rows that a statement returns. */
+export const rowsOf = async <Row>({ db }: Pick<SystemTx, 'db'>, statement: RawBuilder<Row>): Promise<Row[]> =>
+  (await statement.execute(db)).rows;

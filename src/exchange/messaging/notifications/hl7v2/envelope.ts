@@ -7,19 +7,8 @@ import type { Hl7Message, Hl7Segment } from './message.ts';
 import tables from './tables.json' with { type: 'json' };
 import { offsetOf, parseHl7Date, parseHl7Time, type TimeReading } from './time.ts';
 
-/** What all kinds of messages have in common: id, times and the person. */
-export interface Envelope {
-  time: TimeReading;
-  pid: Hl7Segment;
-  messageId: string;
-  fingerprint: string;
-  sentAt?: string;
-  person: Patient;
-  sourcePatientId?: string;
-}
-
-/** Throws UnreadableMessageError. @param zone IANA time zone for times of the sender without an offset */
-export function envelopeOf(message: Hl7Message, zone: string): Envelope {
+/** What all kinds of messages have in common: id, times and the person. Throws UnreadableMessageError. @param zone IANA time zone for times of the sender without an offset */
+export function envelopeOf(message: Hl7Message, zone: string) {
   const { header } = message;
   const processing = header.value(11) ?? 'P';
   if (processing !== 'P')

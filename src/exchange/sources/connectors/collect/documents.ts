@@ -7,7 +7,14 @@ import type { SourceResponse } from '../http/http-response.ts';
 import { FHIR_JSON } from '../http/source-http.ts';
 import { isAllowedUrl, type ResolvedSourceConfig } from '../source-config.ts';
 import { resolveLink } from './bundle-page.ts';
-import type { DocumentToFetch, FetchedPart, Plan, Step, StepOf } from './plan.ts';
+import {
+  type DocumentToFetch,
+  emptyPart,
+  type FetchedPart,
+  type Plan,
+  type Step,
+  type StepOf,
+} from './plan.ts';
 import { resourceTypesOf } from './resource-types.ts';
 import { mayBeAway, throwIfSourceIsAway, tryTwice } from './smaller-pages.ts';
 import { isResourceId } from './subjects.ts';
@@ -54,12 +61,8 @@ export async function fetchDocuments(
     }
   }
   const rest = step.documents.slice(asked);
-  const bytes = Buffer.alloc(0);
   return {
-    entries: [],
-    raw: { bytes, contentType: FHIR_JSON },
-    rawWithout: () => bytes,
-    next: rest.length === 0 ? [] : [{ ...step, documents: rest }],
+    ...emptyPart(rest.length === 0 ? [] : [{ ...step, documents: rest }]),
     documents: {
       ...{ attachments, skippedAttachments, largeAttachment },
       skippedReasons: [...skippedReasons].slice(0, REASONS_MAX),

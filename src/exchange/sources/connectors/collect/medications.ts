@@ -1,7 +1,7 @@
 import type { SourceContext } from '../capabilities.ts';
 import { isRecord } from '../http/failures.ts';
 import { FHIR_JSON } from '../http/source-http.ts';
-import type { FetchedPart, ResponseEntry, Step, StepOf } from './plan.ts';
+import { emptyPart, type FetchedPart, type ResponseEntry, type Step, type StepOf } from './plan.ts';
 import { refersToMedication } from './resource-types.ts';
 import { isResourceId } from './subjects.ts';
 
@@ -48,15 +48,11 @@ export async function fetchRead(
   });
   if (response.status === 404 || response.status === 410) {
     await response.discard();
-    return { entries: [], ...rawOf(Buffer.alloc(0)), next: [] };
+    return emptyPart();
   }
   if (response.status !== 200) throw await http.failureOf(response, label);
   const { json, bytes } = await http.readJson(response, label);
-  return { entries: [{ resource: json }], ...rawOf(bytes), next: [] };
-}
-
-function rawOf(bytes: Buffer): Pick<FetchedPart, 'raw' | 'rawWithout'> {
-  return { raw: { bytes, contentType: FHIR_JSON }, rawWithout: () => Buffer.alloc(0) };
+  return { ...emptyPart(), entries: [{ resource: json }], raw: { bytes, contentType: FHIR_JSON } };
 }
 
 function idsOf(entries: ResponseEntry[]): Set<string> {

@@ -4,7 +4,6 @@ import { revisionOf } from '../../../records/rules/delivery-facts.ts';
 import type { Json } from '../../../records/rules/json.ts';
 import { isOfOtherVersion } from '../../../records/rules/r4/check-r4.ts';
 import type { Identity, Retraction } from '../../../records/rules/retirement.ts';
-import type { Reported } from '../connector.ts';
 import { isRecord } from '../http/failures.ts';
 import type { ResolvedSourceConfig } from '../source-config.ts';
 import {
@@ -19,19 +18,7 @@ import type { ResponseEntry } from './plan.ts';
 import { resourceTypesOf } from './resource-types.ts';
 import { belongingOf, isResourceId, namedPatientIds, type Subjects } from './subjects.ts';
 
-export interface PageContent {
-  resources: FhirResource[];
-  /** Not stored: names another patient, names no patient although its type must, or lacks a type or a valid id. */
-  misattributed: unknown[];
-  /** How many of them name another patient. */
-  otherCount: number;
-  /** Why others are not stored, and what the source reports. */
-  reported: Reported;
-  /** Resources that the source reports as deleted or that now name another person. */
-  retracted: Retraction[];
-  /** Whether the response contains another Patient and nothing about the requested patients. */
-  isAboutAnother: boolean;
-}
+export type PageContent = ReturnType<typeof contentOf>;
 
 /**
  * Reduces a response to the requested resource types and patients.
@@ -45,7 +32,7 @@ export function contentOf(
   config: ResolvedSourceConfig,
   patientIds: readonly string[],
   entries: ResponseEntry[],
-): PageContent {
+) {
   const types = resourceTypesOf(config.source);
   const clinical = new Set(types.clinical);
   const supporting = new Set(types.supporting);
@@ -93,10 +80,15 @@ export function contentOf(
   const resources = local as unknown as FhirResource[];
   return {
     resources,
+    /** Not stored: names another patient, names no patient although its type must, or lacks a type or a valid id. */
     misattributed,
+    /** How many of them name another patient. */
     otherCount,
+    /** Why others are not stored, and what the source reports. */
     reported: joined(reportedIn(entries), { gaps: countedGaps(unusable), warnings: [] }),
+    /** Resources that the source reports as deleted or that now name another person. */
     retracted: withoutThose(retracted, kept),
+    /** Whether the response contains another Patient and nothing about the requested patients. */
     isAboutAnother: hasOtherPatient && !hasOurs,
   };
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { type Cursor, type SourcePage, StoredByAnotherBuild, type Unreachable } from '../connector.ts';
+import { FHIR_JSON } from '../http/source-http.ts';
 import { isResourceId } from './subjects.ts';
 
 const idSchema = z.string().refine(isResourceId);
@@ -161,6 +162,12 @@ export interface FetchedPart {
   leftOut?: string[];
   /** Referenced resources that could not be fetched. */
   unreachable?: Unreachable;
+}
+
+/** A part without resources. */
+export function emptyPart(next: Step[] = []): FetchedPart {
+  const bytes = Buffer.alloc(0);
+  return { entries: [], raw: { bytes, contentType: FHIR_JSON }, rawWithout: () => bytes, next };
 }
 
 /** A resource as the source sent it, with the fullUrl of its Bundle entry. */

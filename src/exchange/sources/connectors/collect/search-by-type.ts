@@ -2,11 +2,11 @@ import type { SourceType } from '../../../../contract/primitives.ts';
 import type { SourceContext } from '../capabilities.ts';
 import { ChangesNotHonoured, type Reported } from '../connector.ts';
 import { type ErrorResponse, failureOfStatus } from '../http/failures.ts';
-import { FHIR_JSON, readError, type SourceRequest } from '../http/source-http.ts';
+import { readError, type SourceRequest } from '../http/source-http.ts';
 import { fetchedBundle, namesOf } from './bundle-page.ts';
 import { documentSearches } from './documents.ts';
 import { missingReads } from './medications.ts';
-import type { FetchedPart, Plan, StepOf } from './plan.ts';
+import { emptyPart, type FetchedPart, type Plan, type StepOf } from './plan.ts';
 import { neededTypesOf, patientParameterOf, refersToMedication, searchedTypesOf } from './resource-types.ts';
 
 /**
@@ -74,12 +74,8 @@ export async function fetchSearch(
   // Without the time it may serve this search.
   const isForbidden = lastError?.status === 403;
   if (step.since !== undefined && !isForbidden) throw new ChangesNotHonoured(step.type);
-  const nothing = Buffer.alloc(0);
   return {
-    entries: [],
-    raw: { bytes: nothing, contentType: FHIR_JSON },
-    rawWithout: () => nothing,
-    next: [],
+    ...emptyPart(),
     isAnsweredSearch: false,
     [isForbidden ? 'forbidden' : 'refused']: [step.type],
   };

@@ -3,11 +3,10 @@ import type { SourceContext } from '../capabilities.ts';
 import { SourceFailure } from '../connector.ts';
 import { AnswerTooLarge, isRecord } from '../http/failures.ts';
 import { endOfString } from '../http/http-response.ts';
-import { FHIR_JSON } from '../http/source-http.ts';
 import type { ResolvedSourceConfig } from '../source-config.ts';
 import { settingCommand, settingName } from '../source-settings.ts';
 import { localReferenceOf, nextLinkOf, nextStep, withCount } from './bundle-page.ts';
-import type { FetchedPart, Step, StepOf } from './plan.ts';
+import { emptyPart, type FetchedPart, type Step, type StepOf } from './plan.ts';
 import { isResourceId } from './subjects.ts';
 
 type PagedStep = StepOf<'everything'> | StepOf<'search'> | StepOf<'link'>;
@@ -28,7 +27,7 @@ export async function withSmallerPages(
   } catch (error) {
     if (!(error instanceof AnswerTooLarge)) throw error;
     const smaller = smallerStep(context, step);
-    return smaller === undefined ? leaveOut(context, step, error) : nothing([smaller]);
+    return smaller === undefined ? leaveOut(context, step, error) : emptyPart([smaller]);
   }
 }
 
@@ -55,15 +54,10 @@ function leaveOut(context: SourceContext, step: PagedStep, error: AnswerTooLarge
   }
   const trail = step.kind === 'link' ? step : { count: 1, origin: step, ...searchedType(step) };
   const next = beginning.next === undefined ? [] : [nextStep(context, beginning.next, page.url, trail)];
-  return { ...nothing(next), leftOut: [beginning.name ?? 'a resource without a name'] };
+  return { ...emptyPart(next), leftOut: [beginning.name ?? 'a resource without a name'] };
 }
 
 const searchedType = (step: PagedStep) => (step.kind === 'search' ? { searchedType: step.type } : {});
-
-function nothing(next: Step[]): FetchedPart {
-  const bytes = Buffer.alloc(0);
-  return { entries: [], raw: { bytes, contentType: FHIR_JSON }, rawWithout: () => bytes, next };
-}
 
 /** What the beginning of a Bundle shows when the whole is too large to be read. */
 interface BeginningOfBundle {

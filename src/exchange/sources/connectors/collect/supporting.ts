@@ -6,7 +6,7 @@ import { SourceFailure, type Unreachable } from '../connector.ts';
 import { isRecord } from '../http/failures.ts';
 import { FHIR_JSON, type JsonResponse } from '../http/source-http.ts';
 import { fetchedBundle } from './bundle-page.ts';
-import type { FetchedPart, Plan, StepOf, SupportingType } from './plan.ts';
+import { emptyPart, type FetchedPart, type Plan, type StepOf, type SupportingType } from './plan.ts';
 import { resourceTypesOf } from './resource-types.ts';
 import { fetchSearch } from './search-by-type.ts';
 import { isTransient, mayBeAway, throwIfSourceIsAway, tryTwice } from './smaller-pages.ts';
@@ -114,8 +114,9 @@ async function searchFor(
   const response = await tryTwice(() => fetchSearch(context, search, signal), signal);
   if (response instanceof SourceFailure) {
     if (mayBeAway(response)) await throwIfSourceIsAway(context, METADATA, signal);
-    if (isTransient(response)) return nothing({ count: ids.length, reason: response.message });
-    return { ...nothing(undefined), next: [{ ...step, by: 'read', since: undefined }] };
+    if (isTransient(response))
+      return { ...emptyPart(), unreachable: { count: ids.length, reason: response.message } };
+    return emptyPart([{ ...step, by: 'read', since: undefined }]);
   }
   const wanted = new Set(ids);
   const isWanted = (resource: unknown) =>
@@ -163,20 +164,9 @@ async function readEach(
     missing === 0
       ? undefined
       : { count: missing, reason: reason || `${config.source} returned different resources` };
-  if (found.length === 0) return nothing(unreachable);
+  if (found.length === 0) return { ...emptyPart(), unreachable };
   const json = { resourceType: 'Bundle', type: 'collection', entry: found.map((resource) => ({ resource })) };
   const bytes = Buffer.from(JSON.stringify(json));
   const response = { json, bytes, contentType: FHIR_JSON, url };
   return { ...fetchedBundle(context, label, response, { searchedType: type }), unreachable };
-}
-
-function nothing(unreachable: Unreachable | undefined): FetchedPart {
-  const bytes = Buffer.alloc(0);
-  return {
-    entries: [],
-    raw: { bytes, contentType: FHIR_JSON },
-    rawWithout: () => bytes,
-    next: [],
-    unreachable,
-  };
 }
