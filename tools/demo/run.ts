@@ -25,12 +25,15 @@ import { startStack } from '../embedded/stack.ts';
 import { createStartProgress } from '../embedded/start-progress.ts';
 import { createSimulatorAdmin } from '../simulator/admin-client.ts';
 import { loadSamplePatients } from '../simulator/samples.ts';
+import { openDoors } from './doors.ts';
 import { INCIDENTS, PATIENTS } from './scenario.ts';
 import { countMerged, findFaults, type PatientFacts, readReceiverLog } from './witnesses.ts';
 
 export interface DemoSummary {
   patients: DemoRow[];
   incidents: { sample: string; source: string; title: string }[];
+  /** What each other door said of the first patient. */
+  doors: Record<string, string | undefined>;
   /** What differs from the expectation; empty when the demo succeeded. */
   faults: string[];
   seconds: number;
@@ -98,6 +101,7 @@ export async function runDemo(options: {
     for (const { sample, source, title } of incidents) print(`  ${sample}: ${source} ${title}`);
     print();
 
+    const lookThroughDoors = openDoors(connection);
     const secrets = await ensureSecrets(dataDir);
     const temporal = await createTemporalClient({
       TEMPORAL_ADDRESS: connection.temporalAddress,
@@ -127,7 +131,12 @@ export async function runDemo(options: {
     const follow = createFollower(connection, print, options.stream.isTTY === true);
     const summaries = new Map(await Promise.all(onboardings.map((each) => follow(each, signal))));
     lap(`onboard ${PATIENTS.length} patients`);
-    await sleep(SETTLE_MS, undefined, { signal });
+    const patientId = summaries.get(PATIENTS[0])?.patientId ?? '';
+    const fullName = onboardings[0]?.fullName ?? '';
+    const [doors] = await Promise.all([
+      lookThroughDoors({ patientId, fullName }),
+      sleep(SETTLE_MS, undefined, { signal }),
+    ]);
 
     const received = await readReceiverLog(dataDir);
     const facts: PatientFacts[] = [];
@@ -149,10 +158,15 @@ export async function runDemo(options: {
           : [],
       });
     }
-    const faults = findFaults(facts, await simulator.requests(), received);
+    const faults = [
+      ...findFaults(facts, await simulator.requests(), received),
+      ...Object.entries(doors).flatMap(([door, line]) => (line === undefined ? [`${door}: no answer`] : [])),
+    ];
     lap('read the records and the logs');
 
-    print(`\n${renderEnd(patients)}`);
+    print(`\n${renderEnd(patients)}\n\nThrough other doors, of ${fullName}:`);
+    for (const [door, line = '–'] of Object.entries(doors)) print(`  ${door.padEnd(12)}  ${line.trim()}`);
+    print();
     for (const fault of faults) print(color.red(`✗ ${fault}`));
     print(verdict(faults, incidents.length, seconds(begunAt)));
     if (options.keep && !signal.aborted) {
@@ -165,6 +179,7 @@ export async function runDemo(options: {
     return {
       patients,
       incidents: incidents.map(({ sample, source, title }) => ({ sample, source, title })),
+      doors,
       faults,
       seconds: seconds(begunAt),
       timing,
