@@ -8,7 +8,7 @@ import {
 } from '../../platform/partners/partner-http.ts';
 import type { Demographics } from '../patients/rules/demographics.ts';
 
-interface Opening {
+export interface Opening {
   /** Our id of the session or challenge; the partner's callback names it. */
   reference: string;
   /** Where the partner posts the signed outcome, before it sends the person back. */

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { sendNotice } from '../../../lib/pages/notice-page.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { ok, orNotFound } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
@@ -7,7 +8,14 @@ import { refuseUnsigned, verifySourceCallback } from '../../platform/http/signed
 import { addSignedLinkRoute, auditLink } from '../../platform/http/signed-link-route.ts';
 import { aal2SessionId } from './aal2-session.ts';
 import { handleIdentityCallback } from './callback.ts';
-import { findChallenge, findIdentityOfSession, findProofedIdentity, findSession } from './identity-store.ts';
+import {
+  findChallenge,
+  findIdentityOfSession,
+  findProofedIdentity,
+  findSession,
+  type StoredChallenge,
+  type StoredSession,
+} from './identity-store.ts';
 import type { VerificationState } from './tables.ts';
 import { createVerifications, redirectWith, type VerificationDeps } from './verifications.ts';
 
@@ -121,47 +129,45 @@ export function addIdentityReturnRoutes(
   const isOpen = ({ status, expiresAt }: { status: VerificationState; expiresAt: Date }): boolean =>
     status === 'pending' && expiresAt > (deps.clock?.() ?? new Date());
 
-  addSignedLinkRoute(
-    app,
-    deps,
+  function addReturn<Opened extends StoredSession | StoredChallenge>(
+    link: 'identity-session' | 'aal2-challenge',
+    operation: string,
+    find: (tx: AccountTx, id: string) => Promise<Opened>,
+    paramsOf: (opened: Opened) => Record<string, string>,
+  ): void {
+    const answer: Parameters<typeof addSignedLinkRoute>[4] = async (
+      { accountId, targetId },
+      request,
+      reply,
+    ) => {
+      const opened = await deps.store.asAccount(accountId, async (tx) => {
+        const found = await find(tx, targetId);
+        const patientId = 'patientId' in found ? found.patientId : undefined;
+        await auditLink(tx, request, { operation, patientId, targetId });
+        return found;
+      });
+      if (isOpen(opened)) return sendWaitingPage(reply);
+      return redirect(reply, opened.redirectUrl, paramsOf(opened));
+    };
+    addSignedLinkRoute(app, deps, link, operation, answer, { isForPeople: true });
+  }
+
+  addReturn(
     'identity-session',
     'returnFromIdentitySession',
-    async (link, request, reply) => {
-      const session = await deps.store.asAccount(link.accountId, async (tx) => {
-        const session = orNotFound('Identity session', await findSession(tx, link.targetId));
-        await auditLink(tx, request, {
-          operation: 'returnFromIdentitySession',
-          patientId: session.patientId,
-          targetId: session.id,
-        });
-        return session;
-      });
-      if (isOpen(session)) return sendWaitingPage(reply);
-      return redirect(reply, session.redirectUrl, { sessionId: session.id, status: outcomeOf(session) });
-    },
-    { isForPeople: true },
+    async (tx, id) => orNotFound('Identity session', await findSession(tx, id)),
+    (session) => ({ sessionId: session.id, status: outcomeOf(session) }),
   );
-
-  addSignedLinkRoute(
-    app,
-    deps,
+  addReturn(
     'aal2-challenge',
     'returnFromAal2Challenge',
-    async (link, request, reply) => {
-      const challenge = await deps.store.asAccount(link.accountId, async (tx) => {
-        const challenge = orNotFound('Challenge', await findChallenge(tx, link.targetId));
-        await auditLink(tx, request, { operation: 'returnFromAal2Challenge', targetId: challenge.id });
-        return challenge;
-      });
-      if (isOpen(challenge)) return sendWaitingPage(reply);
-      return redirect(reply, challenge.redirectUrl, {
-        status: outcomeOf(challenge),
-        ...(challenge.status === 'verified' && {
-          aal2SessionId: aal2SessionId(deps.linkSigningKey, challenge.id),
-        }),
-      });
-    },
-    { isForPeople: true },
+    async (tx, id) => orNotFound('Challenge', await findChallenge(tx, id)),
+    (challenge) => ({
+      status: outcomeOf(challenge),
+      ...(challenge.status === 'verified' && {
+        aal2SessionId: aal2SessionId(deps.linkSigningKey, challenge.id),
+      }),
+    }),
   );
 }
 

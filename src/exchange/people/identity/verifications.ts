@@ -19,7 +19,7 @@ import {
   insertChallenge,
   insertSession,
 } from './identity-store.ts';
-import type { IdentityPartner } from './partner.ts';
+import type { IdentityPartner, Opening } from './partner.ts';
 
 /** Lifetime of a session. The person has days, because the link may arrive by post or e-mail. */
 const SESSION_MS = 7 * 24 * 3_600_000;
@@ -46,18 +46,32 @@ export function createVerifications(deps: VerificationDeps) {
   const callbackUrl = `${deps.publicBaseUrl}/identity/callback`;
 
   /**
-   * Calls the partner. The caller has committed the row before, so that no outcome arrives too early; `undo` deletes it when
-   * the partner refuses.
+   * Opens a session or a challenge. Its row is committed before the partner is called, so that no outcome arrives too early, and
+   * deleted when the partner refuses.
    */
-  async function openAtPartner<T>(
+  async function open<Subject, Opened>(
     accountId: string,
-    open: (partner: IdentityPartner) => Promise<T>,
-    undo: (tx: AccountTx) => Promise<void>,
-  ): Promise<T> {
+    { redirectUrl }: { redirectUrl: string },
+    how: {
+      link: 'identity-session' | 'aal2-challenge';
+      lifetimeMs: number;
+      insert(tx: AccountTx, row: { id: string; redirectUrl: string; expiresAt: Date }): Promise<Subject>;
+      call(partner: IdentityPartner, asked: Opening, subject: Subject): Promise<Opened>;
+      remove(tx: AccountTx, id: string): Promise<void>;
+    },
+  ): Promise<{ id: string; expiresAt: Date; subject: Subject; opened: Opened }> {
+    checkRedirect(redirectUrl, { allowLoopback: deps.allowLoopbackWebhooks });
+    const partner = partnerOf(deps);
+    const id = uuidv7();
+    const expiresAt = new Date(now().getTime() + how.lifetimeMs);
+    const subject = await store.asAccount(accountId, (tx) => how.insert(tx, { id, redirectUrl, expiresAt }));
+    const target = { accountId, targetId: id };
+    const returnUrl = deps.links.url(how.link, target, how.lifetimeMs + RETURN_GRACE_MS, now());
     try {
-      return await open(partnerOf(deps));
+      const opened = await how.call(partner, { reference: id, callbackUrl, returnUrl, expiresAt }, subject);
+      return { id, expiresAt, subject, opened };
     } catch (error) {
-      await store.asAccount(accountId, undo);
+      await store.asAccount(accountId, (tx) => how.remove(tx, id));
       if (!(error instanceof PartnerFailure)) throw error;
       throw new UnavailableError('The identity partner cannot be reached now; try again later', {
         cause: error,
@@ -70,68 +84,35 @@ export function createVerifications(deps: VerificationDeps) {
       accountId: string,
       asked: { patientId: string; redirectUrl: string; metadata?: Metadata },
     ): Promise<{ sessionId: string; sessionUrl: string; expiresAt: Date }> {
-      const { patientId, redirectUrl, metadata } = asked;
-      checkRedirect(redirectUrl, { allowLoopback: deps.allowLoopbackWebhooks });
-      partnerOf(deps);
-      const sessionId = uuidv7();
-      const expiresAt = new Date(now().getTime() + SESSION_MS);
-      const person = await store.asAccount(accountId, async (tx) => {
-        const patient = await findPatient(tx, patientId);
-        if (patient === undefined) throw new NotFoundError('Patient');
-        await insertSession(tx, { id: sessionId, patientId, redirectUrl, metadata, expiresAt });
-        return patient;
+      const { patientId, metadata } = asked;
+      const { id, expiresAt, opened } = await open(accountId, asked, {
+        ...{ link: 'identity-session', lifetimeMs: SESSION_MS, remove: deleteSession },
+        async insert(tx, row) {
+          const patient = await findPatient(tx, patientId);
+          if (patient === undefined) throw new NotFoundError('Patient');
+          await insertSession(tx, { ...row, patientId, metadata });
+          return patient;
+        },
+        call: (partner, request, person) => partner.openSession({ ...request, person }),
       });
-      const target = { accountId, targetId: sessionId };
-      const { url } = await openAtPartner(
-        accountId,
-        (partner) =>
-          partner.openSession({
-            reference: sessionId,
-            callbackUrl,
-            returnUrl: deps.links.url('identity-session', target, SESSION_MS + RETURN_GRACE_MS, now()),
-            expiresAt,
-            person,
-          }),
-        (tx) => deleteSession(tx, sessionId),
-      );
-      return { sessionId, sessionUrl: url, expiresAt };
+      return { sessionId: id, sessionUrl: opened.url, expiresAt };
     },
 
-    async openChallenge(
-      accountId: string,
-      asked: { proofedIdentityId: string; redirectUrl: string },
-    ): Promise<{
-      challengeId: string;
-      challengeUrl: string;
-      expiresAt: Date;
-      method: string;
-      patientId: string;
-    }> {
-      const { proofedIdentityId, redirectUrl } = asked;
-      checkRedirect(redirectUrl, { allowLoopback: deps.allowLoopbackWebhooks });
-      partnerOf(deps);
-      const challengeId = uuidv7();
-      const expiresAt = new Date(now().getTime() + CHALLENGE_MS);
-      const { subject, patientId } = await store.asAccount(accountId, async (tx) => {
-        const identity = await findProofedIdentity(tx, proofedIdentityId);
-        if (identity === undefined) throw new NotFoundError('Verified identity');
-        await insertChallenge(tx, { id: challengeId, proofedIdentityId, redirectUrl, expiresAt });
-        return identity;
+    async openChallenge(accountId: string, asked: { proofedIdentityId: string; redirectUrl: string }) {
+      const { proofedIdentityId } = asked;
+      const { id, expiresAt, subject, opened } = await open(accountId, asked, {
+        ...{ link: 'aal2-challenge', lifetimeMs: CHALLENGE_MS, remove: deleteChallenge },
+        async insert(tx, row) {
+          const identity = await findProofedIdentity(tx, proofedIdentityId);
+          if (identity === undefined) throw new NotFoundError('Verified identity');
+          await insertChallenge(tx, { ...row, proofedIdentityId });
+          return identity;
+        },
+        call: (partner, request, identity) =>
+          partner.openChallenge({ ...request, subject: identity.subject }),
       });
-      const target = { accountId, targetId: challengeId };
-      const { url, method } = await openAtPartner(
-        accountId,
-        (partner) =>
-          partner.openChallenge({
-            reference: challengeId,
-            callbackUrl,
-            returnUrl: deps.links.url('aal2-challenge', target, CHALLENGE_MS + RETURN_GRACE_MS, now()),
-            expiresAt,
-            subject,
-          }),
-        (tx) => deleteChallenge(tx, challengeId),
-      );
-      return { challengeId, challengeUrl: url, expiresAt, method, patientId };
+      const { url: challengeUrl, method } = opened;
+      return { challengeId: id, challengeUrl, expiresAt, method, patientId: subject.patientId };
     },
   };
 }
