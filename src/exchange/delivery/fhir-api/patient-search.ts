@@ -18,7 +18,7 @@ import { type PersonTraits, traitsOf, traitsOfPatient } from '../../people/patie
 import type { AccountTx } from '../../platform/database/database.ts';
 import { InvalidRequestError } from '../../platform/errors.ts';
 import { callerOf } from '../../platform/http/caller.ts';
-import { changedWhen } from '../../records/reading/record-search-store.ts';
+import { changedWhen, comparedWith } from '../../records/reading/record-search-store.ts';
 import { isJson, type Json, objectsOf, textOf } from '../../records/rules/json.ts';
 import { type DateCondition, parseDateCondition } from '../../records/rules/search.ts';
 import { readDescription } from '../../sources/connectors/patient/choose-candidates.ts';
@@ -26,9 +26,9 @@ import { entryOf, FHIR_JSON, searchset } from './bundles.ts';
 import { type FhirDeps, requireScope } from './requests.ts';
 import {
   ALTERNATIVES_MAX,
-  boundFaults,
   type PairOutcome,
   readCommonPair,
+  readPairs,
   type SearchFault,
   type SearchPair,
   type SearchRequest,
@@ -137,24 +137,8 @@ function identified({ system, value }: { system?: string; value: string }): RawB
   return sql`additional_identifiers -> ${system} ? ${value}`;
 }
 
-function bornWhen({ prefix, range: { firstDay, lastDay } }: DateCondition): RawBuilder<unknown> {
-  switch (prefix) {
-    case 'eq':
-      return sql`dob::text between ${firstDay} and ${lastDay}`;
-    case 'ne':
-      return sql`dob::text not between ${firstDay} and ${lastDay}`;
-    case 'gt':
-    case 'sa':
-      return sql`dob::text > ${lastDay}`;
-    case 'ge':
-      return sql`dob::text >= ${firstDay}`;
-    case 'lt':
-    case 'eb':
-      return sql`dob::text < ${firstDay}`;
-    case 'le':
-      return sql`dob::text <= ${lastDay}`;
-  }
-}
+const bornWhen = ({ prefix, range: { firstDay, lastDay } }: DateCondition): RawBuilder<unknown> =>
+  comparedWith(sql`dob::text`, prefix, sql`${firstDay}`, sql`${lastDay}`);
 
 /** A search for Patients by their demographics. Inner lists are alternatives. */
 export interface PatientCriteria
@@ -187,15 +171,11 @@ export function parsePatientSearch(pairs: readonly SearchPair[]): {
     birthDates: [],
     genders: [],
   };
-  const faults = boundFaults(pairs);
-  if (faults.length > 0) return { request, faults };
-  for (const pair of pairs) {
-    const [name, value] = pair;
-    const outcome = readCommonPair(request, name, value) ?? readPair(request, name, value);
-    if (outcome === 'ignored') request.ignored.push(name);
-    else if (outcome === 'used') request.used.push(pair);
-    else faults.push({ parameter: name, message: outcome.fault });
-  }
+  const { faults } = readPairs(
+    request,
+    pairs,
+    (name, value) => readCommonPair(request, name, value) ?? readPair(request, name, value),
+  );
   request.count = Math.min(request.count, PATIENT_COUNT_MAX);
   return { request, faults };
 }
@@ -206,12 +186,7 @@ function readPair(request: PatientCriteria, name: string, value: string): PairOu
   const [base, modifier] = name.split(':');
   const values = [...new Set(valuesOf(value))].filter((each) => each !== '');
   const isName = base === 'name' || base === 'family' || base === 'given';
-  if (!isName && !['identifier', 'birthdate', 'gender', '_revinclude'].includes(base ?? '')) return 'ignored';
-  if (base === '_revinclude') {
-    if (value !== 'Provenance:target') return 'ignored';
-    request.withProvenance = true;
-    return 'used';
-  }
+  if (!isName && !['identifier', 'birthdate', 'gender'].includes(base ?? '')) return 'ignored';
   if (values.length === 0) return { fault: 'is empty' };
   if (values.length > ALTERNATIVES_MAX) return { fault: `has at most ${ALTERNATIVES_MAX} values` };
   if (isName) {

@@ -5,11 +5,7 @@ import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
 import { ExchangeError, NotFoundError } from '../../platform/errors.ts';
 import { callerOf } from '../../platform/http/caller.ts';
 import { completenessMeta } from '../../records/reading/completeness.ts';
-import {
-  type ConsolidatedFilter,
-  type ConsolidatedPlace,
-  readConsolidated,
-} from '../../records/reading/read-consolidated.ts';
+import { type ConsolidatedPlace, readConsolidated } from '../../records/reading/read-consolidated.ts';
 import { findResources } from '../../records/reading/record-search-store.ts';
 import { withAddressesAt } from '../../records/rules/attachment-addresses.ts';
 import { rangeOf } from '../../records/rules/dates.ts';
@@ -22,16 +18,16 @@ import { entryOf, FHIR_JSON } from './bundles.ts';
 import { readRecordedConsents } from './recorded-consents.ts';
 import { checkSearch, type FhirDeps, pairsOf, permittedTypes, requireScope } from './requests.ts';
 import {
-  boundFaults,
   COUNT_MAX,
-  type SearchFault,
+  type PairOutcome,
+  readPairs,
   type SearchPair,
+  UUID,
   valuesOf,
 } from './rules/search-request.ts';
 import { asServed, readServed, servedProvenance } from './search-record.ts';
-import { requirePatient, requireType } from './search-routes.ts';
+import { openPage, requirePatient, requireType } from './search-routes.ts';
 
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const schema = { hide: true };
 
 /** `GET /fhir/R4/<Type>/<id>` and `GET /fhir/R4/Patient/<id>/$everything`. */
@@ -60,35 +56,20 @@ export function addReadRoutes(app: FastifyInstance, deps: FhirDeps): void {
       const { id: accountId } = callerOf(request).account;
       await requirePatient(deps, accountId, patientId);
       const path = `Patient/${patientId.toLowerCase()}/$everything`;
-      const given = pairsOf(request);
-      const text = given.find(([name]) => name === '_page')?.[1];
-      const cursor = text === undefined ? undefined : await deps.cursors.read<ConsolidatedPlace>(path, text);
-      const pairs = cursor?.pairs ?? given;
+      const { pairs, place } = await openPage<ConsolidatedPlace>(deps, path, pairsOf(request));
       const { request: asked, faults } = parseEverything(pairs);
       checkSearch(request, { faults, ignored: asked.ignored });
       const types = permittedTypes(request, asked.types);
-      if (cursor === undefined) await deps.records.merge(accountId, patientId);
+      if (place === undefined) await deps.records.merge(accountId, patientId);
       await deps.audit.write(request, [patientId]);
       const bundle = everythingBundle(deps, {
-        ...optionsOf({ ...asked, types }),
-        accountId,
-        patientId: patientId.toLowerCase(),
-        after: cursor?.place,
-        base: deps.base,
-        self: `${deps.base}/${path}`,
-        nextLink: async (place) =>
-          `${deps.base}/${path}?_page=${await deps.cursors.write({ path, pairs, place })}`,
+        ...{ ...asked, types, accountId, patientId: patientId.toLowerCase(), after: place },
+        ...{ path, pairs },
       });
       return reply.type(FHIR_JSON).header('cache-control', 'no-store').send(Readable.from(bundle));
     },
   );
 }
-
-const optionsOf = ({ types, dateFrom, dateTo, since, count }: EverythingRequest) => ({
-  filter: { types, dateFrom, dateTo },
-  since: since === undefined ? undefined : new Date(since),
-  count,
-});
 
 async function readOne(
   deps: FhirDeps,
@@ -147,19 +128,13 @@ async function patientOf(deps: FhirDeps, accountId: string, type: string, id: st
   return standing.patientId;
 }
 
-interface EverythingOptions {
+interface EverythingOptions extends EverythingRequest {
   accountId: string;
   patientId: string;
-  filter: ConsolidatedFilter;
-  /** Only resources that changed after this time. */
-  since?: Date;
   after?: ConsolidatedPlace;
-  /** Entries per page, without their Provenance; without it, everything is in one Bundle. */
-  count?: number;
-  base: string;
-  self: string;
-  /** The link to the page that begins at this place. */
-  nextLink(place: ConsolidatedPlace): Promise<string>;
+  /** The path below `base` and the parameters, for the links to the pages. */
+  path: string;
+  pairs: readonly SearchPair[];
 }
 
 const READ_AT_ONCE = 200;
@@ -169,10 +144,11 @@ const READ_AT_ONCE = 200;
  * first, each resource followed by its Provenance. A slow reader does not hold a database connection.
  */
 async function* everythingBundle(
-  { store, readStanding }: Pick<FhirDeps, 'store' | 'readStanding'>,
-  { accountId, patientId, filter, since, after: start, count, base, self, nextLink }: EverythingOptions,
+  { store, readStanding, base, cursors }: FhirDeps,
+  { accountId, patientId, types, dateFrom, dateTo, since, count, ...from }: EverythingOptions,
 ): AsyncGenerator<string> {
-  const withProvenance = filter.types === undefined || filter.types.includes('Provenance');
+  const { after: start, path, pairs } = from;
+  const withProvenance = types === undefined || types.includes('Provenance');
   // Read first, so that data which arrives while we read is reported as still missing.
   const meta = completenessMeta(await store.asAccount(accountId, (tx) => readStanding(tx, patientId)));
   yield `{"resourceType":"Bundle"${meta === undefined ? '' : `,"meta":${JSON.stringify(meta)}`},"type":"searchset","timestamp":"${new Date().toISOString()}"`;
@@ -184,14 +160,14 @@ async function* everythingBundle(
       const { resources, next } = await readConsolidated(
         tx,
         patientId,
-        filter,
+        { types, dateFrom, dateTo },
         after,
         Math.min(left, READ_AT_ONCE),
       );
       return { resources: await asServed(tx, patientId, resources), next };
     });
     for (const resource of page.resources) {
-      if (since !== undefined && resource.changedAt <= since) continue;
+      if (since !== undefined && resource.changedAt <= new Date(since)) continue;
       const provenance = withProvenance ? servedProvenance(resource, patientId) : undefined;
       yield `${separator}${fhirJson(entryOf(base, resource.json, { mode: 'match' }))}`;
       separator = ',';
@@ -201,9 +177,11 @@ async function* everythingBundle(
     left -= page.resources.filter(({ id }) => id !== patientId).length;
     after = page.next;
   } while (after !== undefined && left > 0);
+  const url = `${base}/${path}`;
+  const cursor = after && (await cursors.write({ path, pairs, place: after }));
   const links = [
-    { relation: 'self', url: self },
-    ...(after === undefined ? [] : [{ relation: 'next', url: await nextLink(after) }]),
+    { relation: 'self', url },
+    ...(cursor === undefined ? [] : [{ relation: 'next', url: `${url}?_page=${cursor}` }]),
   ];
   // FHIR forbids empty arrays.
   yield `${separator === ',' ? ']' : ''},"link":${JSON.stringify(links)}}`;
@@ -214,58 +192,51 @@ interface EverythingRequest {
   types?: string[];
   dateFrom?: string;
   dateTo?: string;
-  /** Instant in UTC. */
+  /** Only resources that changed after this time; instant in UTC. */
   since?: string;
+  /** Entries per page, without their Provenance; without it, everything is in one Bundle. */
   count?: number;
+  used: SearchPair[];
   ignored: string[];
 }
 
-function parseEverything(pairs: readonly SearchPair[]): {
-  request: EverythingRequest;
-  faults: SearchFault[];
-} {
-  const request: EverythingRequest = { ignored: [] };
-  const faults = boundFaults(pairs);
-  if (faults.length > 0) return { request, faults };
-  for (const [name, value] of pairs) {
-    const fault = readPair(request, name, value);
-    if (fault !== undefined) faults.push({ parameter: name, message: fault });
-  }
-  return { request, faults };
+function parseEverything(pairs: readonly SearchPair[]) {
+  const request: EverythingRequest = { used: [], ignored: [] };
+  return readPairs(request, pairs, (name, value) => readPair(request, name, value));
 }
 
-function readPair(request: EverythingRequest, name: string, value: string): string | undefined {
+function readPair(request: EverythingRequest, name: string, value: string): PairOutcome {
   const range = rangeOf(value.replace(' ', '+'));
+  const ofRange = range === undefined ? NOT_A_DATE : 'used';
   switch (name) {
     case '_type': {
       request.types = valuesOf(value);
       const unknown = request.types.find((type) => !CLINICAL_TYPES.has(type) && !SUPPORTING_TYPES.has(type));
-      return unknown === undefined ? undefined : 'contains a type that is not served here';
+      return unknown === undefined ? 'used' : { fault: 'contains a type that is not served here' };
     }
     case 'start':
       request.dateFrom = range?.firstDay;
-      return range === undefined ? NOT_A_DATE : undefined;
+      return ofRange;
     case 'end':
       request.dateTo = range?.lastDay;
-      return range === undefined ? NOT_A_DATE : undefined;
+      return ofRange;
     case '_since':
       request.since = range?.from;
-      return range === undefined ? NOT_A_DATE : undefined;
+      return ofRange;
     case '_count': {
       const count = /^\d{1,9}$/.test(value) ? Number(value) : 0;
       request.count = Math.min(count, COUNT_MAX);
-      return count < 1 ? 'is not a number from 1 on' : undefined;
+      return count < 1 ? { fault: 'is not a number from 1 on' } : 'used';
     }
     case '_format':
     case '_pretty':
-      return undefined;
+      return 'used';
     default:
-      request.ignored.push(name);
-      return undefined;
+      return 'ignored';
   }
 }
 
-const NOT_A_DATE = 'is not a date such as 2026-05-01 or 2026-05-01T12:00:00Z';
+const NOT_A_DATE = { fault: 'is not a date such as 2026-05-01 or 2026-05-01T12:00:00Z' };
 
 /** FHIR R4, Binary: only a client that asks for FHIR's own type gets the resource, with the content in base64. */
 const ASKS_FOR_RESOURCE = /^\s*application\/fhir\+json\b/i;

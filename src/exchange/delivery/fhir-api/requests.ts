@@ -15,7 +15,7 @@ export interface FhirDeps {
   store: Store;
   records: RecordKeeper;
   cursors: PageCursors;
-  audit: FhirReadAudit;
+  audit: ReturnType<typeof createFhirReadAudit>;
   /** Hashes identity keys. */
   idHmacKey: string;
   /** Path of the FHIR API: its own, or that of the responder. */
@@ -119,19 +119,12 @@ export function permittedTypes(
   return requested === undefined ? types && [...types].sort() : [...requested];
 }
 
-interface FhirReadAudit {
-  /** Writes an entry for each patient whose data the response contains, before it is sent; without one, a single entry. */
-  write(request: FastifyRequest, patientIds: readonly string[], targetId?: string): Promise<void>;
-}
-
 /** @param named the name of the operation in the audit; default: that of the route */
-export function createFhirReadAudit(
-  store: Store,
-  named?: (request: FastifyRequest) => string,
-): FhirReadAudit {
+export function createFhirReadAudit(store: Store, named?: (request: FastifyRequest) => string) {
   const audit = createReadAudit(store);
   return {
-    async write(request, patientIds, targetId) {
+    /** Writes an entry for each patient whose data the response contains, before it is sent; without one, a single entry. */
+    async write(request: FastifyRequest, patientIds: readonly string[], targetId?: string): Promise<void> {
       const { account, actor } = callerOf(request);
       const operation = named?.(request) ?? request.routeOptions.config.operation ?? 'unknown';
       const record = { accountId: account.id, actor, operation, outcome: '200', remoteAddress: request.ip };

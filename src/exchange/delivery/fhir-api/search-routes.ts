@@ -21,13 +21,7 @@ import {
 import { countPatients, type PatientCriteria, parsePatientSearch, searchPatients } from './patient-search.ts';
 import { matchesSearch, readRecordedConsents, type SearchPlace, searchServed } from './recorded-consents.ts';
 import { checkSearch, type FhirDeps, mayRead, pairsOf, requireScope } from './requests.ts';
-import {
-  COUNT_MAX,
-  parseSearch,
-  type SearchFault,
-  type SearchPair,
-  type SearchRequest,
-} from './rules/search-request.ts';
+import { COUNT_MAX, parseSearch, type SearchPair, type SearchRequest } from './rules/search-request.ts';
 import { placesOfIds, readIncluded, readServed, type ServedResource, searchRecord } from './search-record.ts';
 
 /** `GET /fhir/R4/<Type>` and `POST /fhir/R4/<Type>/_search`. */
@@ -56,20 +50,14 @@ export function addSearchRoutes(app: FastifyInstance, deps: FhirDeps): void {
 
 const DOCREF = 'DocumentReference/$docref';
 
-/** An operation that is a search with parameters of its own, and a condition on what is found. */
-interface OperationAsSearch {
-  path: string;
-  pairs: SearchPair[];
-  faults: SearchFault[];
-  keeps(json: Json): boolean;
-}
-
 /**
  * `$docref` as US Core and International Patient Access define it: the documents about care between `start` and `end`, superseded
  * ones too, or without these the current ones. A document that does not state when the care was is taken by its own date.
  * None is made on demand.
+ *
+ * @returns the operation as a search with parameters of its own, and a condition on what is found
  */
-function docrefSearch(given: readonly SearchPair[]): OperationAsSearch {
+function docrefSearch(given: readonly SearchPair[]) {
   const bounds = given.flatMap(([name, value]): SearchPair[] =>
     name === 'start' || name === 'end' ? [[name, `${name === 'start' ? 'ge' : 'le'}${value}`]] : [],
   );
@@ -83,11 +71,11 @@ function docrefSearch(given: readonly SearchPair[]): OperationAsSearch {
   const isOnDemand = given.some(([name, value]) => name === 'on-demand' && value === 'true');
   return {
     path: DOCREF,
-    pairs: [...others, ['status', bounds.length === 0 ? 'current' : 'current,superseded']],
+    pairs: [...others, ['status', bounds.length === 0 ? 'current' : 'current,superseded'] as const],
     faults: bounds
       .filter(([, value]) => parseDateCondition(value) === undefined)
       .map(([parameter]) => ({ parameter, message: 'is not a date such as 2026-05-01' })),
-    keeps(json) {
+    keeps(json: Json): boolean {
       const statesCare = isJson(json.context) && json.context.period !== undefined;
       return !isOnDemand && matchesAll(searchEntries(json), statesCare ? byCare : byDate);
     },
@@ -104,8 +92,11 @@ export function requireType(type: string): void {
 }
 
 /** The search of a page: as sent, or as it was when its first page was sent. */
-async function openPage<Place>({ base, cursors }: FhirDeps, path: string, request: FastifyRequest) {
-  const pairs = pairsOf(request, base);
+export async function openPage<Place>(
+  { cursors }: FhirDeps,
+  path: string,
+  pairs: readonly SearchPair[],
+): Promise<{ pairs: readonly SearchPair[]; place: Place | undefined }> {
   const cursor = pairs.find(([name]) => name === '_page')?.[1];
   if (cursor === undefined) return { pairs, place: undefined };
   return cursors.read<Place>(path, cursor);
@@ -128,12 +119,12 @@ async function searchOneType(
   deps: FhirDeps,
   type: string,
   request: FastifyRequest,
-  asSearch: (pairs: readonly SearchPair[]) => OperationAsSearch = (pairs) => ({
+  asSearch: typeof docrefSearch = (pairs) => ({
     ...{ path: type, pairs: [...pairs], faults: [], keeps: () => true },
   }),
 ) {
   const { path } = asSearch([]);
-  const { pairs, place } = await openPage<SearchPlace>(deps, path, request);
+  const { pairs, place } = await openPage<SearchPlace>(deps, path, pairsOf(request, deps.base));
   const operation = asSearch(pairs);
   const { request: search, faults } = parseSearch(type, operation.pairs);
   checkSearch(request, { faults: [...operation.faults, ...faults], ignored: search.ignored });
@@ -277,7 +268,7 @@ const tooLarge = () =>
   ]);
 
 async function searchForPatients(deps: FhirDeps, request: FastifyRequest) {
-  const { pairs, place } = await openPage<string>(deps, 'Patient', request);
+  const { pairs, place } = await openPage<string>(deps, 'Patient', pairsOf(request, deps.base));
   const { request: search, faults } = parsePatientSearch(pairs);
   checkSearch(request, { faults, ignored: search.ignored });
   const { id: accountId } = callerOf(request).account;

@@ -114,11 +114,16 @@ function dateMatches(
 }
 
 /** The time of a change is one instant, and has no day of its own: days are those of UTC. */
-export function changedWhen(
+export const changedWhen = (at: RawBuilder<unknown>, { prefix, range: { from, to } }: DateCondition) =>
+  comparedWith(at, prefix, sql`${from}::timestamptz`, sql`${to}::timestamptz`);
+
+/** Whether an instant, or a day, is as a condition says of those from `first` to `last`. */
+export function comparedWith(
   at: RawBuilder<unknown>,
-  { prefix, range: { from, to } }: DateCondition,
+  prefix: DateCondition['prefix'],
+  first: RawBuilder<unknown>,
+  last: RawBuilder<unknown>,
 ): RawBuilder<boolean> {
-  const [first, last] = [sql`${from}::timestamptz`, sql`${to}::timestamptz`];
   switch (prefix) {
     case 'eq':
       return sql`${at} between ${first} and ${last}`;

@@ -61,7 +61,7 @@ const TEXT_MAX = 4_000;
 export const ALTERNATIVES_MAX = 100;
 /** The name of an element of the resource itself; nested ones are not chosen among. */
 const ELEMENT = /^[a-z][A-Za-z]{0,63}$/;
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** Has no effect here. */
 const WITHOUT_EFFECT = new Set([
   '_format=json',
@@ -107,11 +107,20 @@ export function parseSearch(
     used: [],
     ignored: [],
   };
-  const faults: SearchFault[] = boundFaults(pairs);
+  return readPairs(request, pairs, (name, value) => readPair(request, type, name, value));
+}
+
+/** Reads the parameters of a search one by one into `request`; `read` says what became of each. */
+export function readPairs<Request extends Pick<SearchRequest, 'used' | 'ignored'>>(
+  request: Request,
+  pairs: readonly SearchPair[],
+  read: (name: string, value: string) => PairOutcome,
+): { request: Request; faults: SearchFault[] } {
+  const faults = boundFaults(pairs);
   if (faults.length > 0) return { request, faults };
   for (const pair of pairs) {
     const [name, value] = pair;
-    const outcome = readPair(request, type, name, value);
+    const outcome = read(name, value);
     if (outcome === 'ignored') request.ignored.push(name);
     else if (outcome === 'used') request.used.push(pair);
     else faults.push({ parameter: name, message: outcome.fault });
@@ -119,7 +128,7 @@ export function parseSearch(
   return { request, faults };
 }
 
-export function boundFaults(pairs: readonly SearchPair[]): SearchFault[] {
+function boundFaults(pairs: readonly SearchPair[]): SearchFault[] {
   const length = pairs.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
   if (pairs.length > PAIRS_MAX)
     return [{ parameter: '', message: `a search has at most ${PAIRS_MAX} parameters` }];
@@ -145,10 +154,6 @@ function readPair(request: SearchRequest, type: string, name: string, value: str
     }
     case '_include':
       return readInclude(request, type, value);
-    case '_revinclude':
-      if (value !== 'Provenance:target') return 'ignored';
-      request.withProvenance = true;
-      return 'used';
     default:
       return readClause(request, type, name, value);
   }
@@ -156,7 +161,7 @@ function readPair(request: SearchRequest, type: string, name: string, value: str
 
 /** Parameters that searches of all types share, those of Patients included. */
 export function readCommonPair(
-  request: Pick<SearchRequest, 'count' | 'ids' | 'lastUpdated' | 'isCountOnly' | 'subset'>,
+  request: Pick<SearchRequest, 'count' | 'ids' | 'lastUpdated' | 'isCountOnly' | 'subset' | 'withProvenance'>,
   name: string,
   value: string,
 ): PairOutcome | undefined {
@@ -200,6 +205,10 @@ export function readCommonPair(
       request.lastUpdated.push(conditions);
       return 'used';
     }
+    case '_revinclude':
+      if (value !== 'Provenance:target') return 'ignored';
+      request.withProvenance = true;
+      return 'used';
     default:
       return undefined;
   }

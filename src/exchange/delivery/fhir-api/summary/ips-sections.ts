@@ -63,12 +63,10 @@ class Collector {
   leftOut = 0;
   readonly rule: SectionRule;
   readonly table: TableRule;
-  readonly #source: Source;
   /** Of each thing that was measured, the time of the latest value; sources may differ about it. */
   readonly #latest = new Map<string, string>();
 
-  constructor(source: Source) {
-    this.#source = source;
+  constructor(private readonly source: Source) {
     this.rule = ruleOf(source.rule);
     const [table] = this.rule.tables.slice(source.table);
     if (table === undefined)
@@ -80,9 +78,9 @@ class Collector {
     const { content } = entry;
     if (!this.table.types.includes(resource.resourceType) || this.table.shows?.(content) === false) return;
     const isKept =
-      KEEPS[this.#source.keeps]?.(entry, this.rule) === true &&
-      this.kept.length < this.#source.max &&
-      (this.#source.isLatest !== true || this.#isLatest(content));
+      KEEPS[this.source.keeps]?.(entry, this.rule) === true &&
+      this.kept.length < this.source.max &&
+      (this.source.isLatest !== true || this.#isLatest(content));
     if (isKept) this.kept.push(resource);
     else this.leftOut += 1;
   }
