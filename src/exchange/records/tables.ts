@@ -7,6 +7,20 @@ import type { RetireReason } from './rules/retirement.ts';
 /** `superseded`: a newer version of the same document arrived before this one was converted. */
 export type ConversionOutcome = 'converted' | 'superseded' | 'not-cda' | 'skipped' | 'failed';
 
+/** A resource as its source delivered it. */
+interface ResourceColumns {
+  account_id: string;
+  patient_id: string;
+  source: RecordSource;
+  resource_type: string;
+  source_id: string;
+  document_id: string;
+  sha256: Buffer;
+  content: JsonColumn<Record<string, unknown>>;
+  /** The source's id of the C-CDA document that it was converted from. */
+  converted_from: string | null;
+}
+
 declare module '../platform/database/schema.ts' {
   interface Database {
     document: {
@@ -32,21 +46,8 @@ declare module '../platform/database/schema.ts' {
       blob_ref: string;
       created_at: Instant;
     };
-    patient_resource: {
-      account_id: string;
-      patient_id: string;
-      source: RecordSource;
-      resource_type: string;
-      source_id: string;
-      document_id: string;
-      sha256: Buffer;
-      content: JsonColumn<Record<string, unknown>>;
-      /** `meta.lastUpdated` and `meta.versionId` in text order (see `revisionOf`); empty when the source gives neither. */
-      revision: Generated<string>;
-      /** The source's id of the C-CDA document that it was converted from. */
-      converted_from: string | null;
-      collected_at: Instant;
-    };
+    /** `revision`: `meta.lastUpdated` and `meta.versionId` in text order (see `revisionOf`); empty when the source gives neither. */
+    patient_resource: ResourceColumns & { revision: Generated<string>; collected_at: Instant };
     patient_at_source: {
       account_id: string;
       patient_id: string;
@@ -117,17 +118,8 @@ declare module '../platform/database/schema.ts' {
       converted_at: Instant;
     };
     /** A resource that its source deleted or moved to another person; no longer part of the record. */
-    retired_resource: {
-      account_id: string;
-      patient_id: string;
-      source: RecordSource;
-      resource_type: string;
-      source_id: string;
-      document_id: string;
-      sha256: Buffer;
-      content: JsonColumn<Record<string, unknown>>;
+    retired_resource: ResourceColumns & {
       revision: string;
-      converted_from: string | null;
       collected_at: Date;
       retired_at: Instant;
       reason: RetireReason;

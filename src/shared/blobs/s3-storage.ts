@@ -1,9 +1,10 @@
 import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import {
   DeleteObjectCommand,
   DeleteObjectsCommand,
   GetObjectCommand,
-  ListObjectsV2Command,
+  paginateListObjectsV2,
   S3ServiceException,
 } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
@@ -95,7 +96,7 @@ export function s3Storage(
           return await inTime(async (abortSignal) => {
             const range = `bytes=${start}-${start + size - 1}`;
             const answer = await getObject(ref, abortSignal, range);
-            return { bytes: await wholeOf(answer.content), sizeBytes: Number(answer.range?.split('/')[1]) };
+            return { bytes: await buffer(answer.content), sizeBytes: Number(answer.range?.split('/')[1]) };
           });
         } catch (error) {
           if (isCalled(error, 'InvalidRange')) return { bytes: Buffer.alloc(0), sizeBytes: 0 };
@@ -140,24 +141,14 @@ export function s3Storage(
 
   /** Lists at most 1,000 objects at a time. */
   async function* pages(below: string): AsyncGenerator<ListedObject[]> {
-    let next: string | undefined;
-    do {
-      const request = { Bucket: bucket, Prefix: `${prefix}${below}`, ContinuationToken: next };
-      const page = await client.send(new ListObjectsV2Command(request));
+    const request = { Bucket: bucket, Prefix: `${prefix}${below}` };
+    for await (const page of paginateListObjectsV2({ client }, request))
       yield (page.Contents ?? []).flatMap(({ Key: key, LastModified: writtenAt, Size: sizeBytes }) =>
         key === undefined || writtenAt === undefined || sizeBytes === undefined
           ? []
           : [{ key, writtenAt, sizeBytes }],
       );
-      next = page.NextContinuationToken;
-    } while (next !== undefined);
   }
-}
-
-async function wholeOf(content: Readable): Promise<Buffer> {
-  const parts: Buffer[] = [];
-  for await (const part of content) parts.push(part);
-  return Buffer.concat(parts);
 }
 
 const wasRepeated = (error: unknown): boolean =>

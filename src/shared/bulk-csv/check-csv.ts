@@ -124,16 +124,9 @@ function startOf(bytes: Uint8Array): 'bom' | 'text' {
   return 'text';
 }
 
-const REQUIRED = [
-  usualName('firstName'),
-  usualName('lastName'),
-  usualName('dob'),
-  usualName('gender'),
-  usualName('addressLine1'),
-  usualName('city'),
-  usualName('state'),
-  usualName('zip'),
-];
+const REQUIRED = (
+  ['firstName', 'lastName', 'dob', 'gender', 'addressLine1', 'city', 'state', 'zip'] as const
+).map((field) => usualName(field));
 /** A result CSV may be corrected and uploaded again, so a file may contain its columns, even several times. */
 const OF_RESULT = new Set(RESULT_COLUMNS.map(plainName));
 

@@ -1,30 +1,14 @@
 import stems from './column-names.json' with { type: 'json' };
 
+export const ADDRESS_FIELDS = ['addressLine1', 'addressLine2', 'city', 'state', 'zip'] as const;
+const INDEXED_FIELDS = [...ADDRESS_FIELDS, 'phone', 'email', 'cohort'] as const;
+
 /** The fields of a row. Indexed fields may occur up to ten times (`zip-2`); no suffix means 1. */
-export type SingleField =
-  | 'externalId'
-  | 'firstName'
-  | 'lastName'
-  | 'dob'
-  | 'gender'
-  | 'ssn'
-  | 'driversLicenseNo'
-  | 'driversLicenseState'
-  | 'facilityId'
-  | 'hieOptOut';
-export type AddressField = 'addressLine1' | 'addressLine2' | 'city' | 'state' | 'zip';
-export type IndexedField = AddressField | 'phone' | 'email' | 'cohort';
+export type SingleField = Exclude<keyof typeof stems, IndexedField>;
+export type AddressField = (typeof ADDRESS_FIELDS)[number];
+export type IndexedField = (typeof INDEXED_FIELDS)[number];
 
 export const MAX_INDEX = 10;
-
-export const ADDRESS_FIELDS: readonly AddressField[] = [
-  'addressLine1',
-  'addressLine2',
-  'city',
-  'state',
-  'zip',
-];
-const INDEXED: ReadonlySet<string> = new Set<IndexedField>([...ADDRESS_FIELDS, 'phone', 'email', 'cohort']);
 
 /** Spelled like the result of `plainName` (docs/interface.md, "Bulk CSV"). */
 const STEMS: Readonly<Record<SingleField | IndexedField, readonly string[]>> = stems;
@@ -67,4 +51,9 @@ export function columnOf(headerCell: string): NamedColumn {
 export const usualName = (field: SingleField | IndexedField, index = 1): string =>
   isIndexed(field) ? `${field}-${index}` : field;
 
-const isIndexed = (field: SingleField | IndexedField): field is IndexedField => INDEXED.has(field);
+const isIndexed = (field: SingleField | IndexedField): field is IndexedField =>
+  INDEXED_FIELDS.some((each) => each === field);
+
+export const SINGLE_FIELDS = (Object.keys(stems) as (keyof typeof stems)[]).filter(
+  (field) => !isIndexed(field),
+) as SingleField[];

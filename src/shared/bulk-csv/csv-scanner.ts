@@ -29,21 +29,12 @@ const QUOTED = 3;
 /** After a quotation mark inside a quoted cell: the cell's end, or the first of a doubled mark. */
 const CLOSED = 4;
 
-export interface CsvScanner {
-  /** Throws CsvFormatError at the first invalid byte. */
-  push(bytes: Uint8Array): void;
-  /** Call it at the end of the file. Throws like `push`. */
-  end(): void;
-  /** The first line ending of the file; LF if there was none yet. */
-  recordDelimiter(): RecordDelimiter;
-}
-
 /**
  * Finds the records of a CSV file (RFC 4180; CRLF, LF and CR all end a record) by scanning bytes, which is several times
  * faster than parsing. Blank lines are not records. Checks quoting, UTF-8 and NUL bytes. Calls `onRecord` with the byte
  * range `[start, end)` of each record, without its line ending. `firstByte` is the offset of the first byte pushed.
  */
-export function createCsvScanner(onRecord: (start: number, end: number) => void, firstByte = 0): CsvScanner {
+export function createCsvScanner(onRecord: (start: number, end: number) => void, firstByte = 0) {
   const utf8 = new TextDecoder('utf-8', { fatal: true });
   /** The bytes so far end in the middle of a character, or may do so. */
   let isCharacterOpen = false;
@@ -55,7 +46,8 @@ export function createCsvScanner(onRecord: (start: number, end: number) => void,
   let isCrOpen = false;
 
   return {
-    push(bytes) {
+    /** Throws CsvFormatError at the first invalid byte. */
+    push(bytes: Uint8Array): void {
       for (let index = 0; index < bytes.length; index += 1) {
         const byte = bytes[index] as number;
         if (byte >= 0x80 || isCharacterOpen) {
@@ -104,13 +96,15 @@ export function createCsvScanner(onRecord: (start: number, end: number) => void,
       offset += bytes.length;
       if (offset - recordStart > MAX_RECORD_BYTES) throw tooLong();
     },
-    end() {
+    /** Call it at the end of the file. Throws like `push`. */
+    end(): void {
       decode();
       if (state === QUOTED) throw new CsvFormatError(records, 'opens a quotation mark that is never closed');
       if (state !== LINE_START) endRecord(offset);
       state = LINE_START;
     },
-    recordDelimiter: () => firstLineEnd ?? '\n',
+    /** The first line ending of the file; LF if there was none yet. */
+    recordDelimiter: (): RecordDelimiter => firstLineEnd ?? '\n',
   };
 
   /** Reads what is not ASCII, with the byte after it; nothing: the end of the file. */

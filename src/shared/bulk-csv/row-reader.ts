@@ -6,6 +6,7 @@ import {
   columnOf,
   type IndexedField,
   MAX_INDEX,
+  SINGLE_FIELDS,
   type SingleField,
   usualName,
 } from './columns.ts';
@@ -48,28 +49,10 @@ function planOf(columns: readonly string[]) {
   const indexes = Array.from({ length: MAX_INDEX }, (_, number) => number + 1);
   const isThere = ({ position }: Place) => position !== -1;
   return {
-    single: {
-      externalId: place('externalId'),
-      firstName: place('firstName'),
-      lastName: place('lastName'),
-      dob: place('dob'),
-      gender: place('gender'),
-      ssn: place('ssn'),
-      licence: place('driversLicenseNo'),
-      licenceState: place('driversLicenseState'),
-      facilityId: place('facilityId'),
-      hieOptOut: place('hieOptOut'),
-    },
+    single: placesOf(SINGLE_FIELDS, place),
     /** The indexes for which the file has any column, and always index 1. */
     addresses: indexes
-      .map((index) => ({
-        index,
-        addressLine1: place('addressLine1', index),
-        addressLine2: place('addressLine2', index),
-        city: place('city', index),
-        state: place('state', index),
-        zip: place('zip', index),
-      }))
+      .map((index) => ({ index, ...placesOf(ADDRESS_FIELDS, (field) => place(field, index)) }))
       .filter((address) => address.index === 1 || ADDRESS_FIELDS.some((field) => isThere(address[field]))),
     contacts: indexes
       .map((index) => ({ phone: place('phone', index), email: place('email', index) }))
@@ -77,6 +60,9 @@ function planOf(columns: readonly string[]) {
     cohorts: indexes.map((index) => place('cohort', index)).filter(isThere),
   };
 }
+
+const placesOf = <Field extends string>(fields: readonly Field[], place: (field: Field) => Place) =>
+  Object.fromEntries(fields.map((field) => [field, place(field)])) as Record<Field, Place>;
 
 function readRow({ single, addresses, contacts, cohorts }: Plan, cells: readonly string[]): ReadRow {
   const row = new Cells(cells);
@@ -121,18 +107,15 @@ function readRow({ single, addresses, contacts, cohorts }: Plan, cells: readonly
 /** Reads the cells of one row by the given rules, and collects the errors. */
 class Cells {
   readonly errors: RowError[] = [];
-  readonly #cells: readonly string[];
 
-  constructor(cells: readonly string[]) {
-    this.#cells = cells;
-  }
+  constructor(private readonly cells: readonly string[]) {}
 
   /**
    * Returns the trimmed text of a cell. Also removes the apostrophe with which a result CSV or a spreadsheet escapes a
    * formula, because rows of a result may be corrected and uploaded again.
    */
   text({ position }: Place): string {
-    const cell = this.#cells[position];
+    const cell = this.cells[position];
     return cell === undefined ? '' : unescapeFormula(cell.trim()).trim();
   }
 
@@ -184,14 +167,14 @@ function readContact(row: Cells, places: { phone: Place; email: Place }) {
 }
 
 /** A licence number requires its state; a state without a number is ignored. */
-function readIdentifiers(row: Cells, { ssn, licence, licenceState }: Plan['single']) {
+function readIdentifiers(row: Cells, { ssn, driversLicenseNo: licence, ...single }: Plan['single']) {
   const identifiers: NonNullable<PatientDemographics['personalIdentifiers']> = [];
   const ssnValue = row.optional(ssn, rules.ssnRule);
   if (ssnValue !== undefined) identifiers.push({ type: 'ssn', value: ssnValue });
   if (row.text(licence) === '') return identifiers;
   const value = row.required(licence, rules.licenceNumberRule);
   const state = row.required(
-    licenceState,
+    single.driversLicenseState,
     rules.stateRule,
     `is required, because ${licence.column} is given`,
   );

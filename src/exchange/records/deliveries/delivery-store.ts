@@ -189,12 +189,9 @@ export async function insertSourcePatientIds(
   await later(tx)
     .insertInto('patient_at_source')
     .values(
-      ids.map((id) => ({
-        account_id: tx.accountId,
-        patient_id: patientId,
-        source,
-        source_patient_id: id,
-      })),
+      ids.map((sourcePatientId) =>
+        columnsOf({ accountId: tx.accountId, patientId, source, sourcePatientId }),
+      ),
     )
     .onConflict((conflict) => conflict.doNothing())
     .execute();

@@ -139,27 +139,27 @@ export function clinicalTime(resource: Json): ClinicalTime {
       ...(rule.end ?? []).map((end) => valueAt(resource, end)),
     ];
     const end = ends.map(textOf).find((text) => moment(text) !== undefined);
-    const from = firstDay(start);
+    const from = firstDayOf(start);
     const to =
       end === undefined
         ? isOngoing(resource, rule.ongoing ?? [])
           ? 'infinity'
-          : lastDay(start)
-        : lastDay(end);
+          : lastDayOf(start)
+        : lastDayOf(end);
     // A period that ends before it begins counts at its beginning.
-    return { sortDate, days: { from, to: to < from ? lastDay(start) : to } };
+    return { sortDate, days: { from, to: to < from ? lastDayOf(start) : to } };
   }
   return { sortDate: '' };
 }
 
 /** The first day of a date that may be only a year or a month. */
-function firstDay(date: string): string {
+function firstDayOf(date: string): string {
   const text = date.slice(0, 10);
   return text.length === 4 ? `${text}-01-01` : text.length === 7 ? `${text}-01` : text;
 }
 
 /** The last day of a date that may be only a year or a month. */
-function lastDay(date: string): string {
+function lastDayOf(date: string): string {
   const text = date.slice(0, 10);
   if (text.length === 4) return `${text}-12-31`;
   if (text.length > 7) return text;
@@ -193,7 +193,7 @@ export function rangeOf(value: unknown): DateRange | undefined {
   const text = textOf(value);
   const instant = moment(text);
   if (text === undefined || instant === undefined) return undefined;
-  const firstDay = `${text.slice(0, 10)}${'-01-01'.slice(text.slice(0, 10).length - 4)}`;
+  const firstDay = firstDayOf(text);
   const time = TIME.exec(text);
   if (time === null) {
     const lastDay = lastDayOf(text);
@@ -213,10 +213,4 @@ export function rangeOf(value: unknown): DateRange | undefined {
   // A zone may move a time out of the years 0000 to 9999, which sort as text.
   if (from?.length !== 24 || to?.length !== 24) return undefined;
   return { from, to, firstDay, lastDay: firstDay };
-}
-
-function lastDayOf(date: string): string {
-  if (date.length === 4) return `${date}-12-31`;
-  if (date.length > 7) return date;
-  return new Date(Date.UTC(Number(date.slice(0, 4)), Number(date.slice(5, 7)), 0)).toISOString().slice(0, 10);
 }

@@ -37,11 +37,7 @@ export type ExclusionReason =
   | 'unreadable';
 
 /** What grouping needs to know about a delivery, without its content. */
-export interface DeliveryFacts {
-  source: string;
-  resourceType: string;
-  sourceId: string;
-  sha256: string;
+export interface DeliveryFacts extends Pick<Delivery, 'source' | 'resourceType' | 'sourceId' | 'sha256'> {
   exclusion?: ExclusionReason;
   /** Sorted; empty when excluded. */
   keys: string[];
@@ -73,16 +69,8 @@ export function deliveryFacts(delivery: Delivery, whom: DeliveryContext): Delive
     if (!(error instanceof RangeError)) throw error;
     const { source, resourceType, sourceId, sha256 } = delivery;
     return {
-      source,
-      resourceType,
-      sourceId,
-      sha256,
-      exclusion: 'unreadable',
-      keys: [],
-      assertions: {},
-      rank: '',
-      sortDate: '',
-      search: [],
+      ...{ source, resourceType, sourceId, sha256, exclusion: 'unreadable' },
+      ...{ keys: [], assertions: {}, rank: '', sortDate: '', search: [] },
     };
   }
 }
@@ -101,12 +89,7 @@ function readFacts(delivery: Delivery, whom: DeliveryContext): DeliveryFacts {
           ? [ownKey(resourceType, { source, sourceId })]
           : samenessKeys(delivery, content, { medication: whom.medication });
   return {
-    source,
-    resourceType,
-    sourceId,
-    sha256,
-    exclusion,
-    keys,
+    ...{ source, resourceType, sourceId, sha256, exclusion, keys },
     assertions:
       exclusion !== undefined || resourceType === 'Patient'
         ? {}

@@ -73,12 +73,10 @@ export class PdfPages {
   readonly #breakers = new Map<string, LineBreaker>();
   readonly #root: Element;
   readonly #total: PDFKit.PDFKitReference;
-  readonly #head: SummaryHead;
   #pages = 0;
   #elements = 0;
 
-  constructor(head: SummaryHead) {
-    this.#head = head;
+  constructor(private readonly head: SummaryHead) {
     this.#doc = new PDFDocument({
       size: 'LETTER',
       margin: 0,
@@ -302,7 +300,7 @@ export class PdfPages {
   }
 
   #pageFrame(): void {
-    const { patient, title } = this.#head;
+    const { patient, title } = this.head;
     const who = this.lines(`${patient.name}, born ${patient.birthDate}`, 340, {
       font: 'Helvetica-Bold',
       size: 9,

@@ -16,18 +16,17 @@ interface PlacedColumn extends Column {
 
 /** A table over as many pages as needed; its head is repeated on each, and a row is split only if it exceeds a page. */
 export class PdfTable {
-  readonly #pages: PdfPages;
-  readonly #parent: Element;
   readonly #element: Element;
   readonly #columns: readonly PlacedColumn[];
-  readonly #caption: string;
   /** The current group heading, repeated on each page. */
   #group: string | undefined;
 
-  constructor(pages: PdfPages, parent: Element, caption: string, columns: readonly Column[]) {
-    this.#pages = pages;
-    this.#parent = parent;
-    this.#caption = caption;
+  constructor(
+    private readonly pages: PdfPages,
+    private readonly parent: Element,
+    private readonly caption: string,
+    columns: readonly Column[],
+  ) {
     const total = columns.reduce((sum, { width = 1 }) => sum + width, 0);
     let x = pages.left;
     this.#columns = columns.map((column) => {
@@ -53,18 +52,18 @@ export class PdfTable {
     // A group heading stays on one page with its first row.
     this.#makeRoom(lines.length * LINE + 2 * PADDING + 24);
     this.#group = title;
-    const tr = this.#pages.element('TR', this.#element);
-    this.#pages.tagged('TH', tr, () => this.#drawGroup(lines), { scope: 'Row' });
+    const tr = this.pages.element('TR', this.#element);
+    this.pages.tagged('TH', tr, () => this.#drawGroup(lines), { scope: 'Row' });
     tr.end();
     this.#close(lines.length);
   }
 
   row(cells: readonly SummaryCell[]): void {
     const lines = this.#columns.map(({ textWidth }, index) =>
-      this.#pages.lines(cells[index]?.text ?? '', textWidth, styleOf(cells[index])),
+      this.pages.lines(cells[index]?.text ?? '', textWidth, styleOf(cells[index])),
     );
     // A row that is higher than a page continues on the next pages.
-    const most = Math.max(1, Math.floor((this.#pages.pageHeight - 60) / LINE));
+    const most = Math.max(1, Math.floor((this.pages.pageHeight - 60) / LINE));
     const height = Math.max(...lines.map(({ length }) => length));
     for (let from = 0; from < height; from += most)
       this.#part(
@@ -75,27 +74,27 @@ export class PdfTable {
 
   end(): void {
     this.#element.end();
-    this.#pages.y += 4;
+    this.pages.y += 4;
   }
 
   #part(cells: readonly SummaryCell[], lines: readonly (readonly string[])[]): void {
     const height = Math.max(1, ...lines.map(({ length }) => length));
     this.#makeRoom(height * LINE + 2 * PADDING);
-    const top = this.#pages.y + TOP;
+    const top = this.pages.y + TOP;
     const draw = (column: PlacedColumn, index: number) =>
       this.#draw(lines[index] ?? [], column, top, styleOf(cells[index]));
-    if (this.#pages.canTagCells) this.#tagCells(draw);
+    if (this.pages.canTagCells) this.#tagCells(draw);
     else
-      this.#pages.tagged('P', this.#parent, () => {
+      this.pages.tagged('P', this.parent, () => {
         for (const [index, column] of this.#columns.entries()) draw(column, index);
       });
     this.#close(height);
   }
 
   #tagCells(draw: (column: PlacedColumn, index: number) => void): void {
-    const tr = this.#pages.element('TR', this.#element);
+    const tr = this.pages.element('TR', this.#element);
     for (const [index, column] of this.#columns.entries())
-      this.#pages.tagged(
+      this.pages.tagged(
         index === 0 ? 'TH' : 'TD',
         tr,
         () => draw(column, index),
@@ -111,58 +110,58 @@ export class PdfTable {
     style: TextStyle,
   ): void {
     for (const [index, line] of lines.entries())
-      this.#pages.line(line, x, top + index * LINE, {
+      this.pages.line(line, x, top + index * LINE, {
         ...style,
         ...(isNumeric && { rightEdge: x + textWidth }),
       });
   }
 
   #close(lines: number): void {
-    this.#pages.y += lines * LINE + 2 * PADDING;
-    this.#pages.artifact('Layout', () => this.#pages.rule(this.#pages.y));
+    this.pages.y += lines * LINE + 2 * PADDING;
+    this.pages.artifact('Layout', () => this.pages.rule(this.pages.y));
   }
 
   #makeRoom(height: number): void {
-    if (this.#pages.room >= height) return;
-    this.#pages.newPage();
+    if (this.pages.room >= height) return;
+    this.pages.newPage();
     // Repeated on every page, but read only once by screen readers.
-    this.#pages.artifact('Pagination', () => this.#drawCaption(`${this.#caption} (continued)`));
+    this.pages.artifact('Pagination', () => this.#drawCaption(`${this.caption} (continued)`));
     this.#head((draw) =>
-      this.#pages.artifact('Pagination', () => {
+      this.pages.artifact('Pagination', () => {
         for (const [index] of this.#columns.entries()) draw(index);
       }),
     );
     if (this.#group === undefined) return;
     const lines = this.#groupLines(`${this.#group} (continued)`);
-    this.#pages.artifact('Pagination', () => this.#drawGroup(lines));
+    this.pages.artifact('Pagination', () => this.#drawGroup(lines));
     this.#close(lines.length);
   }
 
   #groupLines(title: string): string[] {
-    return this.#pages.lines(title, this.#pages.width - 2 * PADDING, GROUP);
+    return this.pages.lines(title, this.pages.width - 2 * PADDING, GROUP);
   }
 
   #drawGroup(lines: readonly string[]): void {
-    const { left, y } = this.#pages;
+    const { left, y } = this.pages;
     for (const [index, line] of lines.entries())
-      this.#pages.line(line, left + PADDING, y + TOP + index * LINE, GROUP);
+      this.pages.line(line, left + PADDING, y + TOP + index * LINE, GROUP);
   }
 
   #drawCaption(text: string): void {
-    this.#pages.line(text, this.#pages.left, this.#pages.y, { font: 'Helvetica-Bold', size: 9 });
-    this.#pages.y += 14;
+    this.pages.line(text, this.pages.left, this.pages.y, { font: 'Helvetica-Bold', size: 9 });
+    this.pages.y += 14;
   }
 
   #head(write: (draw: (column: number) => void) => void): void {
-    const lines = this.#columns.map(({ title, textWidth }) => this.#pages.lines(title, textWidth, HEAD));
+    const lines = this.#columns.map(({ title, textWidth }) => this.pages.lines(title, textWidth, HEAD));
     const height = Math.max(...lines.map(({ length }) => length)) * LINE + 2 * PADDING;
-    this.#pages.artifact('Layout', () => this.#pages.band(this.#pages.y, height));
-    const top = this.#pages.y + TOP;
+    this.pages.artifact('Layout', () => this.pages.band(this.pages.y, height));
+    const top = this.pages.y + TOP;
     write((index) => {
       const column = this.#columns[index];
       if (column !== undefined) this.#draw(lines[index] ?? [], column, top, HEAD);
     });
-    this.#pages.y += height;
+    this.pages.y += height;
   }
 }
 

@@ -1,3 +1,4 @@
+import { isNpi } from '../../../../contract/primitives.ts';
 import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { isJson, type Json, objectsOf, textOf } from '../json.ts';
 
@@ -313,16 +314,6 @@ export const isIn = (quantity: unknown, units: readonly string[]): boolean =>
     ({ value, unit, system, code }) =>
       value !== undefined && unit !== undefined && system === UCUM && units.includes(textOf(code) ?? ''),
   );
-
-/** Ten digits with the check digit of Luhn, after the prefix 80840 that stands for 24. */
-function isNpi(text: string): boolean {
-  if (!/^\d{10}$/.test(text)) return false;
-  const sum = [...text].reverse().reduce((total, digit, index) => {
-    const value = Number(digit) * (index % 2 === 1 ? 2 : 1);
-    return total + (value > 9 ? value - 9 : value);
-  }, 24);
-  return sum % 10 === 0;
-}
 
 /** An agent that can be found; a practitioner or device acts on behalf of an organization (provenance-1). */
 function isResolved(agent: Json, contained: readonly Json[]): boolean {
