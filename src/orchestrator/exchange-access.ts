@@ -20,21 +20,17 @@ const CONNECT_TIMEOUT_MS = 5_000;
 /** Shorter than the heartbeat timeout of file transfers, for the same reason. */
 const STALL_MS = 45_000;
 
-export interface ExchangeConnection {
-  clientFor(access: ExchangeAccess): ExchangeClient;
-  transferFor(access: ExchangeAccess): FileTransfer;
-  close(): Promise<void>;
-}
+export type ExchangeConnection = ReturnType<typeof openExchange>;
 
 /** Opens a connection pool to the configured exchange; creates a client for each requested credential. */
-export function openExchange(config: ExchangeConfig): ExchangeConnection {
+export function openExchange(config: ExchangeConfig) {
   const dispatcher = new Agent({ connect: { timeout: CONNECT_TIMEOUT_MS } });
   const credentials = createCredentials({
     apiKey: config.EXCHANGE_API_KEY,
     internalTokenKey: config.INTERNAL_TOKEN_KEY,
   });
   return {
-    clientFor: (access) =>
+    clientFor: (access: ExchangeAccess): ExchangeClient =>
       createExchangeClient({
         baseUrl: config.EXCHANGE_BASE_URL,
         credential: () => credentials(access),
@@ -42,7 +38,7 @@ export function openExchange(config: ExchangeConfig): ExchangeConnection {
         timeoutMs: CALL_TIMEOUT_MS,
         dispatcher,
       }),
-    transferFor: (access) =>
+    transferFor: (access: ExchangeAccess): FileTransfer =>
       createFileTransfer({ credential: () => credentials(access), dispatcher, stallMs: STALL_MS }),
     close: () => dispatcher.close(),
   };

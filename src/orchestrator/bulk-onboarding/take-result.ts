@@ -79,19 +79,15 @@ async function headerOf(records: AsyncGenerator<string[]>): Promise<string[]> {
 /**
  * Builds the rows of the corrections CSV: the row as it was sent, followed by the reason. Rows of the sent file are
  * preferred to those of the result, because the result escapes formulas and drops cells beyond the header's columns.
+ *
+ * @param inputColumns as in the result. A `reason` column of an earlier round is dropped in favour of the new one.
  */
-interface Corrections {
-  columns: string[];
-  /** @param sent the same row of the sent file, if it could be found */
-  rowOf(row: ResultRow, sent: readonly string[] | undefined): string[];
-}
-
-/** @param inputColumns as in the result. A `reason` column of an earlier round is dropped in favour of the new one. */
-function createCorrections(inputColumns: readonly string[]): Corrections {
+function createCorrections(inputColumns: readonly string[]) {
   const kept = inputColumns.flatMap((name, index) => (normalised(name) === 'reason' ? [] : [index]));
   return {
     columns: [...kept.map((index) => inputColumns[index] ?? ''), 'reason'],
-    rowOf(row, sent) {
+    /** @param sent the same row of the sent file, if it could be found */
+    rowOf(row: ResultRow, sent: readonly string[] | undefined): string[] {
       const cells = sent !== undefined && isSameRow(row.input, sent) ? sent : row.input;
       const surplus = cells.slice(inputColumns.length);
       return [...kept.map((index) => cells[index] ?? ''), ...surplus, row.reason];
@@ -114,15 +110,13 @@ const ROWS_AT_ONCE = 500;
  * spreadsheet would execute as formulas are escaped.
  */
 export class CsvFile {
-  readonly #files: FileStore;
-  readonly #columns: readonly string[];
   #rows: (readonly string[])[] = [];
   #open: { stream: PassThrough; stored: Promise<FileRef> } | undefined;
 
-  constructor(files: FileStore, columns: readonly string[]) {
-    this.#files = files;
-    this.#columns = columns;
-  }
+  constructor(
+    private readonly files: FileStore,
+    private readonly columns: readonly string[],
+  ) {}
 
   /** Rejects when the store fails. */
   async add(row: readonly string[]): Promise<void> {
@@ -141,7 +135,7 @@ export class CsvFile {
   async abandon(reason: Error): Promise<void> {
     this.#open?.stream.destroy(reason);
     const stored = await this.#open?.stored.catch(() => undefined);
-    if (stored !== undefined) await this.#files.delete(stored.ref);
+    if (stored !== undefined) await this.files.delete(stored.ref);
   }
 
   async #flush(): Promise<void> {
@@ -149,11 +143,11 @@ export class CsvFile {
       const stream = new PassThrough();
       // If the store fails before reading, the stream has no error listener, and `abandon` would crash the process.
       stream.on('error', () => undefined);
-      const stored = this.#files.put('result', stream, 'text/csv');
+      const stored = this.files.put('result', stream, 'text/csv');
       // Awaited in close(); until then a rejection must not count as unhandled.
       stored.catch(() => undefined);
       this.#open = { stream, stored };
-      this.#rows.unshift(this.#columns);
+      this.#rows.unshift(this.columns);
     }
     const { stream, stored } = this.#open;
     const text = stringify(
@@ -178,12 +172,6 @@ interface ResultRow {
   input: string[];
 }
 
-interface ResultReader {
-  /** The input's columns. */
-  inputColumns: string[];
-  read(cells: readonly string[]): ResultRow;
-}
-
 /** The columns that the exchange appends to the input's columns; other services may append only some of them. */
 const APPENDED = ['patientid', 'metriportid', 'status', 'reason'];
 const FAILED = /^(failed|error|invalid)$/i;
@@ -195,7 +183,7 @@ const UPDATED = /^(updated|would-update)$/i;
  * exchange's, because the input may have columns with these names too. Without a status column, a row without a patient id
  * has failed.
  */
-function createResultReader(header: readonly string[]): ResultReader {
+function createResultReader(header: readonly string[]) {
   const names = header.map(normalised);
   const at = (name: string) => names.lastIndexOf(name);
   const appended = new Set(APPENDED.map(at));
@@ -205,7 +193,7 @@ function createResultReader(header: readonly string[]): ResultReader {
 
   return {
     inputColumns: input.map((index) => header[index] ?? ''),
-    read(cells) {
+    read(cells: readonly string[]): ResultRow {
       const cell = (index: number): string => (index < 0 ? '' : (cells[index] ?? ''));
       const status = cell(at('status')).trim();
       const patientId = cell(idColumn).trim();

@@ -15,7 +15,7 @@ import {
   failedAnswer,
   failedTransport,
   htmlAnswer,
-  isHtml,
+  receivedAnswer,
 } from './failures.ts';
 import { BodyTooLargeError, readJson } from './read-json.ts';
 import { type ServerPace, serverPace } from './server-pace.ts';
@@ -33,14 +33,7 @@ export interface CallOptions {
   signal?: AbortSignal;
 }
 
-export interface ExchangeClient {
-  /** Throws ExchangeCallError. */
-  call<N extends EndpointName>(
-    name: N,
-    request: RequestOf<N>,
-    options?: CallOptions,
-  ): Promise<{ status: number; answer: AnswerOf<N>; pace: ServerPace }>;
-}
+export type ExchangeClient = ReturnType<typeof createExchangeClient>;
 
 export interface ExchangeClientOptions {
   baseUrl: string;
@@ -70,9 +63,14 @@ const BEFORE_SENDING =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|CERT_.*|ERR_TLS_.*|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_VERIFY_LEAF_SIGNATURE)$/;
 
 /** Creates a client of the interface over HTTP. Validates each response. Does not retry: that is up to Temporal. */
-export function createExchangeClient(options: ExchangeClientOptions): ExchangeClient {
+export function createExchangeClient(options: ExchangeClientOptions) {
   return {
-    async call(name, request, callOptions = {}) {
+    /** Throws ExchangeCallError. */
+    async call<N extends EndpointName>(
+      name: N,
+      request: RequestOf<N>,
+      callOptions: CallOptions = {},
+    ): Promise<{ status: number; answer: AnswerOf<N>; pace: ServerPace }> {
       const endpoint: Endpoint = endpoints[name];
       const { body } = request as { body?: unknown };
       const isPost = endpoint.method === 'POST';
@@ -119,13 +117,7 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
 }
 
 type SendOptions = NonNullable<Parameters<typeof send>[1]>;
-interface RawAnswer {
-  status: number;
-  retryAfter: string | undefined;
-  pace: ServerPace;
-  body: unknown;
-  isHtml: boolean;
-}
+type RawAnswer = ReturnType<typeof receivedAnswer> & { pace: ServerPace };
 
 async function exchange(
   name: EndpointName,
@@ -141,14 +133,9 @@ async function exchange(
       ...sendOptions,
       signal: signal === undefined ? timeout : anySignal([timeout, signal, ended.signal]),
     });
-    const retryAfter = answer.headers['retry-after'];
-    return {
-      status: answer.statusCode,
-      retryAfter: Array.isArray(retryAfter) ? retryAfter[0] : retryAfter,
-      pace: serverPace(answer.headers, Date.now()),
-      body: await readJson(answer.body, isSuccess(answer.statusCode)),
-      isHtml: isHtml(answer.headers['content-type']),
-    };
+    const pace = serverPace(answer.headers, Date.now());
+    const body = await readJson(answer.body, isSuccess(answer.statusCode));
+    return { ...receivedAnswer(answer, body), pace };
   } catch (error) {
     if (signal?.aborted) throw signal.reason;
     if (error instanceof BodyTooLargeError) throw badAnswer(name, error.message, 200);

@@ -1,3 +1,4 @@
+import type { Dispatcher } from 'undici';
 import { retryAfterMs } from '../../lib/retry-after.ts';
 
 /** The kinds of failed calls to an exchange; a closed list, because workflows decide by it. */
@@ -49,7 +50,6 @@ export interface CallNature {
  */
 export class ExchangeCallError extends Error {
   override readonly name = 'ExchangeError';
-  readonly kind: FailureKind;
   readonly retryable: boolean;
   readonly httpStatus?: number;
   /** The wait that the exchange requested (Retry-After). */
@@ -58,14 +58,13 @@ export class ExchangeCallError extends Error {
   readonly #explanation: string | undefined;
 
   constructor(
-    kind: FailureKind,
+    readonly kind: FailureKind,
     message: string,
     details: { retryable: boolean; httpStatus?: number; retryAfterMs?: number },
     explanation?: string,
   ) {
     super(message);
     this.#explanation = explanation;
-    this.kind = kind;
     this.retryable = details.retryable;
     this.httpStatus = details.httpStatus;
     this.retryAfterMs = details.retryAfterMs;
@@ -77,10 +76,18 @@ export class ExchangeCallError extends Error {
   }
 }
 
+/** What a call to the exchange got in return. */
+export const receivedAnswer = ({ statusCode, headers }: Dispatcher.ResponseData<unknown>, body: unknown) => ({
+  status: statusCode,
+  retryAfter: [headers['retry-after']].flat()[0],
+  body,
+  isHtml: isHtml(headers['content-type']),
+});
+
 /** The error for a response with a status outside 2xx. */
 export function failedAnswer(
   operation: string,
-  answer: { status: number; retryAfter: string | undefined; body: unknown; isHtml: boolean },
+  answer: ReturnType<typeof receivedAnswer>,
   nature: CallNature,
 ): ExchangeCallError {
   const kind = kindOf(answer.status, nature);

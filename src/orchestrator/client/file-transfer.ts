@@ -12,6 +12,7 @@ import {
   failedTransport,
   htmlAnswer,
   isHtml,
+  receivedAnswer,
 } from './failures.ts';
 import { readJson } from './read-json.ts';
 
@@ -44,16 +45,6 @@ export interface TransferProgress {
  */
 export type UploadOutcome = 'taken' | 'gone';
 
-export interface FileTransfer {
-  /** PUTs a file to an upload URL of the exchange (E5). Throws ExchangeCallError. */
-  upload(url: string, file: OutgoingFile, progress?: TransferProgress): Promise<UploadOutcome>;
-  /**
-   * Downloads from a signed link, in bounded memory. The link itself authorises the request, so no credential is sent.
-   * Throws ExchangeCallError, with `not-found` for an expired link. The stream may fail with ExchangeCallError too.
-   */
-  download(url: string, progress?: TransferProgress): Promise<AsyncIterable<Uint8Array>>;
-}
-
 /** A second PUT of the same bytes has no effect (docs/interface.md, "Bulk CSV"), so uploads may be repeated. */
 const NATURE: CallNature = { changes: false, repeatable: true, conflictMeansRunning: false };
 /** S3 answers 403 for an expired URL; a rejected key is a 401. */
@@ -64,14 +55,17 @@ const conflictSchema = z.object({
   upload: z.object({ status: z.string(), sha256: z.string().optional() }),
 });
 
+export type FileTransfer = ReturnType<typeof createFileTransfer>;
+
 export function createFileTransfer({
   credential,
   dispatcher,
   stallMs,
   acceptsHtml = false,
-}: FileTransferOptions): FileTransfer {
+}: FileTransferOptions) {
   return { upload, download };
 
+  /** PUTs a file to an upload URL of the exchange (E5). Throws ExchangeCallError. */
   async function upload(
     url: string,
     file: OutgoingFile,
@@ -98,7 +92,7 @@ export function createFileTransfer({
       if (status >= 200 && status <= 299) return 'taken';
       if (GONE.has(status)) return 'gone';
       if (status === 409) return afterConflict(body, file);
-      throw failedAnswer('uploadFile', failedParts(answer, body), NATURE);
+      throw failedAnswer('uploadFile', receivedAnswer(answer, body), NATURE);
     } catch (error) {
       // If reading our own file failed, report that, and not a failure of the exchange.
       throw watch.contentError() ?? asCallError('uploadFile', error, progress.signal, watch);
@@ -107,6 +101,10 @@ export function createFileTransfer({
     }
   }
 
+  /**
+   * Downloads from a signed link, in bounded memory. The link itself authorises the request, so no credential is sent.
+   * Throws ExchangeCallError, with `not-found` for an expired link. The stream may fail with ExchangeCallError too.
+   */
   async function download(url: string, progress: TransferProgress = {}): Promise<AsyncIterable<Uint8Array>> {
     const watch = watchForStall(stallMs, progress);
     try {
@@ -129,7 +127,7 @@ export function createFileTransfer({
           retryable: true,
           httpStatus: status,
         });
-      throw failedAnswer('downloadFile', failedParts(answer, body), NATURE);
+      throw failedAnswer('downloadFile', receivedAnswer(answer, body), NATURE);
     } catch (error) {
       watch.end();
       throw asCallError('downloadFile', error, progress.signal, watch);
@@ -153,17 +151,10 @@ function afterConflict(body: unknown, file: OutgoingFile): UploadOutcome {
   );
 }
 
-interface StallWatch {
-  signal: AbortSignal;
-  stalled: () => boolean;
-  /** The error with which reading the content of `through` failed. */
-  contentError: () => unknown;
-  through(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array>;
-  end(): void;
-}
+type StallWatch = ReturnType<typeof watchForStall>;
 
 /** Aborts a stalled transfer: undici has no timeout for a request body that the server does not read. */
-function watchForStall(stallMs: number, { signal, onProgress }: TransferProgress): StallWatch {
+function watchForStall(stallMs: number, { signal, onProgress }: TransferProgress) {
   const stall = new AbortController();
   const timer = setTimeout(() => stall.abort(), stallMs);
   let movedBytes = 0;
@@ -171,8 +162,9 @@ function watchForStall(stallMs: number, { signal, onProgress }: TransferProgress
   return {
     signal: signal === undefined ? stall.signal : anySignal([stall.signal, signal]),
     stalled: () => stall.signal.aborted,
+    /** The error with which reading the content of `through` failed. */
     contentError: () => contentError,
-    async *through(content) {
+    async *through(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
       const pieces = content[Symbol.asyncIterator]();
       try {
         for (;;) {
@@ -225,15 +217,3 @@ function asHttpUrl(operation: string, url: string): URL {
   if (parsed?.protocol === 'https:' || parsed?.protocol === 'http:') return parsed;
   throw badAnswer(operation, 'the URL in the response is not a valid http(s) URL', 200);
 }
-
-const failedParts = (answer: Dispatcher.ResponseData, body: unknown) => ({
-  status: answer.statusCode,
-  retryAfter: headerOf(answer, 'retry-after'),
-  body,
-  isHtml: isHtml(answer.headers['content-type']),
-});
-
-const headerOf = ({ headers }: Dispatcher.ResponseData, name: string): string | undefined => {
-  const value = headers[name];
-  return Array.isArray(value) ? value[0] : value;
-};

@@ -18,15 +18,13 @@ const REMEMBERED_MAX = 200_000;
 
 /** Remembers the received messages; across restarts, if it has a file. */
 export class MessageLog {
-  readonly #path: string | undefined;
-  readonly #seen: Set<string>;
   /** The last write; lines are written one after the other. */
   #lastWrite: Promise<void> = Promise.resolve();
 
-  private constructor(path: string | undefined, seen: Set<string>) {
-    this.#path = path;
-    this.#seen = seen;
-  }
+  private constructor(
+    private readonly path: string | undefined,
+    private readonly seen: Set<string>,
+  ) {}
 
   static async open(path: string | undefined): Promise<MessageLog> {
     if (path === undefined) return new MessageLog(undefined, new Set());
@@ -41,20 +39,20 @@ export class MessageLog {
   }
 
   has(messageId: string): boolean {
-    return this.#seen.has(messageId);
+    return this.seen.has(messageId);
   }
 
   /** Resolves when the line is in the file. */
   async note(entry: MessageLogEntry): Promise<void> {
     const line = `${JSON.stringify(entry)}\n`;
-    const path = this.#path;
+    const { path } = this;
     if (path !== undefined) {
       this.#lastWrite = this.#lastWrite.catch(() => undefined).then(() => appendFile(path, line));
       await this.#lastWrite;
     }
-    this.#seen.add(entry.messageId);
-    const [oldest] = this.#seen;
-    if (this.#seen.size > REMEMBERED_MAX && oldest !== undefined) this.#seen.delete(oldest);
+    this.seen.add(entry.messageId);
+    const [oldest] = this.seen;
+    if (this.seen.size > REMEMBERED_MAX && oldest !== undefined) this.seen.delete(oldest);
   }
 }
 

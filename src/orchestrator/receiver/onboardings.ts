@@ -20,26 +20,9 @@ const TEMPORAL_TIMEOUT_MS = 5_000;
  * The receiver's calls to Temporal. Each has a timeout of 5 s and throws when Temporal cannot be reached. The `signal…`
  * functions return false when no such onboarding is running.
  */
-export interface Onboardings {
-  /** A source of a query has ended. */
-  signalSourceEnd(orchestrationId: string, event: NetworkQuerySignal): Promise<boolean>;
-  /** The person is verified. */
-  signalVerified(orchestrationId: string, event: IdentityVerifiedSignal): Promise<boolean>;
-  /** The person's browser has returned from a page of the identity partner. */
-  signalReturned(orchestrationId: string, event: PersonReturnedSignal): Promise<boolean>;
-  /** The person of this job's onboarding has authenticated with two factors. */
-  signalConfirmed(jobId: string, event: Aal2ConfirmedSignal): Promise<boolean>;
-  /** A bulk create has changed its state. If no bulk onboarding is found to signal, its next poll makes up for it. */
-  signalBulkCreate(event: BulkCreateSignal): Promise<boolean>;
-  /** Starts the onboarding of this job, or signals the running one. Returns its workflow id. */
-  start(request: OnboardingRequest, messageId: string): Promise<string>;
-  isReachable(): Promise<boolean>;
-}
+export type Onboardings = ReturnType<typeof createOnboardings>;
 
-export function createOnboardings(
-  client: Client,
-  options: { exchange: ExchangeAccess; idHmacKey: string },
-): Onboardings {
+export function createOnboardings(client: Client, options: { exchange: ExchangeAccess; idHmacKey: string }) {
   const bounded = <R>(call: () => Promise<R>): Promise<R> =>
     client.withDeadline(Date.now() + TEMPORAL_TIMEOUT_MS, call);
   const signal = async (orchestrationId: string, name: string, event: object): Promise<boolean> => {
@@ -53,26 +36,32 @@ export function createOnboardings(
     }
   };
   return {
-    signalSourceEnd: (orchestrationId, event) =>
+    /** A source of a query has ended. */
+    signalSourceEnd: (orchestrationId: string, event: NetworkQuerySignal) =>
       signal(orchestrationId, PATIENT_ONBOARDING_MESSAGES.networkQueryEvent, event),
-    signalVerified: (orchestrationId, event) =>
+    /** The person is verified. */
+    signalVerified: (orchestrationId: string, event: IdentityVerifiedSignal) =>
       signal(orchestrationId, PATIENT_ONBOARDING_MESSAGES.identityVerified, event),
-    signalReturned: (orchestrationId, event) =>
+    /** The person's browser has returned from a page of the identity partner. */
+    signalReturned: (orchestrationId: string, event: PersonReturnedSignal) =>
       signal(orchestrationId, PATIENT_ONBOARDING_MESSAGES.personReturned, event),
-    signalConfirmed: (jobId, event) =>
+    /** The person of this job's onboarding has authenticated with two factors. */
+    signalConfirmed: (jobId: string, event: Aal2ConfirmedSignal) =>
       signal(
         orchestrationIdOf(jobId, options.exchange, options.idHmacKey),
         PATIENT_ONBOARDING_MESSAGES.aal2Confirmed,
         event,
       ),
-    signalBulkCreate: (event) => bounded(() => signalBulkOnboarding(client, event)),
-    async start(request, messageId) {
+    /** A bulk create has changed its state. If no bulk onboarding is found to signal, its next poll makes up for it. */
+    signalBulkCreate: (event: BulkCreateSignal) => bounded(() => signalBulkOnboarding(client, event)),
+    /** Starts the onboarding of this job, or signals the running one. Returns its workflow id. */
+    async start(request: OnboardingRequest, messageId: string): Promise<string> {
       const started = await bounded(() =>
         startOnboarding(client, request, { ...options, intakeMessageId: messageId }),
       );
       return started.workflowId;
     },
-    async isReachable() {
+    async isReachable(): Promise<boolean> {
       try {
         await bounded(() => client.workflowService.getSystemInfo({}));
         return true;

@@ -22,6 +22,8 @@ const messageSchema = z.object({
   bulkPatientCreate: z.unknown().optional(),
 });
 
+type Meta = z.output<typeof messageSchema>['meta'];
+
 /** `network-query.<source>` is sent when data was merged (docs/interface.md, "Webhooks out"), so no status means completed. */
 const sourceEndSchema = z.object({
   patientId: id.optional(),
@@ -45,23 +47,10 @@ const bulkCreateSchema = z.object({
   reason: z.string().max(1_000).optional(),
 });
 
-export interface WebhookMessage {
-  messageId: string;
-  type: string;
-  requestId?: string;
-  ping?: string;
-  /** The id of the onboarding, from the query's metadata. */
-  orchestrationId?: string;
-  /** Only for `network-query.<source>` with a request id. */
-  sourceEnd?: NetworkQuerySignal;
-  /** Only for `ias.identity.verified`. */
-  identityVerified?: IdentityVerifiedSignal;
-  /** Only for `medical.bulk-patient-create`. */
-  bulkCreate?: BulkCreateSignal;
-}
+export type WebhookMessage = NonNullable<ReturnType<typeof readWebhookMessage>>;
 
 /** Reads a webhook of the interface. Returns undefined for any other body. */
-export function readWebhookMessage(rawBody: Buffer): WebhookMessage | undefined {
+export function readWebhookMessage(rawBody: Buffer) {
   const parsed = messageSchema.safeParse(parseJson(rawBody));
   if (!parsed.success) return undefined;
   const { meta, ping, payload } = parsed.data;
@@ -71,13 +60,19 @@ export function readWebhookMessage(rawBody: Buffer): WebhookMessage | undefined 
     type: meta.type,
     requestId: meta.requestId,
     ping,
+    /** The id of the onboarding, from the query's metadata. */
     orchestrationId: orchestrationId.data,
+    /** Only for `network-query.<source>` with a request id. */
     sourceEnd: readSourceEnd(meta, payload),
-    identityVerified:
-      meta.type === IDENTITY_VERIFIED_EVENT_TYPE ? identitySchema.safeParse(payload).data : undefined,
+    /** Only for `ias.identity.verified`. */
+    identityVerified: readIdentity(meta, payload),
+    /** Only for `medical.bulk-patient-create`. */
     bulkCreate: readBulkCreate(parsed.data),
   };
 }
+
+const readIdentity = ({ type }: Meta, payload: unknown): IdentityVerifiedSignal | undefined =>
+  type === IDENTITY_VERIFIED_EVENT_TYPE ? identitySchema.safeParse(payload).data : undefined;
 
 function readBulkCreate({
   meta,
@@ -88,10 +83,7 @@ function readBulkCreate({
   return state.success ? { messageId: meta.messageId, ...state.data } : undefined;
 }
 
-function readSourceEnd(
-  meta: z.output<typeof messageSchema>['meta'],
-  payload: unknown,
-): NetworkQuerySignal | undefined {
+function readSourceEnd(meta: Meta, payload: unknown): NetworkQuerySignal | undefined {
   const source = SOURCE_TYPES.find((type) => meta.type === `network-query.${type}`);
   const end = sourceEndSchema.safeParse(payload ?? {});
   if (source === undefined || meta.requestId === undefined || !end.success) return undefined;

@@ -5,22 +5,14 @@ import { OverloadError } from '../../platform/errors.ts';
 import { type ApiKeyOwner, findKeysByHash, findKeysById } from './api-key-store.ts';
 
 /** Looks up the current state of API keys. Nothing is cached, so a revocation takes effect with its commit. */
-export interface KeyCheck {
-  /**
-   * Finds a key by its SHA-256 hash, including revoked and expired keys; undefined if it is unknown. Throws OverloadError if
-   * too many unknown keys are being checked.
-   */
-  byHash(hash: Buffer): Promise<ApiKeyOwner | undefined>;
-  /** Finds a key by id; undefined unless it is good. For embed tokens, which are valid only as long as their key. */
-  byId(keyId: string): Promise<ApiKeyOwner | undefined>;
-}
+export type KeyCheck = ReturnType<typeof createKeyCheck>;
 
 /** Keys that were good recently are looked up separately, so that they never wait behind a flood of unknown keys. */
 const GOOD_LATELY = { ttl: 60 * 60_000, max: 10_000 };
 const UNPROVEN_MAX = { atOnce: 100, waiting: 1_000 };
 
 /** Creates the key check of a gateway. Concurrent requests share a look-up. */
-export function createKeyCheck(store: Pick<Store, 'call' | 'asSystem'>): KeyCheck {
+export function createKeyCheck(store: Pick<Store, 'call' | 'asSystem'>) {
   const find = (hashes: string[]) =>
     findKeysByHash(
       store,
@@ -31,14 +23,19 @@ export function createKeyCheck(store: Pick<Store, 'call' | 'asSystem'>): KeyChec
   const unproven = new BatchedLookUp(find, UNPROVEN_MAX);
   const byId = new BatchedLookUp((keyIds) => findKeysById(store, keyIds));
   return {
-    async byHash(hash) {
+    /**
+     * Finds a key by its SHA-256 hash, including revoked and expired keys; undefined if it is unknown. Throws OverloadError if
+     * too many unknown keys are being checked.
+     */
+    async byHash(hash: Buffer): Promise<ApiKeyOwner | undefined> {
       const key = hash.toString('hex');
       const lookUp = goodLately.get(key) === true ? proven : unproven;
       const owner = await lookUp.get(key).catch(asOverload);
       if (owner?.state === 'good') goodLately.set(key, true);
       return owner;
     },
-    async byId(keyId) {
+    /** Finds a key by id; undefined unless it is good. For embed tokens, which are valid only as long as their key. */
+    async byId(keyId: string): Promise<ApiKeyOwner | undefined> {
       const owner = await byId.get(keyId).catch(asOverload);
       return owner?.state === 'good' ? owner : undefined;
     },

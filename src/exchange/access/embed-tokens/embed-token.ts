@@ -93,18 +93,11 @@ type KnownEmbedToken =
   | { state: 'expired' | 'revoked'; token: EmbedToken };
 
 /** Checks embed tokens against the current state; like API keys, they are not cached. */
-interface EmbedTokenCheck {
-  /** Undefined when the token was not issued by us. */
-  byToken(token: string): Promise<KnownEmbedToken | undefined>;
-  /** Whether a token that was verified before is still valid: neither it nor its key has been revoked. */
-  isGood(token: EmbedToken): Promise<boolean>;
-}
-
 export function createEmbedTokenCheck(deps: {
   store: Store;
   keys: Pick<KeyCheck, 'byId'>;
   internalTokenKey: string;
-}): EmbedTokenCheck {
+}) {
   const revoked = new BatchedLookUp((ids) => deps.store.asSystem((tx) => findRevokedEmbedTokens(tx, ids)));
   const holderOf = async ({ keyId, tokenId, accountId }: EmbedToken): Promise<ApiKeyOwner | undefined> => {
     const [holder, isRevoked] = await Promise.all([deps.keys.byId(keyId), revoked.get(tokenId)]);
@@ -112,14 +105,16 @@ export function createEmbedTokenCheck(deps: {
     return isGood ? holder : undefined;
   };
   return {
-    async byToken(text) {
+    /** Undefined when the token was not issued by us. */
+    async byToken(text: string): Promise<KnownEmbedToken | undefined> {
       const token = await verifyEmbedToken(deps.internalTokenKey, text);
       if (token === undefined) return undefined;
       if (token.hasExpired) return { state: 'expired', token };
       const holder = await holderOf(token);
       return holder === undefined ? { state: 'revoked', token } : { state: 'good', token, holder };
     },
-    isGood: async (token) => (await holderOf(token)) !== undefined,
+    /** Whether a token that was verified before is still valid: neither it nor its key has been revoked. */
+    isGood: async (token: EmbedToken) => (await holderOf(token)) !== undefined,
   };
 }
 

@@ -13,11 +13,11 @@ import { RESULT_FORMATS } from './result-link.ts';
 import { endAndAnnounce } from './transitions.ts';
 
 /** Builds the results of consolidated queries. */
-export interface ConsolidatedBuilder {
-  /** Writes the result in bounded memory and ends the query. A query that has already ended is left unchanged. */
-  build(of: { accountId: string; requestId: string }, signal?: AbortSignal): Promise<ConsolidatedEnd>;
-  /** Ends the query as failed, unless it has already ended. @param reason shown to the caller */
-  fail(of: { accountId: string; requestId: string }, reason: string): Promise<ConsolidatedEnd>;
+export type ConsolidatedBuilder = ReturnType<typeof createConsolidatedBuilder>;
+
+interface QueryOf {
+  accountId: string;
+  requestId: string;
 }
 
 export interface BuilderDeps {
@@ -27,14 +27,16 @@ export interface BuilderDeps {
   publicBaseUrl: string;
 }
 
-export function createConsolidatedBuilder(deps: BuilderDeps): ConsolidatedBuilder {
+export function createConsolidatedBuilder(deps: BuilderDeps) {
   const { store, blobs } = deps;
-  const read = (accountId: string, requestId: string) =>
+  const read = ({ accountId, requestId }: QueryOf) =>
     store.asAccount(accountId, (tx) => readConsolidatedQuery(tx, requestId));
 
   return {
-    async build({ accountId, requestId }, signal) {
-      const query = await read(accountId, requestId);
+    /** Writes the result in bounded memory and ends the query. A query that has already ended is left unchanged. */
+    async build(of: QueryOf, signal?: AbortSignal): Promise<ConsolidatedEnd> {
+      const { accountId, requestId } = of;
+      const query = await read(of);
       if (query?.status !== 'processing') return endOf(query);
       await deps.records.merge(accountId, query.patientId);
       const result = await blobs.put(
@@ -45,12 +47,13 @@ export function createConsolidatedBuilder(deps: BuilderDeps): ConsolidatedBuilde
       const ended = await store.asAccount(accountId, (tx) => endAndAnnounce(tx, requestId, { result }));
       // Another execution has ended the query in the meantime, so no row refers to this result.
       if (ended === undefined) await blobs.delete(result.ref);
-      return endOf(ended ?? (await read(accountId, requestId)));
+      return endOf(ended ?? (await read(of)));
     },
 
-    async fail({ accountId, requestId }, reason) {
-      await store.asAccount(accountId, (tx) => endAndAnnounce(tx, requestId, { reason }));
-      return endOf(await read(accountId, requestId));
+    /** Ends the query as failed, unless it has already ended. @param reason shown to the caller */
+    async fail(of: QueryOf, reason: string): Promise<ConsolidatedEnd> {
+      await store.asAccount(of.accountId, (tx) => endAndAnnounce(tx, of.requestId, { reason }));
+      return endOf(await read(of));
     },
   };
 }

@@ -6,7 +6,7 @@ import { type FairQueueLimits, QueueFullError } from '../../../lib/lanes.ts';
 import { BlobNotFoundError, type BlobStore } from '../../../shared/blobs/blob-store.ts';
 import type { Store } from '../../platform/database/database.ts';
 import { ExchangeError, InvalidRequestError, NotFoundError, OverloadError } from '../../platform/errors.ts';
-import { deleting, type Recovery, removalRecovery } from '../../platform/recovery/recovery.ts';
+import { deleting, removalRecovery } from '../../platform/recovery/recovery.ts';
 import {
   deleteOldRenditions,
   findRendition,
@@ -32,19 +32,7 @@ const FAILURES = { ttl: 60 * 60_000, max: 10_000 };
 const BUSY_RETRY_SECONDS = 5;
 
 /** Creates and stores renditions: documents converted to html or pdf. */
-export interface DocumentRenditions {
-  /**
-   * Returns the id of a rendition, created now or in the last hours. A failed conversion is not repeated for an hour.
-   *
-   * @throws InvalidRequestError (400) when the document is not XML
-   * @throws ExchangeError 422, with the reason, when it cannot be converted
-   * @throws OverloadError (503) when too many documents are being converted
-   */
-  render(accountId: string, document: StoredDocument, format: DocumentFormat): Promise<string>;
-  /** Deletes old renditions. */
-  recovery: Recovery;
-  close(): Promise<void>;
-}
+export type DocumentRenditions = ReturnType<typeof createDocumentRenditions>;
 
 export function createDocumentRenditions({
   store,
@@ -54,12 +42,19 @@ export function createDocumentRenditions({
   store: Store;
   blobs: BlobStore;
   renderer?: DocumentRenderer;
-}): DocumentRenditions {
+}) {
   const failures = new LRUCache<string, Exclude<Rendering, { kind: 'rendered' }>>(FAILURES);
   const underWay = new Map<string, Promise<string>>();
 
   return {
-    async render(accountId, document, format) {
+    /**
+     * Returns the id of a rendition, created now or in the last hours. A failed conversion is not repeated for an hour.
+     *
+     * @throws InvalidRequestError (400) when the document is not XML
+     * @throws ExchangeError 422, with the reason, when it cannot be converted
+     * @throws OverloadError (503) when too many documents are being converted
+     */
+    async render(accountId: string, document: StoredDocument, format: DocumentFormat): Promise<string> {
       if (!mayBeXml(document.contentType)) throw notXml(document.contentType);
       const known = await store.asAccount(accountId, (tx) => findRendition(tx, document.id, format));
       if (known !== undefined) return known.id;
@@ -69,6 +64,7 @@ export function createDocumentRenditions({
       underWay.set(key, rendition);
       return rendition;
     },
+    /** Deletes old renditions. */
     recovery: deleting(
       removalRecovery('old renditions of documents', (limit) =>
         store.asSystem((tx) => deleteOldRenditions(tx, limit)),
@@ -160,31 +156,28 @@ const LIMITS: RenderLimits = {
 };
 
 /** Renders documents as html or pdf, a few at a time, taking accounts in turn. */
-interface DocumentRenderer {
-  /**
-   * Renders a document; `busy` when too many are waiting, of this account or in total, or the machine left it no time. `read` is called when its turn comes.
-   * Throws only the errors of `read`, whatever the content.
-   */
-  render(
-    accountId: string,
-    read: () => Promise<Uint8Array>,
-    format: DocumentFormat,
-  ): Promise<Rendering | { kind: 'busy' }>;
-  close(): Promise<void>;
-}
+type DocumentRenderer = ReturnType<typeof createDocumentRenderer>;
 
 /**
  * Creates a renderer that works in threads with limited heap and time (decision 33): the gateway keeps responding
  * meanwhile, and a malicious document fails with a reason without harming the process.
  */
-export function createDocumentRenderer(limits: RenderLimits = LIMITS): DocumentRenderer {
+export function createDocumentRenderer(limits: RenderLimits = LIMITS) {
   const threads = createFairThreads<RenderJob, Rendering>(
     new URL('./render-thread.ts', import.meta.url),
     limits,
     limits.queue,
   );
   return {
-    async render(accountId, read, format) {
+    /**
+     * Renders a document; `busy` when too many are waiting, of this account or in total, or the machine left it no time. `read` is called when its turn comes.
+     * Throws only the errors of `read`, whatever the content.
+     */
+    async render(
+      accountId: string,
+      read: () => Promise<Uint8Array>,
+      format: DocumentFormat,
+    ): Promise<Rendering | { kind: 'busy' }> {
       try {
         const end = await threads.run(accountId, async () => ({ bytes: await read(), format }));
         if (end.kind === 'answered') return end.answer;

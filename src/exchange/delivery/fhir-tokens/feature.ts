@@ -193,23 +193,12 @@ const KEYS = { timeoutDuration: 5_000, cooldownDuration: 30_000, cacheMaxAge: 30
 const rejected = (reason: string): OAuthRefusal =>
   new OAuthRefusal('invalid_client', `The assertion is not accepted: ${reason}`, 401);
 
-interface AssertionCheck {
-  /** The client id that an assertion claims, without verifying anything. */
-  clientIdOf(assertion: string): string | undefined;
-  /** Verifies signature and claims. @throws OAuthRefusal */
-  verify(assertion: string, client: StoredClient): Promise<{ jti: string; expiresAt: Date }>;
-}
-
 /**
  * @param tokenUrl the audience that assertions must name
  * @param destinations where keys may be fetched
  * @param issuer the authorization server's name, which is an audience too: clients of RFC 8414 use it
  */
-export function createAssertionCheck(
-  tokenUrl: string,
-  destinations: DestinationRules,
-  issuer = tokenUrl,
-): AssertionCheck {
+export function createAssertionCheck(tokenUrl: string, destinations: DestinationRules, issuer = tokenUrl) {
   const fetchKeys = createKeyFetch(destinations);
   // Remote key sets cache what they fetched, so they are kept.
   const remote = new LRUCache<string, JWTVerifyGetKey>({ max: 1_000 });
@@ -217,16 +206,14 @@ export function createAssertionCheck(
     if (jwks !== null) return createLocalJWKSet(jwks);
     const known = remote.get(url ?? '');
     if (known !== undefined) return known;
-    const keys = createRemoteJWKSet(new URL(url ?? ''), {
-      ...KEYS,
-      [customFetch]: fetchKeys,
-    });
+    const keys = createRemoteJWKSet(new URL(url ?? ''), { ...KEYS, [customFetch]: fetchKeys });
     remote.set(url ?? '', keys);
     return keys;
   };
 
   return {
-    clientIdOf(assertion) {
+    /** The client id that an assertion claims, without verifying anything. */
+    clientIdOf(assertion: string): string | undefined {
       try {
         const { sub } = decodeJwt<{ sub?: unknown }>(assertion);
         return typeof sub === 'string' ? sub : undefined;
@@ -234,7 +221,8 @@ export function createAssertionCheck(
         return undefined;
       }
     },
-    async verify(assertion, client) {
+    /** Verifies signature and claims. @throws OAuthRefusal */
+    async verify(assertion: string, client: StoredClient): Promise<{ jti: string; expiresAt: Date }> {
       const { jti, exp = 0 } = await claimsOf(assertion, keysOf(client), client.id, [tokenUrl, issuer]);
       if (exp > Date.now() / 1_000 + LIFETIME_MAX_SECONDS)
         throw rejected('exp is more than five minutes ahead');

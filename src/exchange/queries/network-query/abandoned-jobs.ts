@@ -1,27 +1,15 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { SourceStepInput } from '../../../contract/network-query-workflow.ts';
-import type { SourceType } from '../../../contract/primitives.ts';
 import type { AccountTx, Store, SystemTx } from '../../platform/database/database.ts';
 import { sqlFile } from '../../platform/database/pg-arrays.ts';
 import { itemRecovery, type Recovery } from '../../platform/recovery/recovery.ts';
 import { type Connectors, connectorFor } from '../../sources/connections/connections.ts';
-import type { JobHandle } from '../../sources/connectors/connector.ts';
-import type { PurposeOfUse } from '../../sources/connectors/source-config.ts';
 import type { PartStep } from './attempt-store.ts';
 
 const KEEP_OPEN_JOBS = sqlFile('keep-open-jobs.sql', import.meta.url);
 
 /** A job that a source still works on, although its result will not be collected. Kept until it is cancelled there. */
-interface AbandonedJob {
-  id: string;
-  accountId: string;
-  source: SourceType;
-  /** Null: the default connection. */
-  connectionId: string | null;
-  purpose: PurposeOfUse;
-  job: JobHandle;
-  since: Date;
-}
+type AbandonedJob = Awaited<ReturnType<typeof abandonedJobsOf>>[number];
 
 /** The step that abandoned a job cancels it within this time, unless its worker is killed. */
 const GRACE = sql`interval '30 seconds'`;
@@ -68,7 +56,7 @@ export async function keepSurplusJob(
 }
 
 /** The jobs that an attempt left behind. */
-async function abandonedJobsOf(tx: AccountTx, step: SourceStepInput): Promise<AbandonedJob[]> {
+async function abandonedJobsOf(tx: AccountTx, step: SourceStepInput) {
   return selectJobs(tx)
     .where(({ and }) => and({ query_id: step.requestId, source: step.source, attempt: step.attempt }))
     .execute();

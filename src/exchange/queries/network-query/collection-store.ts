@@ -4,6 +4,7 @@ import type { SourceStepInput } from '../../../contract/network-query-workflow.t
 import { counted } from '../../../lib/counted.ts';
 import { minuteOf } from '../../../lib/time.ts';
 import type { Demographics } from '../../people/patients/rules/demographics.ts';
+import { type Members, membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { later } from '../../platform/database/pipeline.ts';
 import { countExcluded } from '../../records/reading/record-store.ts';
@@ -16,6 +17,9 @@ import { isWhole, ofConnection } from './part-store.ts';
 import type { Collection } from './tables.ts';
 import { addOfStep } from './timeline-store.ts';
 
+/** The newest complete collection of a patient's data from one connection. */
+type LastCollection = Members<'source_collection'>;
+
 const connectionOf = ({ part }: PartStep): string => part.id ?? '';
 
 export async function readLastCollection(
@@ -23,11 +27,12 @@ export async function readLastCollection(
   step: PartStep,
   patientId: string,
 ): Promise<LastCollection | undefined> {
-  return tx.db
+  const row = await tx.db
     .selectFrom('source_collection')
-    .select(['basis', 'patient_ids as patientIds', 'full_at as fullAt', 'asked_at as askedAt', 'differences'])
+    .selectAll()
     .where(({ and }) => and({ patient_id: patientId, source: step.source, connection: connectionOf(step) }))
     .executeTakeFirst();
+  return row && membersOf(row);
 }
 
 /** What the record holds of a connection. */
@@ -155,17 +160,6 @@ async function differencesTo(
   );
 }
 
-/** The newest complete collection of a patient's data from one connection. */
-interface LastCollection {
-  basis: string;
-  patientIds: readonly string[];
-  /** When everything was last asked for, and when anything was. */
-  fullAt: Date;
-  askedAt: Date;
-  /** By how much the source's own counts differ from ours, by type. */
-  differences: Readonly<Record<string, number>>;
-}
-
 const HOUR_MS = 60 * 60_000;
 const DAY_MS = 24 * HOUR_MS;
 /** Queries overlap by this: clocks differ, and a server may list what it has stored only after a while. */
@@ -187,7 +181,7 @@ export function basisOf(person: Demographics, fingerprint: string): string {
  * last complete collection is not comparable, or everything is due again.
  */
 export function changesSince(
-  last: LastCollection | undefined,
+  last: Pick<LastCollection, 'basis' | 'fullAt' | 'askedAt'> | undefined,
   { basis, now, fullAfterDays }: { basis: string; now: Date; fullAfterDays: number },
 ): Date | undefined {
   if (last === undefined || last.basis !== basis) return undefined;

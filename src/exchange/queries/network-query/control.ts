@@ -42,14 +42,7 @@ interface Run {
 const RETRY_TRIES = 5;
 const RETRY_PAUSE_MS = 100;
 
-export interface QueryControl {
-  /** Tries a failed source again: in the running workflow, or in a new run. Throws 404, 409 or 503. */
-  retrySource(accountId: string, requestId: string, source: SourceType): Promise<QueryView>;
-  /** Ends one running source as failed. Throws 404, 409 or 503. */
-  giveUpSource(accountId: string, requestId: string, source: SourceType): Promise<QueryView>;
-  /** Ends all running sources as failed. Throws 404, 409 or 503. */
-  cancelQuery(accountId: string, requestId: string): Promise<QueryView>;
-}
+export type QueryControl = ReturnType<typeof createQueryControl>;
 
 export function createQueryControl(deps: {
   store: Store;
@@ -57,7 +50,7 @@ export function createQueryControl(deps: {
   launcher: Launcher;
   callbackKey: string;
   commandTimeoutMs?: number;
-}): QueryControl {
+}) {
   const { store, launcher } = deps;
   const command = (of: { requestId: string; run: number }, name: string, argument?: SourceCommand) =>
     commandWorkflow(deps.temporal, networkQueryWorkflowId(of.requestId, of.run), name, {
@@ -116,7 +109,8 @@ export function createQueryControl(deps: {
   }
 
   return {
-    async retrySource(accountId, requestId, source) {
+    /** Tries a failed source again: in the running workflow, or in a new run. Throws 404, 409 or 503. */
+    async retrySource(accountId: string, requestId: string, source: SourceType): Promise<QueryView> {
       const open = await store.asAccount(accountId, async (tx) => {
         await checkRetryable(tx, requestId, source);
         const { run, endedAt } = await latestRun(tx, requestId);
@@ -131,7 +125,8 @@ export function createQueryControl(deps: {
       return retried;
     },
 
-    async giveUpSource(accountId, requestId, source) {
+    /** Ends one running source as failed. Throws 404, 409 or 503. */
+    async giveUpSource(accountId: string, requestId: string, source: SourceType): Promise<QueryView> {
       const { attempts } = await view(accountId, requestId);
       const last = lastAttempts(attempts).find((attempt) => attempt.source === source);
       if (last === undefined || !isOpen(last)) {
@@ -142,7 +137,8 @@ export function createQueryControl(deps: {
       return view(accountId, requestId);
     },
 
-    async cancelQuery(accountId, requestId) {
+    /** Ends all running sources as failed. Throws 404, 409 or 503. */
+    async cancelQuery(accountId: string, requestId: string): Promise<QueryView> {
       const { status, attempts } = await view(accountId, requestId);
       if (status !== 'running')
         throw new ConflictError(`The query has ended (${status}); nothing is left to cancel`);

@@ -14,7 +14,7 @@ import { endAttempt, type PartStep, readStatus } from './attempt-store.ts';
 import { readCollection, recordExclusions, rememberCollection } from './collection-store.ts';
 import { endPart, isWhole, readParts } from './part-store.ts';
 import { type LockedQuery, lockQuery, settleQuery } from './query-store.ts';
-import type { QueryState } from './tables.ts';
+import type { QueryState } from './rules/query-status.ts';
 import { addOfStep, addToTimeline } from './timeline-store.ts';
 
 /**

@@ -6,13 +6,13 @@ import { deleteOldAbandonedJobs } from './abandoned-jobs.ts';
 import { failOpenAttempts } from './endings.ts';
 import { type Launcher, runsToEnsure } from './launcher.ts';
 import { addNetworkQueryRoutes } from './routes.ts';
-import { createNetworkQueryService, type NetworkQueryService } from './service.ts';
+import { createNetworkQueryService } from './service.ts';
 import { addSourceCallbackRoute, createSourceCallbacks, type SourceCallbacks } from './source-callback.ts';
 
 /** Network queries: E2, E3, retry, give up and cancel, and the sources' callbacks. */
 export const networkQueryFeature = {
   open(platform: Platform): OpenFeature<{
-    networkQueries: NetworkQueryService & { launcher: Launcher };
+    networkQueries: ReturnType<typeof createNetworkQueryService>;
     sourceCallbacks: SourceCallbacks;
   }> {
     const { callbackSecrets: secrets } = platform;

@@ -16,18 +16,9 @@ import { workflowRows } from '../../platform/workflows/workflow-rows.ts';
 import { IN_SOURCE_ORDER, type NewQuery } from './query-store.ts';
 import { SOURCE_RETRIES } from './rules/retries.ts';
 
-export interface Launcher {
-  /** Starts the workflow of a committed run in the background. When that fails, `reconcile` starts it later. */
-  launch(accountId: string, requestId: string, run: number): void;
-  /** Starts the workflow and waits for the start. Safe to repeat. Returns `closed` when the workflow has already ended. */
-  start(accountId: string, requestId: string, run: number): Promise<'open' | 'closed'>;
-  /** Starts a stuck workflow anew; it goes on from the newest attempts. */
-  replace(accountId: string, requestId: string, run: number): Promise<void>;
-  /** Resolves when all starts begun by `launch` have finished. */
-  drain(): Promise<void>;
-}
+export type Launcher = ReturnType<typeof createLauncher>;
 
-export function createLauncher(deps: { store: Store; temporal: Client; logger: Logger }): Launcher {
+export function createLauncher(deps: { store: Store; temporal: Client; logger: Logger }) {
   const background = createBackground(deps.logger);
 
   async function start(
@@ -69,17 +60,21 @@ export function createLauncher(deps: { store: Store; temporal: Client; logger: L
   }
 
   return {
-    start: (accountId, requestId, run) => start(accountId, requestId, run),
-    async replace(accountId, requestId, run) {
+    /** Starts the workflow and waits for the start. Safe to repeat. Returns `closed` when the workflow has already ended. */
+    start: (accountId: string, requestId: string, run: number) => start(accountId, requestId, run),
+    /** Starts a stuck workflow anew; it goes on from the newest attempts. */
+    async replace(accountId: string, requestId: string, run: number): Promise<void> {
       await start(accountId, requestId, run, true);
     },
-    launch(accountId, requestId, run) {
+    /** Starts the workflow of a committed run in the background. When that fails, `reconcile` starts it later. */
+    launch(accountId: string, requestId: string, run: number): void {
       background.run(
         'the workflow of a network query could not be started; reconcile starts it later',
         { requestId, run },
         () => start(accountId, requestId, run),
       );
     },
+    /** Resolves when all starts begun by `launch` have finished. */
     drain: () => background.drain(),
   };
 }

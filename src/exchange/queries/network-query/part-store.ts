@@ -10,26 +10,11 @@ import type {
   DefaultConnection,
   OwnConnection,
 } from '../../sources/connections/connections.ts';
-import type { AttemptState, Collection } from './tables.ts';
+import type { Collection } from './tables.ts';
 import { addOfStep, addToTimeline } from './timeline-store.ts';
 
 /** How far a part of an attempt has come. */
-export interface Progress {
-  status: AttemptState;
-  reason: string | null;
-  job: Record<string, unknown> | null;
-  cursor: Record<string, unknown> | null;
-  isCollected: boolean;
-  pages: number;
-  resources: number;
-  failedCalls: number;
-  failedTries: number;
-  /** For how long operators have kept the part from calling so far. */
-  pausedMs: number;
-  /** Why the part waits until `nextTryAt`. */
-  waitingFor: string | null;
-  nextTryAt: Date | null;
-}
+export type Progress = Omit<Awaited<ReturnType<typeof readParts>>[number], keyof OwnConnection>;
 
 /** The part of one of the account's own connections. */
 export type Part = OwnConnection & Progress;
@@ -88,27 +73,16 @@ export async function insertParts(
 }
 
 /** The parts of an attempt that have rows of their own, by the names of their connections. */
-export async function readParts(tx: AccountTx, step: SourceStepInput): Promise<Part[]> {
-  return tx.db
+export const readParts = (tx: AccountTx, step: SourceStepInput) =>
+  tx.db
     .selectFrom('network_query_part')
-    .select([
-      'connection_id as id',
-      'name',
-      'namespace',
-      'status',
-      'reason',
-      'job',
-      'cursor',
-      'pages',
-      'resources',
-    ])
-    .select(['collected as isCollected', 'failed_calls as failedCalls', 'failed_tries as failedTries'])
-    .select('paused_ms as pausedMs')
+    .select(['connection_id as id', 'name', 'namespace', 'status', 'reason', 'job', 'cursor', 'pages'])
+    .select(['resources', 'collected as isCollected', 'failed_calls as failedCalls'])
+    .select(['failed_tries as failedTries', 'paused_ms as pausedMs'])
     .select(['waiting_for as waitingFor', 'next_try_at as nextTryAt'])
     .where(({ and }) => and({ query_id: step.requestId, source: step.source, attempt: step.attempt }))
     .orderBy('name')
     .execute();
-}
 
 /**
  * Ends a part and records it in the timeline. Returns how its connection was asked, if that is recorded. Ending a part that has

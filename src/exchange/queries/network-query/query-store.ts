@@ -3,7 +3,6 @@ import type { z } from 'zod';
 import type {
   NETWORK_QUERY_SORT,
   NetworkQueryStatus,
-  RequestedSource,
   SourceError,
   SourceScore,
   sourceStatusSchema,
@@ -11,7 +10,7 @@ import type {
 import { SOURCE_TYPES, type SourceType } from '../../../contract/source-types.ts';
 import { externalIdOf } from '../../people/patients/patient-store.ts';
 import type { Dialect } from '../../platform/account.ts';
-import { columnsOf, membersOf, presentOf } from '../../platform/database/columns.ts';
+import { columnsOf, type Members, membersOf, presentOf } from '../../platform/database/columns.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
 import {
   type CountedPage,
@@ -23,8 +22,7 @@ import {
 import { sqlFile } from '../../platform/database/pg-arrays.ts';
 import { later } from '../../platform/database/pipeline.ts';
 import type { Database } from '../../platform/database/schema.ts';
-import { lastAttempts, overallStatus } from './rules/query-status.ts';
-import type { AttemptState, QueryState } from './tables.ts';
+import { lastAttempts, overallStatus, type QueryState } from './rules/query-status.ts';
 
 const SOURCE_SCORECARD = sqlFile('source-scorecard.sql', import.meta.url);
 
@@ -38,44 +36,32 @@ export async function readScorecard(
   return rows;
 }
 
-export interface NewQuery {
-  id: string;
-  patientId: string;
-  purposeOfUse: 'treatment' | 'ias';
+type StoredQuery = Members<'network_query'>;
+type StoredAttempt = Members<'network_query_attempt'>;
+
+export interface NewQuery
+  extends Omit<StoredQuery, 'accountId' | 'aal2ChallengeId' | 'status' | 'startedAt' | 'endedAt'> {
   aal2ChallengeId?: string;
-  origin: 'interactive' | 'monitoring' | 'bulk';
-  metadata: Record<string, string> | null;
-  requested: RequestedSource[];
-  startErrors: SourceError[];
   /** Sources that start now, each with the hash of its callback token. */
   starting: { source: SourceType; callbackHash: Buffer }[];
 }
 
-export interface AttemptView {
-  source: SourceType;
-  attempt: number;
-  /** The run whose workflow makes the attempt. */
-  run: number;
-  status: AttemptState;
-  willRetry: boolean;
-  startedAt: Date;
+export interface AttemptView
+  extends Pick<
+    StoredAttempt,
+    'source' | 'attempt' | 'run' | 'status' | 'willRetry' | 'startedAt' | 'resources'
+  > {
   completedAt?: Date;
   reason?: string;
-  resources: number;
   /** Set while the attempt waits before it calls a source that failed or refused its calls. */
   waiting?: { reason: string; since: Date; nextTryAt: Date };
 }
 
 /** A query as stored, with its attempts. */
-export interface QueryView {
+export interface QueryView extends Pick<StoredQuery, 'patientId' | 'status' | 'startedAt' | 'metadata'> {
   requestId: string;
-  patientId: string;
   /** The caller's own id of the patient. */
   externalId: string | null;
-  status: QueryState;
-  startedAt: Date;
-  /** Key-value pairs given by the caller. */
-  metadata: Record<string, string> | null;
   attempts: AttemptView[];
   errors: SourceError[];
 }
@@ -98,7 +84,7 @@ export async function insertQuery(tx: AccountTx, query: NewQuery): Promise<Query
       start_errors: JSON.stringify(startErrors),
       ended_at: startable ? null : sql<Date>`now()`,
     })
-    .returning(['id', 'patient_id', 'status', 'started_at', 'metadata', 'start_errors'])
+    .returningAll()
     .returning(externalIdOf('network_query.patient_id'))
     .executeTakeFirstOrThrow();
   return toView(row, startable ? await insertRun(tx, id, 0, starting) : []);
@@ -192,31 +178,20 @@ export async function listQueries(
 }
 
 const ATTEMPT_COLUMNS = [
-  'query_id',
-  'source',
-  'attempt',
-  'run',
-  'status',
-  'will_retry',
-  'started_at',
-  'completed_at',
-  'reason',
-  'resources',
-  'waiting_for',
-  'failing_since',
-  'next_try_at',
-] as const;
+  ...(['query_id', 'source', 'attempt', 'run', 'status', 'will_retry', 'reason', 'resources'] as const),
+  ...(['started_at', 'completed_at', 'waiting_for', 'failing_since', 'next_try_at'] as const),
+];
 
-const toAttempt = (
+function toAttempt(
   row: Pick<Selectable<Database['network_query_attempt']>, (typeof ATTEMPT_COLUMNS)[number]>,
-): AttemptView => {
+): AttemptView {
   const { waitingFor, failingSince, nextTryAt, ...known } = presentOf(row);
   const isWaiting = waitingFor !== undefined && failingSince !== undefined && nextTryAt !== undefined;
   return {
     ...known,
     waiting: isWaiting ? { reason: waitingFor, since: failingSince, nextTryAt } : undefined,
   };
-};
+}
 
 async function readAttempts(tx: AccountTx, queryIds: readonly string[]): Promise<Map<string, AttemptView[]>> {
   const byQuery = new Map<string, AttemptView[]>(queryIds.map((id) => [id, []]));
@@ -237,36 +212,27 @@ async function readAttempts(tx: AccountTx, queryIds: readonly string[]): Promise
 export const IN_SOURCE_ORDER = sql`array_position(array['hie','pharmacy','lab'], source)`;
 
 function toView(
-  row: Pick<
-    Selectable<Database['network_query']>,
-    'id' | 'patient_id' | 'status' | 'started_at' | 'metadata' | 'start_errors'
-  > & { external_id: string | null },
+  row: Selectable<Database['network_query']> & { external_id: string | null },
   attempts: AttemptView[] = [],
 ): QueryView {
   const { id: requestId, start_errors: errors, ...known } = row;
   return { ...membersOf(known), requestId, attempts, errors };
 }
 
-export type LockedQuery = Pick<
-  Selectable<Database['network_query']>,
-  'id' | 'patient_id' | 'metadata' | 'status' | 'requested'
->;
+export type LockedQuery = NonNullable<Awaited<ReturnType<typeof lockQuery>>>;
 
 /**
  * Locks the query's row until the transaction ends; undefined when there is no such query. Every change of an attempt's
  * status takes this lock first, so the overall status always follows from all attempts.
  */
-export async function lockQuery(tx: AccountTx, queryId: string): Promise<LockedQuery | undefined> {
-  return (
-    tx.db
-      .selectFrom('network_query')
-      .select(['id', 'patient_id', 'metadata', 'status', 'requested'])
-      .where('id', '=', queryId)
-      // Not FOR UPDATE: rows that refer to the query by foreign key (its timeline) may still be inserted.
-      .forNoKeyUpdate()
-      .executeTakeFirst()
-  );
-}
+export const lockQuery = (tx: AccountTx, queryId: string) =>
+  tx.db
+    .selectFrom('network_query')
+    .select(['id', 'patient_id', 'metadata', 'status', 'requested'])
+    .where('id', '=', queryId)
+    // Not FOR UPDATE: rows that refer to the query by foreign key (its timeline) may still be inserted.
+    .forNoKeyUpdate()
+    .executeTakeFirst();
 
 /**
  * Recomputes the overall status from the attempts; when no attempt is open, ends the query's runs. Returns the status.

@@ -1,36 +1,17 @@
 import type { Client } from '@temporalio/client';
-import type {
-  NetworkQueryRequest,
-  NetworkQueryStatus,
-  TimelineEntry,
-} from '../../../contract/network-query.ts';
+import type { NetworkQueryRequest, NetworkQueryStatus } from '../../../contract/network-query.ts';
 import type { Logger } from '../../../lib/logger.ts';
 import type { StoredPatient } from '../../people/patients/patient-store.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
-import type { CountedPage, PageRequest } from '../../platform/database/page.ts';
 import type { Caller } from '../../platform/http/caller.ts';
-import { createQueryControl, type QueryControl } from './control.ts';
-import { createLauncher, type Launcher } from './launcher.ts';
+import { createQueryControl } from './control.ts';
+import { createLauncher } from './launcher.ts';
 import { type PreparedQuery, type PrepareInput, prepareQuery } from './prepare.ts';
-import {
-  listQueries,
-  type QueryFilter,
-  type QueryView,
-  readQuery,
-  serializeStartedQuery,
-} from './query-store.ts';
+import { listQueries, readQuery, serializeStartedQuery } from './query-store.ts';
 import { readTimeline } from './timeline-store.ts';
 
 /** The network query operations of the gateway. */
-export interface NetworkQueryService extends QueryControl, QueryStart {
-  /** Writes the query of a request (E2, E4) in the caller's transaction. */
-  startQuery(tx: AccountTx, input: StartInput): Promise<StartedQuery>;
-  readQuery(tx: AccountTx, requestId: string): Promise<QueryView | undefined>;
-  listQueries(tx: AccountTx, filter: QueryFilter, page: PageRequest): Promise<CountedPage<QueryView>>;
-  readTimeline(tx: AccountTx, requestId: string): Promise<TimelineEntry[]>;
-  /** Resolves when all background work has finished. */
-  drain(): Promise<void>;
-}
+export type NetworkQueryService = Omit<ReturnType<typeof createNetworkQueryService>, 'launcher'>;
 
 export function createNetworkQueryService(deps: {
   store: Store;
@@ -40,32 +21,29 @@ export function createNetworkQueryService(deps: {
   callbackKey: string;
   /** How long a caller waits for a running workflow to accept a command. */
   commandTimeoutMs?: number;
-}): NetworkQueryService & { launcher: Launcher } {
+}) {
   const launcher = createLauncher(deps);
-  const begin: QueryStart = {
-    prepareQuery: (tx, input) => prepareQuery(tx, input, deps.callbackKey),
-    launchQuery(accountId, prepared) {
+  /** The two steps of a start: within the caller's transaction, and after its commit. */
+  const begin = {
+    /** Writes a query in the caller's transaction; pass the result to `launchQuery` after the commit. */
+    prepareQuery: (tx: AccountTx, input: PrepareInput) => prepareQuery(tx, input, deps.callbackKey),
+    /** Starts a prepared query's workflow in the background. */
+    launchQuery(accountId: string, prepared: Pick<PreparedQuery, 'requestId' | 'run'>): void {
       if (prepared.run !== undefined) launcher.launch(accountId, prepared.requestId, prepared.run);
     },
   };
   return {
     launcher,
     ...begin,
-    startQuery: (tx, input) => startQuery(tx, begin, input),
+    /** Writes the query of a request (E2, E4) in the caller's transaction. */
+    startQuery: (tx: AccountTx, input: StartInput) => startQuery(tx, begin, input),
     readQuery,
     listQueries,
     readTimeline,
+    /** Resolves when all background work has finished. */
     drain: () => launcher.drain(),
     ...createQueryControl({ ...deps, launcher }),
   };
-}
-
-/** The two steps of a start: within the caller's transaction, and after its commit. */
-interface QueryStart {
-  /** Writes a query in the caller's transaction; pass the result to `launchQuery` after the commit. */
-  prepareQuery(tx: AccountTx, input: PrepareInput): Promise<PreparedQuery>;
-  /** Starts a prepared query's workflow in the background. */
-  launchQuery(accountId: string, prepared: Pick<PreparedQuery, 'requestId' | 'run'>): void;
 }
 
 interface StartInput {
@@ -79,21 +57,15 @@ interface StartInput {
   background?: boolean;
 }
 
-interface StartedQuery {
-  answer: NetworkQueryStatus;
-  headers: Record<string, string>;
-  launch: () => void;
-}
-
 /**
  * Writes a query in the caller's transaction (E2, E4). Call `launch` after the commit. `headers` hold `Retry-After` when a
  * background query met a rate limit.
  */
 export async function startQuery(
   tx: AccountTx,
-  networkQueries: QueryStart,
+  networkQueries: Pick<NetworkQueryService, 'prepareQuery' | 'launchQuery'>,
   input: StartInput,
-): Promise<StartedQuery> {
+): Promise<{ answer: NetworkQueryStatus; headers: Record<string, string>; launch: () => void }> {
   const { account } = input.caller;
   const { patient, request, purposeOfUse, aal2ChallengeId, background = false } = input;
   const prepared = await networkQueries.prepareQuery(tx, {

@@ -128,26 +128,15 @@ export function addSourceCallbackRoute(
 }
 
 /** An attempt that a source's callback names by its token. */
-interface CalledAttempt {
-  accountId: string;
-  requestId: string;
-  run: number;
-  source: SourceType;
-  attempt: number;
-  status: 'running' | 'completed' | 'failed';
-}
+type CalledAttempt = NonNullable<Awaited<ReturnType<typeof findAttemptByCallback>>>;
 
 /** The attempt, of any account, whose callback token has this hash. */
-async function findAttemptByCallback(tx: SystemTx, hash: Buffer): Promise<CalledAttempt | undefined> {
-  const row = await tx.db
+const findAttemptByCallback = (tx: SystemTx, hash: Buffer) =>
+  tx.db
     .selectFrom('network_query_attempt')
-    .select(['account_id', 'query_id', 'run', 'source', 'attempt', 'status'])
+    .select(['account_id as accountId', 'query_id as requestId', 'run', 'source', 'attempt', 'status'])
     .where('callback_hash', '=', hash)
     .executeTakeFirst();
-  if (row === undefined) return undefined;
-  const { run, source, attempt, status } = row;
-  return { accountId: row.account_id, requestId: row.query_id, run, source, attempt, status };
-}
 
 /** Records a callback on its attempt and in the timeline; a repeated callback changes nothing. */
 async function recordCallback(tx: AccountTx, { requestId, source, attempt }: CalledAttempt): Promise<void> {

@@ -7,10 +7,7 @@ import type {
   JsonColumn,
   NullableJsonColumn,
 } from '../../platform/database/schema.ts';
-
-export type QueryState = 'running' | 'completed' | 'partial' | 'failed';
-
-export type AttemptState = 'running' | 'completed' | 'failed';
+import type { AttemptState, QueryState } from './rules/query-status.ts';
 
 /** What an attempt and its part of one connection have in common. */
 interface StepColumns {
@@ -138,8 +135,10 @@ declare module '../../platform/database/schema.ts' {
       connection: string;
       basis: string;
       patient_ids: string[];
+      /** When everything was last asked for, and when anything was. */
       full_at: Date;
       asked_at: Date;
+      /** By how much the source's own counts differ from ours, by type. */
       differences: DefaultJsonColumn<Record<string, number>>;
     };
     source_candidate: {

@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { QueryRedrive } from '../../../contract/query-redrive.ts';
+import { membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { ConflictError, InvalidRequestError } from '../../platform/errors.ts';
 import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../../platform/feature.ts';
@@ -75,36 +76,26 @@ function addQueryRedriveRoutes(
 
 async function answer(tx: AccountTx, redrive: StoredRedrive): Promise<QueryRedrive> {
   const { open } = await countOpenRetries(tx, redrive.id);
-  const { id, state, source, queries, retried, skipped, failed } = redrive;
+  const { id, state, queries, retried, skipped, failed } = redrive;
   return {
     requestId: id,
     state,
-    source,
-    failedFrom: redrive.failed_from.toISOString(),
-    failedTo: redrive.failed_to.toISOString(),
-    reason: redrive.reason ?? undefined,
-    queries,
-    retried,
-    skipped,
-    failed,
-    open,
+    ...whichFailed(membersOf(redrive)),
+    ...{ queries, retried, skipped, failed, open },
     startedAt: redrive.created_at.toISOString(),
     endedAt: redrive.ended_at?.toISOString(),
   };
 }
 
-const dryRunAnswer = (
-  { source, failedFrom, failedTo, reason }: RedriveFilter,
-  queries: number,
-): QueryRedrive => ({
+const dryRunAnswer = (filter: RedriveFilter, queries: number): QueryRedrive => ({
   state: 'dry-run',
+  ...whichFailed(filter),
+  ...{ queries, retried: 0, skipped: 0, failed: 0, open: 0 },
+});
+
+const whichFailed = ({ source, failedFrom, failedTo, reason }: RedriveFilter) => ({
   source,
   failedFrom: failedFrom.toISOString(),
   failedTo: failedTo.toISOString(),
   reason: reason ?? undefined,
-  queries,
-  retried: 0,
-  skipped: 0,
-  failed: 0,
-  open: 0,
 });

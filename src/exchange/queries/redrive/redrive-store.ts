@@ -1,19 +1,13 @@
 import { type RawBuilder, type Selectable, sql } from 'kysely';
 import { CANCEL_REASONS } from '../../../contract/network-query-workflow.ts';
-import type { SourceType } from '../../../contract/primitives.ts';
-import { columnsOf } from '../../platform/database/columns.ts';
+import { columnsOf, type Members, membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import type { Database } from '../../platform/database/schema.ts';
 import { workflowRows } from '../../platform/workflows/workflow-rows.ts';
 
 export type StoredRedrive = Selectable<Database['query_redrive']>;
 
-export interface RedriveFilter {
-  source: SourceType;
-  failedFrom: Date;
-  failedTo: Date;
-  reason: string | null;
-}
+export type RedriveFilter = Pick<Members<'query_redrive'>, 'source' | 'failedFrom' | 'failedTo' | 'reason'>;
 
 /** The next failures of a redrive, which go by time and query. */
 interface Next {
@@ -110,17 +104,11 @@ export interface FailedQuery {
 
 /** The next matching query after the redrive's place. One that this redrive has retried does not match again. */
 export async function nextFailed(tx: AccountTx, redrive: LockedRedrive): Promise<FailedQuery | undefined> {
-  const filter = {
-    source: redrive.source,
-    failedFrom: redrive.failed_from,
-    failedTo: redrive.failed_to,
-    reason: redrive.reason,
-  };
   const after = { failedAt: redrive.afterFailedAt, queryId: redrive.after_query_id };
   const next = { redriveId: redrive.id, after, max: 1 };
   const { rows } = await sql<FailedQuery>`
     select f.query_id as "queryId", q.patient_id as "patientId", f.failed_at::text as "failedAt"
-    from ${failures(tx, filter, next)} as f join network_query q on q.id = f.query_id
+    from ${failures(tx, membersOf(redrive), next)} as f join network_query q on q.id = f.query_id
     order by f.failed_at, f.query_id limit 1`.execute(tx.db);
   return rows[0];
 }

@@ -34,12 +34,7 @@ const WINDOW_SIZE = 50;
 /** Wait before a full window is looked at again. */
 const WINDOW_WAIT_MS = 5_000;
 
-export interface Redriver {
-  /** Retries the next queries, as far as the window and the rate limit allow. `alive` is called after each. */
-  nextPage(accountId: string, redriveId: string, alive: () => void): Promise<RedrivePage>;
-  /** Ends a redrive that has not ended; queries already retried continue. */
-  cancel(accountId: string, redriveId: string): Promise<void>;
-}
+export type Redriver = ReturnType<typeof createRedriver>;
 
 type Step =
   | { do: 'end'; progress: RedriveProgress }
@@ -56,7 +51,7 @@ export function createRedriver(deps: {
   launcher: Pick<Launcher, 'launch'>;
   callbackKey: string;
   pageSize?: number;
-}): Redriver {
+}) {
   const { store, queries, launcher, pageSize = PAGE_SIZE } = deps;
   const inAccount = <T>(accountId: string, work: (tx: AccountTx) => Promise<T>): Promise<T> =>
     retryOvertaken(() => store.asAccount(accountId, work));
@@ -82,10 +77,12 @@ export function createRedriver(deps: {
   }
 
   return {
-    async cancel(accountId, redriveId) {
+    /** Ends a redrive that has not ended; queries already retried continue. */
+    async cancel(accountId: string, redriveId: string): Promise<void> {
       await inAccount(accountId, (tx) => endRedrive(tx, redriveId, 'cancelled'));
     },
-    async nextPage(accountId, redriveId, alive) {
+    /** Retries the next queries, as far as the window and the rate limit allow. `alive` is called after each. */
+    async nextPage(accountId: string, redriveId: string, alive: () => void): Promise<RedrivePage> {
       for (let count = 1; ; count++) {
         const step = await inAccount(accountId, (tx) => nextStep(tx, redriveId, deps.callbackKey));
         if (step.do === 'end') return { progress: step.progress };

@@ -6,7 +6,7 @@ import {
   type QuerySweepProgress,
 } from '../../../contract/bulk-create-workflow.ts';
 import { PRIORITY, querySweepWorkflowId, WORKFLOW_TYPES } from '../../../contract/temporal.ts';
-import type { AccountTx, Store } from '../../platform/database/database.ts';
+import type { Store } from '../../platform/database/database.ts';
 import { ConflictError, NotFoundError } from '../../platform/errors.ts';
 import { healEach, type Recovery } from '../../platform/recovery/recovery.ts';
 import { startOnce, wasEndedByHand } from '../../platform/workflows/start-workflow.ts';
@@ -24,21 +24,9 @@ import {
 import type { SweepState } from './tables.ts';
 
 /** Control of the post-import queries. Each function returns the progress afterwards, and throws 404, 409 or 503. */
-export interface SweepControl {
-  /** Starts no further queries; queries that run continue. */
-  pauseSweep(accountId: string, requestId: string): Promise<QuerySweepProgress>;
-  resumeSweep(accountId: string, requestId: string): Promise<QuerySweepProgress>;
-  /** Starts no further queries, for good; queries that run continue. */
-  cancelSweep(accountId: string, requestId: string): Promise<QuerySweepProgress>;
-  /** Progress of the post-import queries; undefined before they have begun, and for a dry run. */
-  readCounts(tx: AccountTx, requestId: string): Promise<QuerySweepProgress | undefined>;
-}
+export type SweepControl = ReturnType<typeof createSweepControl>;
 
-export function createSweepControl(deps: {
-  store: Store;
-  temporal: Client;
-  commandTimeoutMs?: number;
-}): SweepControl {
+export function createSweepControl(deps: { store: Store; temporal: Client; commandTimeoutMs?: number }) {
   const view = async (accountId: string, requestId: string): Promise<QuerySweepProgress> => {
     const sweep = await deps.store.asAccount(accountId, (tx) => readSweepCounts(tx, requestId));
     if (sweep === undefined) throw new NotFoundError('Post-import queries of this bulk create');
@@ -80,9 +68,14 @@ export function createSweepControl(deps: {
 
   return {
     readCounts: readSweepCounts,
-    pauseSweep: (accountId, requestId) => steer(accountId, requestId, MESSAGES.pause, 'paused'),
-    resumeSweep: (accountId, requestId) => steer(accountId, requestId, MESSAGES.resume, 'running'),
-    cancelSweep: (accountId, requestId) => steer(accountId, requestId, MESSAGES.cancel, 'cancelled'),
+    /** Starts no further queries; queries that run continue. */
+    pauseSweep: (accountId: string, requestId: string) =>
+      steer(accountId, requestId, MESSAGES.pause, 'paused'),
+    resumeSweep: (accountId: string, requestId: string) =>
+      steer(accountId, requestId, MESSAGES.resume, 'running'),
+    /** Starts no further queries, for good; queries that run continue. */
+    cancelSweep: (accountId: string, requestId: string) =>
+      steer(accountId, requestId, MESSAGES.cancel, 'cancelled'),
   };
 }
 

@@ -1,13 +1,13 @@
 import type { SourceType } from '../../../../contract/primitives.ts';
 
-export type AttemptStatus = 'running' | 'completed' | 'failed';
-export type QueryStatus = 'running' | 'completed' | 'partial' | 'failed';
+export type AttemptState = 'running' | 'completed' | 'failed';
+export type QueryState = 'running' | 'completed' | 'partial' | 'failed';
 
 export interface AttemptOutcome {
   source: SourceType;
   /** Counts from 1 for each source. */
   attempt: number;
-  status: AttemptStatus;
+  status: AttemptState;
   /** The attempt failed and a further one follows. */
   willRetry: boolean;
 }
@@ -17,7 +17,7 @@ export interface AttemptOutcome {
  * attempt decides: all completed, all failed, otherwise partial. A query without any started source has failed.
  * (docs/interface.md, "Network query overall status")
  */
-export function overallStatus(attempts: readonly AttemptOutcome[]): QueryStatus {
+export function overallStatus(attempts: readonly AttemptOutcome[]): QueryState {
   const last = lastAttempts(attempts);
   if (last.some((attempt) => attempt.status === 'running' || attempt.willRetry)) return 'running';
   const completed = last.filter((attempt) => attempt.status === 'completed').length;
