@@ -20,7 +20,7 @@ describe.skipIf(missing !== undefined)('HAPI FHIR 8.8 with $match', () => {
   let proxy: Awaited<ReturnType<typeof startProxy>>;
   beforeAll(async () => {
     folder = await makeTestFolder();
-    hapi = await createHapi(folder, { hasMatch: true });
+    hapi = await createHapi(folder, { has: 'match' });
     await hapi.start();
     proxy = await startProxy(hapi.port);
     await hapi.call('PUT', 'Patient/p1', adaAtSource);

@@ -26,8 +26,8 @@ export interface HapiServer {
 }
 
 export interface HapiOptions {
-  /** Whether it has `Patient/$match`, by HAPI's MDM module. */
-  hasMatch?: boolean;
+  /** Whether it has `Patient/$match`, by HAPI's MDM module, or `Patient/$summary`, by its IPS module. */
+  has?: 'match' | 'summary';
   /** JDBC address of a PostgreSQL database. Default: an H2 database in the folder. */
   jdbcUrl?: string;
   heap?: string;
@@ -36,7 +36,7 @@ export interface HapiOptions {
 /** HAPI FHIR's JPA server, its database in the given folder. It can be stopped and started again. */
 export async function createHapi(
   folder: string,
-  { hasMatch = false, jdbcUrl, heap = '1g' }: HapiOptions = {},
+  { has, jdbcUrl, heap = '1g' }: HapiOptions = {},
 ): Promise<HapiServer> {
   buildJava({ project: PROJECT, mainClass: 'HapiServer', cache: CACHE });
   const port = await freePort();
@@ -54,7 +54,7 @@ export async function createHapi(
         'HapiServer',
         String(port),
         jdbcUrl ?? join(folder, 'hapi'),
-        ...(hasMatch ? ['match'] : []),
+        ...(has === undefined ? [] : [has]),
       ];
       running = spawn('java', args, { stdio: ['ignore', 'pipe', 'ignore'] });
       await isReady(running);

@@ -4,6 +4,7 @@ import ca.uhn.fhir.context.support.IValidationSupport;
 import ca.uhn.fhir.jpa.api.IDaoRegistry;
 import ca.uhn.fhir.jpa.api.config.JpaStorageSettings;
 import ca.uhn.fhir.jpa.api.config.ThreadPoolFactoryConfig;
+import ca.uhn.fhir.jpa.api.dao.DaoRegistry;
 import ca.uhn.fhir.jpa.api.dao.IFhirSystemDao;
 import ca.uhn.fhir.jpa.batch2.JpaBatch2Config;
 import ca.uhn.fhir.jpa.config.HibernatePropertiesProvider;
@@ -12,6 +13,9 @@ import ca.uhn.fhir.jpa.config.util.HapiEntityManagerFactoryUtil;
 import ca.uhn.fhir.jpa.config.util.ResourceCountCacheUtil;
 import ca.uhn.fhir.jpa.dao.search.HSearchSortHelperImpl;
 import ca.uhn.fhir.jpa.dao.search.IHSearchSortHelper;
+import ca.uhn.fhir.jpa.ips.generator.IpsGeneratorSvcImpl;
+import ca.uhn.fhir.jpa.ips.jpa.DefaultJpaIpsGenerationStrategy;
+import ca.uhn.fhir.jpa.ips.provider.IpsOperationProvider;
 import ca.uhn.fhir.jpa.mdm.config.MdmConsumerConfig;
 import ca.uhn.fhir.jpa.mdm.config.MdmSubmitterConfig;
 import ca.uhn.fhir.jpa.model.config.PartitionSettings;
@@ -69,18 +73,17 @@ import org.springframework.orm.jpa.LocalContainerEntityManagerFactoryBean;
  *
  * <p>Arguments: the port, the database (the file of an H2 database, which survives a restart, or the JDBC address of a
  * PostgreSQL database with its login), and "match" for a server that has
- * Patient/$match (by HAPI's MDM module). Prints READY once it serves requests. It
+ * Patient/$match (by HAPI's MDM module), "summary" for one that has Patient/$summary (by its IPS module). Prints READY once it serves requests. It
  * calls itself by the Host header of each request.
  */
 public final class HapiServer {
   public static void main(String[] args) throws Exception {
     int port = Integer.parseInt(args[0]);
     System.setProperty("exchange.database", args[1]);
-    boolean matches = args.length > 2 && args[2].equals("match");
-    AnnotationConfigApplicationContext spring =
-        matches
-            ? new AnnotationConfigApplicationContext(Config.class, MatchConfig.class)
-            : new AnnotationConfigApplicationContext(Config.class);
+    AnnotationConfigApplicationContext spring = new AnnotationConfigApplicationContext();
+    spring.register(Config.class);
+    if (args.length > 2) spring.register(args[2].equals("match") ? MatchConfig.class : SummaryConfig.class);
+    spring.refresh();
     RestfulServer fhir = spring.getBean(RestfulServer.class);
     Server jetty = new Server();
     ServerConnector connector = new ServerConnector(jetty);
@@ -221,16 +224,35 @@ public final class HapiServer {
         ISearchParamRegistry parameters,
         IValidationSupport validation,
         DatabaseBackedPagingProvider paging,
-        ObjectProvider<MdmProviderLoader> matching) {
+        ObjectProvider<MdmProviderLoader> matching,
+        ObjectProvider<IpsOperationProvider> summaries) {
       RestfulServer server = new RestfulServer(context);
       matching.ifAvailable(MdmProviderLoader::loadPatientMatchProvider);
       server.registerProviders(resources.createProviders());
       server.registerProvider(system);
+      summaries.ifAvailable(server::registerProvider);
       server.setServerConformanceProvider(
           new JpaCapabilityStatementProvider(server, dao, settings, parameters, validation));
       server.setDefaultResponseEncoding(EncodingEnum.JSON);
       server.setPagingProvider(paging);
       return server;
+    }
+  }
+
+  /** The International Patient Summary as HAPI's IPS module makes it by default. */
+  @Configuration
+  static class SummaryConfig {
+    @Bean
+    DefaultJpaIpsGenerationStrategy summaryStrategy(DaoRegistry daos, FhirContext fhir) {
+      DefaultJpaIpsGenerationStrategy strategy = new DefaultJpaIpsGenerationStrategy();
+      strategy.setDaoRegistry(daos);
+      strategy.setFhirContext(fhir);
+      return strategy;
+    }
+
+    @Bean
+    IpsOperationProvider summaryProvider(FhirContext fhir, DefaultJpaIpsGenerationStrategy strategy) {
+      return new IpsOperationProvider(new IpsGeneratorSvcImpl(fhir, strategy));
     }
   }
 
