@@ -20,15 +20,12 @@ export type JobEnd<Answer> =
   | { kind: 'answered'; answer: Answer }
   | { kind: 'broken'; reason: string; isStarved?: boolean };
 
-/** A thread with limited heap and time that runs one job after another. It starts with the first job. */
-export interface JobThread<Job, Answer> {
-  /** Runs a job. Call it for one job at a time. Never throws. */
-  run(job: Job): Promise<JobEnd<Answer>>;
-  close(): Promise<void>;
-}
-
-/** @param file code of the thread; it must post one response for each message it receives */
-export function createJobThread<Job, Answer>(file: URL, limits: JobThreadLimits): JobThread<Job, Answer> {
+/**
+ * A thread with limited heap and time that runs one job after another. It starts with the first job.
+ *
+ * @param file code of the thread; it must post one response for each message it receives
+ */
+export function createJobThread<Job, Answer>(file: URL, limits: JobThreadLimits) {
   let thread: Worker | undefined;
   let idle: NodeJS.Timeout | undefined;
 
@@ -40,7 +37,8 @@ export function createJobThread<Job, Answer>(file: URL, limits: JobThreadLimits)
   }
 
   return {
-    async run(job) {
+    /** Runs a job. Call it for one job at a time. Never throws. */
+    async run(job: Job): Promise<JobEnd<Answer>> {
       clearTimeout(idle);
       thread ??= startSourceThread(file, { heapMb: limits.heapMb });
       thread.ref();
@@ -105,24 +103,18 @@ export const startSourceThread = (file: URL, options: { heapMb: number; workerDa
     resourceLimits: { maxOldGenerationSizeMb: options.heapMb },
   });
 
-/** A few job threads that their owners use in turns. */
-interface FairThreads<Job, Answer> {
-  /** Reads the job when it is the turn of owner `of`, and runs it. Throws QueueFullError and any error of `read`. */
-  run(of: string, read: () => Promise<Job>): Promise<JobEnd<Answer>>;
-  close(): Promise<void>;
-}
-
-/** @param queue `atOnce` is the number of threads; each starts with its first job */
-export function createFairThreads<Job, Answer>(
-  file: URL,
-  limits: JobThreadLimits,
-  queue: FairQueueLimits,
-): FairThreads<Job, Answer> {
+/**
+ * A few job threads that their owners use in turns.
+ *
+ * @param queue `atOnce` is the number of threads; each starts with its first job
+ */
+export function createFairThreads<Job, Answer>(file: URL, limits: JobThreadLimits, queue: FairQueueLimits) {
   const turns = new FairQueue(queue);
   const threads = Array.from({ length: queue.atOnce }, () => createJobThread<Job, Answer>(file, limits));
   const free = [...threads];
   return {
-    run: (of, read) =>
+    /** Reads the job when it is the turn of owner `of`, and runs it. Throws QueueFullError and any error of `read`. */
+    run: (of: string, read: () => Promise<Job>) =>
       turns.run(of, async () => {
         const thread = free.shift();
         if (thread === undefined) throw new Error('more jobs are running than there are threads');

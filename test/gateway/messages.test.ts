@@ -4,7 +4,7 @@ import { createMessageActivities } from '../../src/activities/exchange/messages.
 import { webhookEventSchema } from '../../src/contract/events.ts';
 import { MESSAGE_ATTACHMENT_BYTES_MAX } from '../../src/contract/messages.ts';
 import { MESSAGE_END_REASONS } from '../../src/contract/messages-workflow.ts';
-import { messagesToEnsure } from '../../src/exchange/messaging/messages/message-store.ts';
+import { transmissionRows } from '../../src/exchange/messaging/messages/message-store.ts';
 import { createMessagePartner, sendTimeoutMs } from '../../src/exchange/messaging/messages/partner.ts';
 import { createTransmission } from '../../src/exchange/messaging/messages/transmission.ts';
 import { setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
@@ -289,7 +289,7 @@ describe('transmission', () => {
   test('a message whose workflow was not started is left for reconcile', async () => {
     const { id } = await sent();
     const open = await gateway.store.asSystem((tx) =>
-      messagesToEnsure(tx, {
+      transmissionRows.toEnsure(tx, {
         recheckBefore: new Date(Date.now() - 15 * 60_000),
         olderThanMs: 0,
         limit: 500,

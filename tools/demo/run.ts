@@ -29,18 +29,6 @@ import { openDoors } from './doors.ts';
 import { INCIDENTS, PATIENTS } from './scenario.ts';
 import { countMerged, findFaults, type PatientFacts, readReceiverLog } from './witnesses.ts';
 
-export interface DemoSummary {
-  patients: DemoRow[];
-  incidents: { sample: string; source: string; title: string }[];
-  /** What each other door said of the first patient. */
-  doors: Record<string, string | undefined>;
-  /** What differs from the expectation; empty when the demo succeeded. */
-  faults: string[];
-  seconds: number;
-  /** Where the time went: each phase with its seconds. */
-  timing: Record<string, number>;
-}
-
 /** A lost webhook is replaced by a poll after a short time, so that a demo does not take long. */
 const TIMING = { pollFirstMs: 20_000 };
 /** How long to wait for a webhook in transit to be logged. */
@@ -56,7 +44,7 @@ export async function runDemo(options: {
   /** Where `print` writes to. */
   stream: LineStream;
   signal: AbortSignal;
-}): Promise<DemoSummary> {
+}) {
   const { dataDir, print, signal } = options;
   const begunAt = Date.now();
   const timing: Record<string, number> = { 'load and compile the programs': round(process.uptime()) };
@@ -179,9 +167,12 @@ export async function runDemo(options: {
     return {
       patients,
       incidents: incidents.map(({ sample, source, title }) => ({ sample, source, title })),
+      /** What each other door said of the first patient. */
       doors,
+      /** What differs from the expectation; empty when the demo succeeded. */
       faults,
       seconds: seconds(begunAt),
+      /** Where the time went: each phase with its seconds. */
       timing,
     };
   } finally {

@@ -50,16 +50,10 @@ export interface SimulatorOptions {
   exchangeUrl?: string;
 }
 
-export interface Simulator {
-  /** Origin without a trailing slash. The sources are at `{url}/hie/fhir`, `/pharmacy/fhir`, `/lab/fhir`. */
-  url: string;
-  close(): Promise<void>;
-}
-
 const FHIR_ROUTES = [...metadataRoutes, ...matchRoutes, ...everythingRoutes, ...jobRoutes, ...resourceRoutes];
 
 /** Starts the three stand-in source networks as one HTTP server. Rejects when the port is taken. */
-export async function createSimulator(options: SimulatorOptions): Promise<Simulator> {
+export async function createSimulator(options: SimulatorOptions) {
   const log = new RequestLog(options.requestLogPath);
   const settings = new Settings(options.settings);
   const faults = new FaultBook();
@@ -129,6 +123,7 @@ export async function createSimulator(options: SimulatorOptions): Promise<Simula
 
   const url = await app.listen({ host: options.host ?? '127.0.0.1', port: options.port ?? 0 });
   return {
+    /** Origin without a trailing slash. The sources are at `{url}/hie/fhir`, `/pharmacy/fhir`, `/lab/fhir`. */
     url,
     close: async () => {
       jobs.close();

@@ -42,13 +42,6 @@ export function parseSources(text: string): SourceType[] {
   return SOURCE_TYPES.filter((type) => names.includes(type));
 }
 
-/** Parses the name of one source. Throws InvalidArgumentError. */
-export function parseSource(text: string): SourceType {
-  const source = SOURCE_TYPES.find((type) => type === text.trim());
-  if (source === undefined) throw new InvalidArgumentError(`Expected one of ${SOURCE_TYPES.join(', ')}.`);
-  return source;
-}
-
 /** Builds the `sources` member of "E2. Start network query". Throws UsageError. */
 export function requestedSources({ sources, realtime }: { sources: SourceType[]; realtime?: boolean }) {
   if (realtime === true && !sources.includes('pharmacy'))

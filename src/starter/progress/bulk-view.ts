@@ -3,8 +3,8 @@ import {
   BULK_ONBOARDING_MESSAGES,
   type BulkOnboardingStatus,
   type BulkOnboardingSummary,
-  type BulkResult,
 } from '../../contract/bulk-onboarding.ts';
+import type { OverallState } from '../../lib/exit-codes.ts';
 import type { LiveLines } from '../../lib/live-lines.ts';
 import type { BulkOnboardingHandle } from '../../orchestrator/bulk-onboarding/start-bulk-onboarding.ts';
 import type { BulkStatusAnswer } from '../../orchestrator/client/answers.ts';
@@ -21,24 +21,7 @@ import {
   type WorkflowEnd,
 } from './workflow-state.ts';
 
-/** State of a bulk onboarding: the workflow's own status, completed by the exchange's state of the request. */
-export interface BulkView {
-  state: 'running' | 'completed' | 'partial' | 'failed' | 'cancelled';
-  phase?: BulkOnboardingStatus['phase'];
-  dryRun?: boolean;
-  requestId?: string;
-  paused: boolean;
-  counts?: BulkCounts;
-  rowsPerSecond?: number;
-  secondsLeft?: number;
-  webhooksReceived: number;
-  /** A problem that the work waits for, or the reason why there is no newer state. */
-  problem?: string;
-  /** Why it ended without a result. */
-  failure?: string;
-  /** At the end: where the files are. */
-  outcome?: BulkResult;
-}
+export type BulkView = ReturnType<typeof bulkView>;
 
 /** What is known of a bulk onboarding. Each part has its own source and may be missing. */
 export interface KnownOfBulk {
@@ -49,7 +32,8 @@ export interface KnownOfBulk {
   problem?: string;
 }
 
-export function bulkView({ status, request, end, problem }: KnownOfBulk): BulkView {
+/** State of a bulk onboarding: the workflow's own status, completed by the exchange's state of the request. */
+export function bulkView({ status, request, end, problem }: KnownOfBulk) {
   const summary = end?.state === 'ended' ? end.summary : undefined;
   const isRunning = end === undefined;
   const requestId = summary?.requestIds.at(-1) ?? status?.requestIds.at(-1);
@@ -57,7 +41,7 @@ export function bulkView({ status, request, end, problem }: KnownOfBulk): BulkVi
   const current = isRunning && isCurrent ? request : undefined;
   return {
     state: stateOf(end),
-    phase: isRunning ? status?.phase : 'ended',
+    phase: isRunning ? status?.phase : ('ended' as const),
     dryRun: summary?.dryRun ?? status?.dryRun,
     requestId,
     paused: isRunning && (current?.paused ?? status?.paused ?? false),
@@ -65,13 +49,16 @@ export function bulkView({ status, request, end, problem }: KnownOfBulk): BulkVi
     rowsPerSecond: current?.rowsPerSecond,
     secondsLeft: current?.secondsLeft,
     webhooksReceived: summary?.webhooksReceived ?? status?.webhooksReceived ?? 0,
+    /** A problem that the work waits for, or the reason why there is no newer state. */
     problem: isRunning ? (problem ?? status?.problem) : undefined,
+    /** Why it ended without a result. */
     failure: end?.state === 'failed' ? end.reason : failureOf(summary),
+    /** At the end: where the files are. */
     outcome: summary?.outcome,
   };
 }
 
-function stateOf(end: KnownOfBulk['end']): BulkView['state'] {
+function stateOf(end: KnownOfBulk['end']): OverallState {
   if (end === undefined) return 'running';
   if (end.state !== 'ended') return end.state;
   return end.summary.status === 'timed-out' ? 'failed' : end.summary.status;

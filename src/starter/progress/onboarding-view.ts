@@ -6,6 +6,7 @@ import {
   type PatientOnboardingSummary,
 } from '../../contract/patient-onboarding.ts';
 import type { SourceType } from '../../contract/primitives.ts';
+import type { OverallState } from '../../lib/exit-codes.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import type { OnboardingHandle } from '../../orchestrator/patient-onboarding/start-onboarding.ts';
@@ -32,26 +33,7 @@ export interface OnboardingSourceView {
   note?: string;
 }
 
-/** State of an onboarding: the workflow's own status, completed by the exchange's state of its queries. */
-export interface OnboardingView {
-  state: 'running' | 'completed' | 'partial' | 'failed' | 'cancelled';
-  phase?: PatientOnboardingStatus['phase'];
-  patientId?: string;
-  /** False when the patient already existed at the exchange. */
-  created?: boolean;
-  cohorts: string[];
-  requestIds: string[];
-  sources: OnboardingSourceView[];
-  /** Individual access only, while it runs: the page that the patient must open next. */
-  identity?: PatientOnboardingStatus['identity'];
-  webhooksReceived: number;
-  polls?: number;
-  /** A problem that the work waits for, or the reason why there is no newer state. */
-  problem?: string;
-  /** Why it ended without a summary. */
-  failure?: string;
-  summary?: PatientOnboardingSummary;
-}
+export type OnboardingView = ReturnType<typeof onboardingView>;
 
 /** What is known of an onboarding. Each part has its own source and may be missing. */
 export interface KnownOfOnboarding {
@@ -61,13 +43,16 @@ export interface KnownOfOnboarding {
   problem?: string;
 }
 
-export function onboardingView(known: KnownOfOnboarding): OnboardingView {
+/** State of an onboarding: the workflow's own status, completed by the exchange's state of its queries. */
+export function onboardingView(known: KnownOfOnboarding) {
   const { status, queries, end } = known;
   const summary = end?.state === 'ended' ? end.summary : undefined;
+  const stateBefore: OverallState = end === undefined || end.state === 'ended' ? 'running' : end.state;
   return {
-    state: summary?.status ?? (end === undefined || end.state === 'ended' ? 'running' : end.state),
-    phase: end === undefined ? status?.phase : 'ended',
+    state: summary?.status ?? stateBefore,
+    phase: end === undefined ? status?.phase : ('ended' as const),
     patientId: summary?.patientId ?? status?.patientId,
+    /** False when the patient already existed at the exchange. */
     created: summary?.created ?? status?.created,
     cohorts: summary?.cohorts ?? status?.cohorts ?? [],
     requestIds: summary?.requestIds ?? status?.requestIds ?? [],
@@ -75,10 +60,13 @@ export function onboardingView(known: KnownOfOnboarding): OnboardingView {
       summary?.sources.map((source) => endedSource(source, status, queries)) ??
       status?.sources.map((source) => knownSource(source, queries, end !== undefined)) ??
       [],
+    /** Individual access only, while it runs: the page that the patient must open next. */
     identity: end === undefined ? status?.identity : undefined,
     webhooksReceived: summary?.webhooksReceived ?? status?.webhooksReceived ?? 0,
     polls: status?.polls,
+    /** A problem that the work waits for, or the reason why there is no newer state. */
     problem: end === undefined ? (known.problem ?? status?.problem) : undefined,
+    /** Why it ended without a summary. */
     failure: end?.state === 'failed' ? end.reason : undefined,
     summary,
   };

@@ -4,12 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { mapAtMost } from '../../../src/lib/at-most.ts';
 import { UsageError } from '../../../src/starter/errors.ts';
-import {
-  parseSource,
-  parseSources,
-  parseSubject,
-  requestedSources,
-} from '../../../src/starter/input/arguments.ts';
+import { parseSources, parseSubject, requestedSources } from '../../../src/starter/input/arguments.ts';
 import { patientsToOnboard } from '../../../src/starter/input/patients.ts';
 import { workflowLink } from '../../../src/starter/links.ts';
 
@@ -44,12 +39,6 @@ describe('sources', () => {
       'Unknown source: dentist. Expected one or more of hie,pharmacy,lab.',
     );
     expect(() => parseSources(' , ')).toThrow('hie,pharmacy,lab');
-  });
-
-  test('are refused where one is expected, if there are two or it is unknown', () => {
-    expect(parseSource(' lab ')).toBe('lab');
-    for (const text of ['dentist', 'hie,lab', ''])
-      expect(() => parseSource(text)).toThrow(/^Expected one of hie, pharmacy, lab\.$/);
   });
 
   test('without pharmacy have nothing for --realtime', () => {

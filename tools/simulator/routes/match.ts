@@ -160,15 +160,11 @@ function queryOfSearch(params: URLSearchParams): PersonQuery {
   };
 }
 
-interface Agreement {
-  /** Weighted share of the criteria that match, 0 to 1. */
-  score: number;
-  /** Whether all criteria match. */
-  complete: boolean;
-}
-
-/** Compares a Patient with the criteria. Without criteria every Patient matches, with score 0. */
-function agreement(query: PersonQuery, patient: Patient): Agreement {
+/**
+ * Compares a Patient with the criteria: the weighted share of them that match, 0 to 1, and whether all do. Without criteria every
+ * Patient matches, with score 0.
+ */
+function agreement(query: PersonQuery, patient: Patient) {
   const known = queryOfPatient(patient);
   const zip = (value: string) => value.slice(0, 5);
   const criteria: [weight: number, asked: boolean, agrees: boolean][] = [

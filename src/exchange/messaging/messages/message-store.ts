@@ -127,7 +127,6 @@ export const transmissionRows = workflowRows<{ messageId: string }>({
   since: 'sent_at',
   open: sql`direction = 'outbound' and status = 'processing'`,
 });
-export const messagesToEnsure = transmissionRows.toEnsure;
 
 /** The account of an outbound message; the partner's receipts carry only the message's id. */
 export async function accountOfMessage(tx: SystemTx, id: string): Promise<string | undefined> {

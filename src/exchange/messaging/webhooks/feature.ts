@@ -5,18 +5,13 @@ import { addSettingsRoutes, addWebhookRoutes } from './routes.ts';
 
 /** Webhook destinations: settings, further destinations, and resending. Events and their delivery are in `platform/outbox`. */
 export const webhooksFeature = {
-  open({
-    store,
-    sender,
-    logger,
-    webhookDispatcher,
-  }: Platform): OpenFeature<{ destinationPing: DestinationPing }> {
-    const destinationPing = createDestinationPing({ store, sender, webhookDispatcher, logger });
+  open(platform: Platform): OpenFeature<{ destinationPing: DestinationPing }> {
+    const destinationPing = createDestinationPing(platform);
     return {
       services: { destinationPing },
       recoveries: [],
       drain: async () => {
-        await Promise.all([destinationPing.drain(), webhookDispatcher.drain()]);
+        await Promise.all([destinationPing.drain(), platform.webhookDispatcher.drain()]);
       },
     };
   },

@@ -2,6 +2,7 @@ import type { Logger } from '../../../lib/logger.ts';
 import type { Store } from '../../platform/database/database.ts';
 import type { WebhookSender } from '../../platform/outbox/sender.ts';
 import type { WebhookDispatcher } from '../../platform/outbox/webhook-dispatcher.ts';
+import { createBackground } from '../../platform/workflows/start-workflow.ts';
 import { findDestinationById, setHealth } from './destination-store.ts';
 import { countUndelivered } from './replay-store.ts';
 import { findDestination } from './settings-store.ts';
@@ -14,7 +15,7 @@ export function createDestinationPing(deps: {
   webhookDispatcher: Pick<WebhookDispatcher, 'handOver'>;
   logger: Logger;
 }) {
-  const underWay = new Set<Promise<void>>();
+  const background = createBackground(deps.logger);
 
   async function check(accountId: string, destinationId?: string): Promise<void> {
     const destination = await deps.store.asAccount(accountId, (tx) =>
@@ -37,13 +38,8 @@ export function createDestinationPing(deps: {
      * `destinationId`, pings the destination of the settings.
      */
     ping(accountId: string, destinationId?: string): void {
-      const work = check(accountId, destinationId)
-        .catch((error: unknown) => deps.logger.warn({ err: error }, 'could not ping a webhook destination'))
-        .finally(() => underWay.delete(work));
-      underWay.add(work);
+      background.run('could not ping a webhook destination', {}, () => check(accountId, destinationId));
     },
-    drain: async () => {
-      await Promise.all(underWay);
-    },
+    drain: () => background.drain(),
   };
 }

@@ -1,33 +1,18 @@
 import { sql } from 'kysely';
 import type { SystemTx } from '../database/database.ts';
 
-/** An audit entry with its position in the account's chain. */
-export interface ChainRow {
-  id: number;
-  accountId: string;
-  /** ISO 8601 with microseconds, the precision of the database. */
-  at: string;
-  actor: string;
-  operation: string;
-  patientId: string | null;
-  targetId: string | null;
-  outcome: string;
-  remoteAddress: string | null;
-  /** Number of refusals that the entry summarises, the first at `since`; 1 for an ordinary entry. */
-  times: number;
-  since: string | null;
-  /** JSON as text. */
-  details: string | null;
-  /** Null until the entry is sealed; the same goes for `mac`. */
-  position: number | null;
-  mac: Buffer | null;
-}
+/**
+ * An audit entry with its position in the account's chain: null until it is sealed; the same goes for `mac`. `times`: the number
+ * of refusals that the entry summarises, the first at `since`; 1 for an ordinary entry. `details`: JSON as text.
+ */
+export type ChainRow = Awaited<ReturnType<ReturnType<typeof rows>['execute']>>[number];
 
 export interface StoredHead {
   position: number;
   mac: Buffer;
 }
 
+/** ISO 8601 with microseconds, the precision of the database. */
 const instant = <C extends 'at' | 'since'>(column: C) =>
   sql<C extends 'at' ? string : string | null>`
     to_char(${sql.ref(column)} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
@@ -66,21 +51,14 @@ export async function lockHead(tx: SystemTx, accountId: string): Promise<StoredH
     .values({ account_id: accountId, position: 0, mac: Buffer.alloc(0) })
     .onConflict((conflict) => conflict.doNothing())
     .execute();
-  return tx.db
-    .selectFrom('audit_head')
-    .select(['position', 'mac'])
-    .where('account_id', '=', accountId)
-    .forUpdate()
-    .executeTakeFirstOrThrow();
+  return heads(tx, accountId).forUpdate().executeTakeFirstOrThrow();
 }
 
-export async function findHead(tx: SystemTx, accountId: string): Promise<StoredHead | undefined> {
-  return tx.db
-    .selectFrom('audit_head')
-    .select(['position', 'mac'])
-    .where('account_id', '=', accountId)
-    .executeTakeFirst();
-}
+export const findHead = (tx: SystemTx, accountId: string): Promise<StoredHead | undefined> =>
+  heads(tx, accountId).executeTakeFirst();
+
+const heads = (tx: SystemTx, accountId: string) =>
+  tx.db.selectFrom('audit_head').select(['position', 'mac']).where('account_id', '=', accountId);
 
 /** Unsealed entries, oldest first; with `only`, those with exactly these details. */
 export function unsealedRows(

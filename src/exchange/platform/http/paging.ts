@@ -58,7 +58,7 @@ export function openPage(
     .slice(0, 16);
   const cursors = cursorsOf(deps.linkSigningKey, name, sort, list);
   const address = (cursor: { fromItem?: string; toItem?: string }) =>
-    addressOf(deps.publicBaseUrl, name, params ?? {}, { ...kept, ...cursor });
+    new URL(deps.publicBaseUrl + targetOf(endpoints[name], params, { ...kept, ...cursor })).href;
   return {
     request: {
       sort,
@@ -104,17 +104,14 @@ function cursorsOf(key: string, name: OperationName, sort: readonly SortBy[], li
   };
 }
 
-function addressOf(
-  baseUrl: string,
-  name: OperationName,
-  params: Readonly<Record<string, string>>,
-  query: Readonly<Record<string, string | number | boolean | undefined>>,
+/** Path and query string of a request: `/medical/v1/patient/0192…/cohort?count=100`. */
+export function targetOf(
+  { path }: Endpoint,
+  params: Readonly<Record<string, string>> = {},
+  query: Readonly<Record<string, string | number | boolean | undefined>> = {},
 ): string {
-  const { path }: Endpoint = endpoints[name];
-  const filled = path.replaceAll(/:(\w+)/g, (_, param: string) => encodeURIComponent(params[param] ?? ''));
-  const url = new URL(`${baseUrl}${filled}`);
-  for (const [member, value] of Object.entries(query)) {
-    if (value !== undefined) url.searchParams.set(member, String(value));
-  }
-  return url.href;
+  const filled = path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? name));
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) search.set(name, String(value));
+  return search.size === 0 ? filled : `${filled}?${search}`;
 }

@@ -41,14 +41,12 @@ export type VerifiedLink = ({ kind: 'valid' | 'expired' } & LinkTarget) | { kind
 const PAYLOAD_BYTES = 16 + 16 + 6;
 const SIGNATURE_BYTES = 32;
 
-/** Makes signed links with the process's base URL and signing key. */
-export interface LinkMaker {
-  /** `<public base URL>/links/<kind>/<token>`, valid for `lifetimeMs` from now. */
-  url(kind: LinkKind, target: LinkTarget, lifetimeMs: number, now?: Date): string;
-}
+export type LinkMaker = ReturnType<typeof createLinkMaker>;
 
-export const createLinkMaker = (publicBaseUrl: string, signingKey: string): LinkMaker => ({
-  url: (kind, target, lifetimeMs, now = new Date()) =>
+/** Makes signed links with the process's base URL and signing key. */
+export const createLinkMaker = (publicBaseUrl: string, signingKey: string) => ({
+  /** `<public base URL>/links/<kind>/<token>`, valid for `lifetimeMs` from now. */
+  url: (kind: LinkKind, target: LinkTarget, lifetimeMs: number, now = new Date()): string =>
     `${publicBaseUrl}/links/${kind}/${signLink(signingKey, kind, target, now.getTime() + lifetimeMs)}`,
 });
 

@@ -1,6 +1,7 @@
-import { sql } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import type { AccountTx, SystemTx } from '../database/database.ts';
 import { sqlFile } from '../database/pg-arrays.ts';
+import type { Database } from '../database/schema.ts';
 
 const CLAIM_EVENTS = sqlFile('claim-events.sql', import.meta.url);
 
@@ -151,14 +152,10 @@ export async function claimDue(tx: AccountTx, destinationId: string, max: number
   return claimed.map((row) => openEvent(row, { ...destination, url, key }, isProbe));
 }
 
-interface ClaimedRow {
-  id: string;
+type ClaimedRow = Pick<Selectable<Database['event']>, 'id' | 'type' | 'patient_id' | 'attempts'> & {
   message_id: string;
-  type: string;
-  patient_id: string | null;
   body: Record<string, unknown>;
-  attempts: number;
-}
+};
 
 async function claimFirst(
   tx: AccountTx,
@@ -181,17 +178,10 @@ async function claimFirst(
   return rows;
 }
 
-interface Destination {
-  destination_id: string;
-  url: string;
-  key: string;
-  previous_key: string | null;
-  previous_key_until: Date | null;
-  health: string;
-  failures: number;
-  held_since: Date | null;
-  looks_at: Date | null;
-}
+type Destination = { destination_id: string; url: string; key: string } & Pick<
+  Selectable<Database['webhook_destination']>,
+  'previous_key' | 'previous_key_until' | 'health' | 'failures' | 'held_since' | 'looks_at'
+>;
 
 function openEvent(row: ClaimedRow, destination: Destination, isProbe: boolean): OpenEvent {
   const { url, key, previous_key: previousKey } = destination;

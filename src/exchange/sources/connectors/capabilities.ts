@@ -180,13 +180,6 @@ function listOf(value: unknown): Array<Record<string, unknown>> {
 type Json = Record<string, unknown>;
 
 /** The actors of IHE profiles that a server states to be. */
-interface IheProfiles {
-  /** PDQm: answers `Patient/$match` (ITI-119). */
-  isPatientSupplier: boolean;
-  /** MHD: lists a patient's documents (ITI-67) and serves them (ITI-68). */
-  isDocumentResponder: boolean;
-}
-
 /** National guides derive from the profiles and keep their names: `CH.MHD.DocumentResponder`. */
 const PDQM_SUPPLIER = /(^|[^a-z])pdqm([^a-z].*)?supplier/i;
 const MHD = /(^|[^a-z])mhd([^a-z]|$)/i;
@@ -199,7 +192,7 @@ const OTHER_ACTOR = /recipient|source|consumer/i;
  *
  * @param resources the resources of its server mode
  */
-export function iheProfilesOf(statement: Json, resources: readonly Json[]): IheProfiles {
+export function iheProfilesOf(statement: Json, resources: readonly Json[]) {
   const actors = textsOf(statement.instantiates);
   const documents = resources.find(({ type }) => type === 'DocumentReference');
   const stated = [
@@ -213,7 +206,9 @@ export function iheProfilesOf(statement: Json, resources: readonly Json[]): IheP
     (!Array.isArray(documents.interaction) ||
       documents.interaction.some((each) => isRecord(each) && each.code === 'search-type'));
   return {
+    /** PDQm: answers `Patient/$match` (ITI-119). */
     isPatientSupplier: actors.some((actor) => PDQM_SUPPLIER.test(actor)),
+    /** MHD: lists a patient's documents (ITI-67) and serves them (ITI-68). */
     isDocumentResponder: isSearched && stated.some((name) => MHD.test(name) && !OTHER_ACTOR.test(name)),
   };
 }

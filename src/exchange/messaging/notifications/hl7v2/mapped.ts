@@ -41,6 +41,9 @@ const placesOf = (group: Group, place: string): Place[] => {
     .map((segment) => ({ segment, field: Number(field), component: part }));
 };
 
+const placesAt = (group: Group, places: readonly string[]): Place[] =>
+  places.flatMap((place) => placesOf(group, place));
+
 export const valueAt = (group: Group, place: string): string | undefined =>
   placesOf(group, place)
     .flatMap(({ segment, field, component }) => segment.value(field, component) ?? [])
@@ -56,8 +59,7 @@ type Reader = (group: Group, mapping: ElementMapping, reading: ObservationReadin
 const first =
   (read: (place: Place, mapping: ElementMapping, reading: ObservationReading) => unknown): Reader =>
   (group, mapping, reading) =>
-    mapping.from
-      .flatMap((place) => placesOf(group, place))
+    placesAt(group, mapping.from)
       .map((place) => read(place, mapping, reading))
       .find((value) => value !== undefined);
 
@@ -82,8 +84,7 @@ const READERS: Readonly<Record<string, Reader>> = {
   code: (group, mapping) =>
     first((place) => mapping.codes?.[textAt(place) ?? ''])(group, mapping, NO_READING) ?? mapping.otherwise,
   lines: (group, { from }) =>
-    from
-      .flatMap((place) => placesOf(group, place))
+    placesAt(group, from)
       .flatMap(({ segment, field }) => segment.texts(field))
       .join('\n')
       .trim() || undefined,
@@ -127,13 +128,11 @@ const READERS: Readonly<Record<string, Reader>> = {
     return [{ manifestation, ...(severity === undefined ? {} : { severity }) }];
   },
   participants: (group, { from }) =>
-    from
-      .flatMap((place) => placesOf(group, place))
+    placesAt(group, from)
       .flatMap(({ segment, field }) => practitionersIn(segment, field))
       .map((actor) => ({ actor, status: 'accepted' })),
   places: (group, { from }) =>
-    from
-      .flatMap((place) => placesOf(group, place))
+    placesAt(group, from)
       .map(({ segment, field }) => [1, 2, 3, 4].flatMap((part) => segment.value(field, part) ?? []).join('-'))
       .flatMap((display) =>
         display === '' ? [] : [{ actor: { type: 'Location', display }, status: 'accepted' }],
@@ -151,11 +150,9 @@ const listed = <T>(values: readonly T[]): readonly T[] | undefined =>
   values.length === 0 ? undefined : values;
 
 const repetitionsAt = (group: Group, places: readonly string[]) =>
-  places
-    .flatMap((place) => placesOf(group, place))
-    .flatMap(({ segment, field, component }) =>
-      segment.repetitions(field).map((read) => ({ read, component })),
-    );
+  placesAt(group, places).flatMap(({ segment, field, component }) =>
+    segment.repetitions(field).map((read) => ({ read, component })),
+  );
 
 /** A component of a compounded medication: `Additive: Nicardipine, 5 mg/hr`. */
 function componentText(rxc: Hl7Segment): string {

@@ -1,7 +1,7 @@
+import { COMPONENT, componentOf } from './open-api-document.ts';
+
 type JsonValue = null | boolean | number | string | JsonValue[] | { [name: string]: JsonValue };
 export type JsonObject = { [name: string]: JsonValue };
-
-const COMPONENT = '#/components/schemas/';
 
 /**
  * Simplifies the generated document: removes unused schemas, removes the suffix `Input` where the name is then still unique,
@@ -42,7 +42,7 @@ function reachable(from: JsonValue, schemas: JsonObject): Set<string> {
   const waiting: JsonValue[] = [from];
   for (let part = waiting.pop(); part !== undefined; part = waiting.pop()) {
     if (part === null || typeof part !== 'object') continue;
-    const name = Array.isArray(part) ? undefined : componentOf(part.$ref);
+    const name = Array.isArray(part) ? undefined : componentOf(part);
     if (name !== undefined && !found.has(name)) {
       found.add(name);
       waiting.push(schemas[name] ?? null);
@@ -74,17 +74,11 @@ function renameReferences(value: JsonValue, names: ReadonlyMap<string, string>):
   if (Array.isArray(value)) return value.map((item) => renameReferences(item, names));
   return Object.fromEntries(
     Object.entries(value).map(([name, child]) => {
-      const component = name === '$ref' ? componentOf(child) : undefined;
+      const component = name === '$ref' ? componentOf({ $ref: child }) : undefined;
       if (component === undefined) return [name, renameReferences(child, names)];
       return [name, `${COMPONENT}${names.get(component) ?? component}`];
     }),
   );
-}
-
-function componentOf(reference: JsonValue | undefined): string | undefined {
-  return typeof reference === 'string' && reference.startsWith(COMPONENT)
-    ? reference.slice(COMPONENT.length)
-    : undefined;
 }
 
 function childObject(parent: JsonObject, name: string): JsonObject {

@@ -4,6 +4,7 @@ import { endpoints } from '../../../../contract/endpoints.ts';
 import { webhookEventSchema } from '../../../../contract/events.ts';
 import { eventTypesOf } from '../../../../contract/webhooks.ts';
 import type { OperationName } from '../operation.ts';
+import { targetOf } from '../paging.ts';
 import type { JsonObject } from './document.ts';
 import examples from './examples.json' with { type: 'json' };
 import type { OpenApiOperation as Operation } from './open-api-document.ts';
@@ -78,14 +79,15 @@ export function examplesAsHttpFile(baseUrl: string): string {
   return `${[`@baseUrl = ${baseUrl}\n@apiKey = your-api-key`, ...requests].join('\n\n')}\n`;
 }
 
-/** Path and query string of an example: `/medical/v1/patient/0192…/cohort?count=100`. */
-function sampleTarget({ path }: Endpoint, { params = {}, query = {} }: OperationExample): string {
-  const filled = path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? name));
-  const search = new URLSearchParams(
-    Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
-  );
-  return search.size === 0 ? filled : `${filled}?${search}`;
-}
+/** Path and query string of an example. */
+const sampleTarget = (endpoint: Endpoint, { params, query }: OperationExample): string =>
+  targetOf(endpoint, params, query);
+
+/** The same by the name of the operation; undefined for one without an example. */
+export const sampleTargetOf = (name: string): string | undefined =>
+  Object.hasOwn(EXAMPLES, name)
+    ? sampleTarget(endpoints[name as OperationName], EXAMPLES[name as OperationName])
+    : undefined;
 
 /** The example as a shell command. It expects the API key in the variable API_KEY. */
 function curlCommand(endpoint: Endpoint, example: OperationExample, baseUrl: string): string {

@@ -66,8 +66,8 @@ export interface OpenApiSchema {
   pattern?: string;
 }
 
-const COMPONENT = '#/components/schemas/';
+export const COMPONENT = '#/components/schemas/';
 
 /** The name of the component that a schema refers to. */
-export const componentOf = ({ $ref }: OpenApiSchema): string | undefined =>
-  $ref?.startsWith(COMPONENT) ? $ref.slice(COMPONENT.length) : undefined;
+export const componentOf = ({ $ref }: { $ref?: unknown }): string | undefined =>
+  typeof $ref === 'string' && $ref.startsWith(COMPONENT) ? $ref.slice(COMPONENT.length) : undefined;

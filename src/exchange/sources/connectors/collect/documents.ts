@@ -180,17 +180,6 @@ function binaryOf(bytes: Buffer): { contentType: string; bytes: Buffer } | undef
 /** Reasons are for people to read. */
 const REASONS_MAX = 3;
 
-export interface FoundAttachments {
-  /** Those inside the resources. */
-  attachments: Attachment[];
-  /** Those without a usable address, or at an origin that is not configured. */
-  skippedAttachments: number;
-  /** Why, each once. */
-  skippedReasons: string[];
-  /** The step that fetches the rest; empty if there are none. */
-  steps: StepOf<'documents'>[];
-}
-
 /** Which attachments of a document are taken. */
 type TakenContents = 'all' | 'inline' | 'none';
 
@@ -202,7 +191,7 @@ export function attachmentsOf(
   config: ResolvedSourceConfig,
   resources: FhirResource[],
   takenOf: (document: FhirResource) => TakenContents = () => 'all',
-): FoundAttachments {
+) {
   const attachments: Attachment[] = [];
   const documents: DocumentToFetch[] = [];
   let skippedAttachments = 0;
@@ -224,10 +213,14 @@ export function attachmentsOf(
       skippedReasons.add(foreignOrigin(config, 'refers to documents at', address).message);
   }
   return {
+    /** Those inside the resources. */
     attachments,
+    /** Those without a usable address, or at an origin that is not configured. */
     skippedAttachments,
+    /** Why, each once. */
     skippedReasons: [...skippedReasons].slice(0, REASONS_MAX),
-    steps: documents.length === 0 ? [] : [{ kind: 'documents', documents }],
+    /** The step that fetches the rest; empty if there are none. */
+    steps: documents.length === 0 ? [] : [{ kind: 'documents' as const, documents }],
   };
 }
 

@@ -4,6 +4,7 @@ import { marked } from 'marked';
 import { escapeHtml } from '../../../../../lib/escape.ts';
 import { filledText } from '../../../../../lib/filled.ts';
 import { THEME } from '../../../../../lib/pages/notice-page.ts';
+import { sampleTargetOf } from '../examples.ts';
 import {
   componentOf,
   type OpenApiDocument,
@@ -152,7 +153,7 @@ const sampleHtml = (label: string, text: string): string =>
 
 /** A form that sends the request; the script makes it work and visible. */
 function tryHtml(operation: PlacedOperation): string {
-  const { operationId: id, method, requestBody } = operation;
+  const { operationId: id, method, path, requestBody } = operation;
   const content = requestBody?.content['application/json'];
   const body =
     content === undefined
@@ -160,26 +161,11 @@ function tryHtml(operation: PlacedOperation): string {
       : `<label>Body <textarea name="body" rows="8" spellcheck="false">${escapeHtml(content.example === undefined ? '' : JSON.stringify(content.example, null, 2))}</textarea></label>`;
   return `<details class="try" hidden><summary>Try it</summary>
 <form id="try-${id}" data-method="${method}">
-<label>${method} <input name="target" value="${escapeHtml(sampleTarget(operation))}" spellcheck="false" autocomplete="off"></label>
+<label>${method} <input name="target" value="${escapeHtml(sampleTargetOf(id) ?? path)}" spellcheck="false" autocomplete="off"></label>
 ${body}
 <button>Send</button>
 <div class="answer" role="status"></div>
 </form></details>`;
-}
-
-/** Path and query string with the example's values. */
-function sampleTarget({ path, parameters = [] }: PlacedOperation): string {
-  const valued = parameters.filter(({ example }) => example !== undefined);
-  const inPath = valued
-    .filter((parameter) => parameter.in === 'path')
-    .reduce(
-      (target, { name, example }) => target.replace(`{${name}}`, encodeURIComponent(String(example))),
-      path,
-    );
-  const query = valued
-    .filter((parameter) => parameter.in === 'query')
-    .map(({ name, example }): [string, string] => [name, String(example)]);
-  return query.length === 0 ? inPath : `${inPath}?${new URLSearchParams(query)}`;
 }
 
 /** Only its own script, style and requests. */
