@@ -1,18 +1,12 @@
 import fc from 'fast-check';
 import pino from 'pino';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { orphanSweep } from '../../src/exchange/platform/blobs/orphan-sweep.ts';
 import type { Store } from '../../src/exchange/platform/database/database.ts';
 import { BlobNotFoundError, type BlobStore } from '../../src/shared/blobs/blob-store.ts';
 import { takeUp, takeUpAll } from '../support/take-up.ts';
-import { type BulkEnvironment, createBulkEnvironment, csvOf } from './bulk-environment.ts';
+import { type BulkEnvironment, csvOf, test } from './bulk-environment.ts';
 import { someRows, withoutIds } from './bulk-rows.ts';
-
-let env: BulkEnvironment;
-beforeAll(async () => {
-  env = await createBulkEnvironment({ chunkRows: 2 });
-});
-afterAll(() => env?.close());
 
 class Killed extends Error {}
 
@@ -20,7 +14,7 @@ class Killed extends Error {}
  * An engine whose process dies at its n-th dealing with the outside: before a transaction's commit, after it, or after
  * a blob is safe. A dead process does nothing more, so every later call fails too.
  */
-function mortalEngine(diesAt: number, moment: 'before' | 'after') {
+function mortalEngine(env: BulkEnvironment, diesAt: number, moment: 'before' | 'after') {
   let dealings = 0;
   const isOver = () => dealings >= diesAt;
   const alive = () => {
@@ -54,7 +48,7 @@ function mortalEngine(diesAt: number, moment: 'before' | 'after') {
 }
 
 describe('an import whose process is killed again and again', () => {
-  test('ends as an undisturbed one, wherever it was killed', async () => {
+  test('ends as an undisturbed one, wherever it was killed', async ({ env }) => {
     const kills = fc.array(
       fc.record({ diesAt: fc.integer({ min: 1, max: 12 }), moment: fc.constantFrom('before', 'after') }),
       { minLength: 1, maxLength: 6 },
@@ -66,9 +60,11 @@ describe('an import whose process is killed again and again', () => {
         const expected = await env.run(calm.accountId, await env.upload(calm, csv, { dryRun }));
         const requestId = await env.upload(hard, csv, { dryRun });
         for (const { diesAt, moment } of deaths) {
-          await env.run(hard.accountId, requestId, mortalEngine(diesAt, moment)).catch((error: unknown) => {
-            if (!(error instanceof Killed)) throw error;
-          });
+          await env
+            .run(hard.accountId, requestId, mortalEngine(env, diesAt, moment))
+            .catch((error: unknown) => {
+              if (!(error instanceof Killed)) throw error;
+            });
         }
         const result = await env.run(hard.accountId, requestId);
         expect(withoutIds(result)).toEqual(withoutIds(expected));
@@ -85,10 +81,10 @@ describe('an import whose process is killed again and again', () => {
 describe('blobs', () => {
   const DAY_MS = 24 * 60 * 60_000;
 
-  const sweepAll = () =>
-    takeUpAll(orphanSweep({ store: env.store, blobs: env.blobs, logger: pino({ enabled: false }) }));
+  const sweepAll = ({ store, blobs }: BulkEnvironment) =>
+    takeUpAll(orphanSweep({ store, blobs, logger: pino({ enabled: false }) }));
 
-  test('that kills left behind go after a day; one that a row names never does', async () => {
+  test('that kills left behind go after a day; one that a row names never does', async ({ env }) => {
     const account = await env.addAccount();
     const rows = fc.sample(someRows(6), 1)[0] ?? [];
     const [done, underWay] = [await env.upload(account, csvOf(rows)), await env.upload(account, csvOf(rows))];
@@ -99,8 +95,8 @@ describe('blobs', () => {
     await env.ageBlobs(DAY_MS + 60_000);
     const young = await env.blobs.put('result', Buffer.from('its row comes any moment'), 'text/csv');
 
-    expect(await sweepAll()).toBeGreaterThan(0);
-    expect(await sweepAll()).toBe(0);
+    expect(await sweepAll(env)).toBeGreaterThan(0);
+    expect(await sweepAll(env)).toBe(0);
     await expect(env.blobs.read(aged.ref)).rejects.toThrow(BlobNotFoundError);
     expect((await env.blobs.read(young.ref)).toString()).toBe('its row comes any moment');
     expect(await env.result(account.accountId, done)).toEqual(result);
@@ -108,7 +104,7 @@ describe('blobs', () => {
     expect(await env.result(account.accountId, underWay)).toHaveLength(rows.length);
   });
 
-  test('stay when most of them are nobody’s, for then it is the wrong database', async () => {
+  test('stay when most of them are nobody’s, for then it is the wrong database', async ({ env }) => {
     const listed = Array.from({ length: 30 }, (_, n) => ({
       ref: `document/${String(n).padStart(32, '0')}`,
       writtenAt: new Date(0),

@@ -1,17 +1,11 @@
 import { sql } from 'kysely';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type BulkEnvironment, createBulkEnvironment, csvOf, person } from './bulk-environment.ts';
-
-let env: BulkEnvironment;
-beforeAll(async () => {
-  env = await createBulkEnvironment();
-});
-afterAll(() => env?.close());
+import { describe, expect } from 'vitest';
+import { csvOf, person, test } from './bulk-environment.ts';
 
 const statuses = (rows: { status: string }[]) => rows.map(({ status }) => status).join(' ');
 
 describe('a bulk create', () => {
-  test('accounts for every row, in order, and leaves nothing behind', async () => {
+  test('accounts for every row, in order, and leaves nothing behind', async ({ env }) => {
     const account = await env.addAccount();
     const rows = [
       person('Ann', '02116', { note: '=1+1', 'phone-1': '6175551234', 'email-1': 'ann@example.org' }),
@@ -96,13 +90,13 @@ describe('a bulk create', () => {
     expect(await env.result(account.accountId, requestId)).toEqual(result);
   });
 
-  test('of a file with a good header and no row ends with an empty result', async () => {
+  test('of a file with a good header and no row ends with an empty result', async ({ env }) => {
     const account = await env.addAccount();
     const requestId = await env.upload(account, csvOf([]));
     expect(await env.run(account.accountId, requestId)).toEqual([]);
   });
 
-  test('of a file in another format is refused and writes nothing', async () => {
+  test('of a file in another format is refused and writes nothing', async ({ env }) => {
     const account = await env.addAccount();
     const requestId = await env.upload(account, `${csvOf([person('Ann')])}"open`);
     expect(await env.engine.check(account.accountId, requestId)).toEqual({
@@ -112,7 +106,7 @@ describe('a bulk create', () => {
     expect(await env.counts(account.accountId, requestId)).toMatchObject({ rows: 0 });
   });
 
-  test('of a file already imported updates everybody and changes nobody', async () => {
+  test('of a file already imported updates everybody and changes nobody', async ({ env }) => {
     const account = await env.addAccount();
     const csv = csvOf([person('Ann', '02116', { ssn: '123456789' }), person('Bea'), person('Cid')]);
     const first = await env.run(account.accountId, await env.upload(account, csv));
@@ -127,7 +121,7 @@ describe('a bulk create', () => {
     expect(versions.map(({ version }) => version)).toEqual([1, 1, 1]);
   });
 
-  test('creates again whoever was deleted: a patient takes its identity keys along', async () => {
+  test('creates again whoever was deleted: a patient takes its identity keys along', async ({ env }) => {
     const account = await env.addAccount();
     const csv = csvOf([person('Ann'), person('Bea')]);
     await env.run(account.accountId, await env.upload(account, csv));
@@ -139,7 +133,9 @@ describe('a bulk create', () => {
     );
   });
 
-  test('where the zips of a row lead to several patients updates the oldest and tells of the others', async () => {
+  test('where the zips of a row lead to several patients updates the oldest and tells of the others', async ({
+    env,
+  }) => {
     const account = await env.addAccount();
     const both = { 'addressLine1-2': '2 Oak', 'city-2': 'Boston', 'state-2': 'MA', 'zip-2': '02118' };
     const rows = [person('Ann', '02118'), person('Ann', '02117'), person('Ann', '02117', both)];
@@ -149,7 +145,7 @@ describe('a bulk create', () => {
     expect(result[2]?.reason).toBe(`also matches patient ${result[1]?.patientId}; the oldest was updated`);
   });
 
-  test('stops when the request is paused or has ended, and says so', async () => {
+  test('stops when the request is paused or has ended, and says so', async ({ env }) => {
     const account = await env.addAccount();
     const requestId = await env.upload(account, csvOf([person('Ann'), person('Bea'), person('Cid')]));
     await env.engine.check(account.accountId, requestId);
@@ -175,7 +171,7 @@ describe('a bulk create', () => {
 });
 
 describe('facilities, cohorts and consent of a row', () => {
-  test('a facility or cohort that is not there fails the row, with its other errors', async () => {
+  test('a facility or cohort that is not there fails the row, with its other errors', async ({ env }) => {
     const account = await env.addAccount();
     const other = await env.addAccount();
     const foreign = await env.addCohort(other.accountId, 'operations');
@@ -194,7 +190,9 @@ describe('facilities, cohorts and consent of a row', () => {
     expect(await env.patients(account.accountId)).toHaveLength(1);
   });
 
-  test('cohorts are assigned; a patient without treatment relationship is kept out of treatment cohorts and unchanged', async () => {
+  test('cohorts are assigned; a patient without treatment relationship is kept out of treatment cohorts and unchanged', async ({
+    env,
+  }) => {
     const account = await env.addAccount();
     const treatment = await env.addCohort(account.accountId, 'treatment');
     const operations = await env.addCohort(account.accountId, 'operations');

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { v7 as uuidv7 } from 'uuid';
+import { test as base } from 'vitest';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
 import { type BulkEngine, createBulkEngine } from '../../src/exchange/people/bulk-create/engine.ts';
 import { insertFacility } from '../../src/exchange/people/facilities/facility-store.ts';
@@ -183,3 +184,12 @@ export function csvOf(rows: readonly Record<string, string>[], lineEnd = '\r\n')
     .join('');
 }
 export type BulkEnvironment = Awaited<ReturnType<typeof createBulkEnvironment>>;
+
+/** Tests of a file with one environment, `env`, whose chunks have `chunkRows` rows: `test.extend('chunkRows', { scope: 'file' }, 3)`. */
+export const test = base
+  .extend('chunkRows', { scope: 'file' }, 2)
+  .extend('env', { scope: 'file' }, async ({ chunkRows }, { onCleanup }) => {
+    const env = await createBulkEnvironment({ chunkRows });
+    onCleanup(env.close);
+    return env;
+  });

@@ -1,25 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { assignToCohorts } from '../../src/exchange/people/cohorts/change-cohort.ts';
 import { createOrMatchPatient } from '../../src/exchange/people/registration/save-patient.ts';
 import { retryOvertaken } from '../../src/exchange/platform/database/retry.ts';
 import type { BlobStore } from '../../src/shared/blobs/blob-store.ts';
 import { createRowReader } from '../../src/shared/bulk-csv/row-reader.ts';
-import { type BulkEnvironment, createBulkEnvironment, csvOf, HMAC_KEY, person } from './bulk-environment.ts';
+import { type BulkEnvironment, test as bulkTest, csvOf, HMAC_KEY, person } from './bulk-environment.ts';
 import { someRows, withoutIds } from './bulk-rows.ts';
 
-let env: BulkEnvironment;
-beforeAll(async () => {
-  env = await createBulkEnvironment({ chunkRows: 3 });
-});
-afterAll(() => env?.close());
+const test = bulkTest.extend('chunkRows', { scope: 'file' }, 3);
 
 type Account = Awaited<ReturnType<BulkEnvironment['addAccount']>>;
 
 /** The rows as E4 bodies, one after the other; answers the status of each. */
-async function createOneByOne(account: Account, rows: Record<string, string>[]): Promise<string[]> {
+async function createOneByOne(
+  { store }: BulkEnvironment,
+  account: Account,
+  rows: Record<string, string>[],
+): Promise<string[]> {
   const statuses: string[] = [];
   for (const row of rows) {
     const layout = { recordDelimiter: '\n' as const, bom: false, columns: Object.keys(row) };
@@ -29,7 +29,7 @@ async function createOneByOne(account: Account, rows: Record<string, string>[]):
       continue;
     }
     const isNew = await retryOvertaken(() =>
-      env.store.asAccount(account.accountId, async (tx) => {
+      store.asAccount(account.accountId, async (tx) => {
         const saved = await createOrMatchPatient(
           { tx, hmacKey: HMAC_KEY },
           value.patient,
@@ -45,14 +45,14 @@ async function createOneByOne(account: Account, rows: Record<string, string>[]):
 }
 
 describe('importing rows', () => {
-  test('gives the patients that the same rows give by E4, one after the other', async () => {
+  test('gives the patients that the same rows give by E4, one after the other', async ({ env }) => {
     await fc.assert(
       fc.asyncProperty(someRows(12), someRows(4), async (rows, before) => {
         const [byFile, byCalls] = [await env.addAccount(), await env.addAccount()];
-        await createOneByOne(byFile, before);
-        await createOneByOne(byCalls, before);
+        await createOneByOne(env, byFile, before);
+        await createOneByOne(env, byCalls, before);
         const result = await env.run(byFile.accountId, await env.upload(byFile, csvOf(rows)));
-        const statuses = await createOneByOne(byCalls, rows);
+        const statuses = await createOneByOne(env, byCalls, rows);
         expect(result.map(({ status }) => status)).toEqual(statuses);
         expect(await env.patients(byFile.accountId)).toEqual(await env.patients(byCalls.accountId));
       }),
@@ -60,7 +60,9 @@ describe('importing rows', () => {
     );
   });
 
-  test('keeps two with another SSN or licence apart as E4 does, within a chunk, across chunks and in a second file', async () => {
+  test('keeps two with another SSN or licence apart as E4 does, within a chunk, across chunks and in a second file', async ({
+    env,
+  }) => {
     const [byFile, byCalls] = [await env.addAccount(), await env.addAccount()];
     const licence = (no: string) => ({ driversLicenseNo: no, driversLicenseState: 'MA' });
     const rows = [
@@ -80,7 +82,7 @@ describe('importing rows', () => {
     ];
     for (const round of [1, 2]) {
       const result = await env.run(byFile.accountId, await env.upload(byFile, csvOf(rows)));
-      const statuses = await createOneByOne(byCalls, rows);
+      const statuses = await createOneByOne(env, byCalls, rows);
       expect([round, ...result.map(({ status }) => status)]).toEqual([round, ...statuses]);
       expect(await env.patients(byFile.accountId)).toEqual(await env.patients(byCalls.accountId));
       if (round === 2) continue;
@@ -94,7 +96,9 @@ describe('importing rows', () => {
     }
   });
 
-  test('keeps the external ids of all rows of a person, within a chunk and across, and says what a row replaced', async () => {
+  test('keeps the external ids of all rows of a person, within a chunk and across, and says what a row replaced', async ({
+    env,
+  }) => {
     const account = await env.addAccount();
     const rows = ['a', 'b', 'b', 'c', 'd'].map((id, index) =>
       person('Ann', '02116', { externalId: id, hieOptOut: index === 3 ? 'true' : '' }),
@@ -113,7 +117,7 @@ describe('importing rows', () => {
     expect(patients).toEqual([{ external_id: 'd', former_external_ids: ['c', 'b', 'a'] }]);
   });
 
-  test('fails the row that a patient has no room for, with the reason, and no other', async () => {
+  test('fails the row that a patient has no room for, with the reason, and no other', async ({ env }) => {
     const account = await env.addAccount();
     const rows = Array.from({ length: 13 }, (_, row) =>
       person(
@@ -147,7 +151,9 @@ describe('importing rows', () => {
     expect(JSON.stringify(patient).match(/ Elm /g)).toHaveLength(99);
   });
 
-  test('a row that no longer fits the new patient of its chunk goes to the older one that it matches too', async () => {
+  test('a row that no longer fits the new patient of its chunk goes to the older one that it matches too', async ({
+    env,
+  }) => {
     const addresses = (row: number, zip: string) =>
       Object.fromEntries(
         Array.from({ length: 9 }, (_, index) => [
@@ -178,11 +184,11 @@ describe('importing rows', () => {
     });
   });
 
-  test('a dry run foretells every row and writes nobody', async () => {
+  test('a dry run foretells every row and writes nobody', async ({ env }) => {
     await fc.assert(
       fc.asyncProperty(someRows(12), someRows(3), async (rows, before) => {
         const account = await env.addAccount();
-        await createOneByOne(account, before);
+        await createOneByOne(env, account, before);
         const patientsBefore = await env.patients(account.accountId);
         const csv = csvOf(rows);
         const trialId = await env.upload(account, csv, { dryRun: true });
@@ -212,7 +218,7 @@ describe('importing rows', () => {
     );
   });
 
-  test('somebody who comes again a few chunks later is known by then, in a dry run too', async () => {
+  test('somebody who comes again a few chunks later is known by then, in a dry run too', async ({ env }) => {
     const account = await env.addAccount();
     // Three rows a chunk: those of the first come again in the chunk after the next, and two later once more.
     const rows = ['', 'x', '', 'y', ''].flatMap((end) =>
@@ -237,9 +243,9 @@ describe('importing rows', () => {
     }
   });
 
-  test('a dry run knows the SSNs of earlier chunks, of new and of known patients', async () => {
+  test('a dry run knows the SSNs of earlier chunks, of new and of known patients', async ({ env }) => {
     const account = await env.addAccount();
-    await createOneByOne(account, [person('Bea', '02116')]);
+    await createOneByOne(env, account, [person('Bea', '02116')]);
     // Three rows a chunk. Each person comes without an SSN, then with one, and then with another one, who is somebody else.
     const rows = ['', '512345671', '623456782', '512345671'].flatMap((ssn) =>
       ['Ann', 'Bea', 'Cid'].map((name) => person(name, '02116', ssn === '' ? {} : { ssn })),
@@ -265,7 +271,7 @@ describe('importing rows', () => {
     expect(left).toEqual([]);
   });
 
-  test('a dry run names a person that would be new by its row', async () => {
+  test('a dry run names a person that would be new by its row', async ({ env }) => {
     const account = await env.addAccount();
     const both = { 'addressLine1-2': '2 Oak', 'city-2': 'Boston', 'state-2': 'MA', 'zip-2': '02118' };
     const rows = [
@@ -296,7 +302,7 @@ describe('at the same time', () => {
       }),
     );
 
-  test('overlapping files and creates of the same people end with each person once', async () => {
+  test('overlapping files and creates of the same people end with each person once', async ({ env }) => {
     const account = await env.addAccount();
     const files = [rowsOf('02117'), rowsOf('02118').reverse(), rowsOf('02119')];
     const imports = files.map(async (rows) =>
@@ -304,8 +310,8 @@ describe('at the same time', () => {
     );
     const [results] = await Promise.all([
       Promise.all(imports),
-      createOneByOne(account, rowsOf('02120')),
-      createOneByOne(account, rowsOf('02121').reverse()),
+      createOneByOne(env, account, rowsOf('02120')),
+      createOneByOne(env, account, rowsOf('02121').reverse()),
     ]);
     const patients = await env.patients(account.accountId);
     expect(patients.map(({ first_names }) => first_names[0]).sort()).toEqual(people);
@@ -315,7 +321,7 @@ describe('at the same time', () => {
     expect(new Set(results.flat().map(({ patientId }) => patientId)).size).toBe(people.length);
   });
 
-  test('two workers on one request count every row once and keep no blob too many', async () => {
+  test('two workers on one request count every row once and keep no blob too many', async ({ env }) => {
     const account = await env.addAccount();
     const rows = [...rowsOf('02117'), ...rowsOf('02118')];
     const alone = await env.run(account.accountId, await env.upload(account, csvOf(rows)));

@@ -1,16 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { resourceOrigins } from '../../src/exchange/records/merge/resource-origins.ts';
 import { provenanceOf, withStatedOn } from '../../src/exchange/records/rules/provenance.ts';
 import { entryOf } from '../../src/exchange/records/summary/section.ts';
 import { delivery } from '../support/deliveries.ts';
+import { recordTest as test } from '../support/fixtures.ts';
 import type { Delivered } from '../support/merge-deliveries.ts';
-import { createRecordEnvironment, type RecordEnvironment } from '../support/record-environment.ts';
-
-let environment: RecordEnvironment;
-beforeAll(async () => {
-  environment = await createRecordEnvironment();
-});
-afterAll(() => environment.close());
 
 const stated = (day: string, status: string): Delivered => ({
   ...delivery(
@@ -33,12 +27,12 @@ const stated = (day: string, status: string): Delivered => ({
 const older = stated('2023-05-01', 'active');
 const newer = stated('2024-03-01', 'stopped');
 
-test.each([
+test.for([
   ['the older first', [older, newer]],
   ['the newer first', [newer, older]],
-])(
+] as const)(
   'of two documents, merged one after the other, %s, the newer one counts, and the older one stays among the origins',
-  async (_, order) => {
+  async ([_, order], { environment }) => {
     const { accountId, store, records } = environment;
     const patientId = await environment.addPatient({
       firstNames: ['A'],

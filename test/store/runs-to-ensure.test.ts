@@ -1,15 +1,11 @@
 import { sql } from 'kysely';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { runsToEnsure } from '../../src/exchange/queries/network-query/launcher.ts';
-import { createQueryEnvironment, type QueryEnvironment } from '../support/network-query-environment.ts';
+import { queryTest as test } from '../support/fixtures.ts';
 
-let environment: QueryEnvironment;
-beforeAll(async () => {
-  environment = await createQueryEnvironment();
-});
-afterAll(() => environment.close());
-
-test('a run that was never started comes before any number of older ones that are looked at again', async () => {
+test('a run that was never started comes before any number of older ones that are looked at again', async ({
+  environment,
+}) => {
   const { accountId } = await environment.addAccount();
   const patientId = await environment.addPatient(accountId);
   const [first, second] = [

@@ -4,29 +4,22 @@ import { fileURLToPath } from 'node:url';
 import type { Client } from '@temporalio/client';
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { createWebhookActivities } from '../../src/activities/exchange/webhook-delivery.ts';
 import { eventRecovery } from '../../src/exchange/platform/outbox/destination-drain.ts';
 import { addEvent, createDeliveries, startReceiver } from '../support/events-environment.ts';
-import {
-  createQueryEnvironment,
-  type QueryEnvironment,
-  runActivity,
-} from '../support/network-query-environment.ts';
+import { queryTest as test } from '../support/fixtures.ts';
+import { runActivity } from '../support/network-query-environment.ts';
 import { takeUp } from '../support/take-up.ts';
-
-let environment: QueryEnvironment;
-beforeAll(async () => {
-  environment = await createQueryEnvironment();
-});
-afterAll(() => environment?.close());
 
 const PATIENTS = 20;
 const EVENTS_OF_EACH = 5;
 /** Deliveries that a process has in progress to one destination. */
 const IN_PROGRESS_MAX = 10;
 
-test('a process that is killed while it sends loses no webhook: each arrives, those of a patient in their order', async () => {
+test('a process that is killed while it sends loses no webhook: each arrives, those of a patient in their order', async ({
+  environment,
+}) => {
   const { store, databaseUrl } = environment;
   const killed = { at: 30, child: undefined as ReturnType<typeof fork> | undefined };
   const receiver = await startReceiver((_, response) => {
