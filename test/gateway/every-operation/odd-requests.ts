@@ -33,20 +33,24 @@ const ODD: readonly unknown[] = [
   '1e9',
   '٣',
 ];
-/** Odd values for each place; the next place gets the next ones. */
-const EACH = 4;
+/** Odd values for each place, fewer where a request has many places; the next place gets the next ones. */
+const EACH_MAX = 4;
+const REQUESTS_MAX = 80;
 
 /** The request with something odd in each place of its body, parameters and headers, one at a time. */
 export function oddRequests(sent: Sent, parameters: readonly string[], start: number): Sent[] {
-  let next = start;
-  const odd = (): unknown[] => Array.from({ length: EACH }, () => ODD[next++ % ODD.length]);
-  const text = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
   const { body, query = {} } = sent;
+  const places = placesOf(body);
+  const each = Math.floor(REQUESTS_MAX / (parameters.length + places.length));
+  const length = Math.min(Math.max(each, 1), EACH_MAX);
+  let next = start;
+  const odd = (): unknown[] => Array.from({ length }, () => ODD[next++ % ODD.length]);
+  const text = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
   return [
     ...parameters.flatMap((name) =>
       odd().map((value) => ({ ...sent, query: { ...query, [name]: text(value) } })),
     ),
-    ...placesOf(body).flatMap((place) => odd().map((value) => ({ ...sent, body: put(body, place, value) }))),
+    ...places.flatMap((place) => odd().map((value) => ({ ...sent, body: put(body, place, value) }))),
   ];
 }
 
