@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import { ApplicationFailure } from '@temporalio/common';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { ExchangePlugin } from '../../src/library/worker.ts';
@@ -14,7 +15,7 @@ const worker = await Worker.create({
   connection,
   namespace,
   taskQueue,
-  workflowsPath: new URL('./plugin-workflows.ts', import.meta.url).pathname,
+  workflowsPath: fileURLToPath(new URL('./plugin-workflows.ts', import.meta.url)),
   activities: {
     failFor: async (name: string) => {
       throw ApplicationFailure.retryable(`no result for ${name}`, 'NoResult', { name });
