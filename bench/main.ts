@@ -4,7 +4,7 @@ import { actionsCommand } from './actions/command.ts';
 import { bulkCommand, bulkEngineCommand } from './bulk/command.ts';
 import { ccdaCommand } from './ccda/command.ts';
 import { documentsCommand } from './documents/command.ts';
-import { exportCommand } from './export/command.ts';
+import { exportCommand, viewsCommand } from './export/command.ts';
 import { gatewayCommand } from './gateway/command.ts';
 import { growthCommand } from './growth/command.ts';
 import { interactiveCommand } from './interactive/command.ts';
@@ -35,6 +35,7 @@ program.addCommand(webhooksCommand);
 program.addCommand(peersCommand);
 program.addCommand(actionsCommand);
 program.addCommand(exportCommand);
+program.addCommand(viewsCommand);
 program.addCommand(matchingCommand);
 // Commander's own code is 1, which says that a benchmark failed.
 for (const command of [program, ...program.commands])

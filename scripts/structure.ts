@@ -27,7 +27,7 @@ const way = wayOfAQuery();
 const roomsInCircles = circlesAmong(roomImports()).flat();
 
 const FIGURES: readonly [what: string, figure: number, limit: number][] = [
-  ['TypeScript files in src and tools', files.size, 842],
+  ['TypeScript files in src and tools', files.size, 850],
   ['lines of TypeScript in src and tools', sum(lengths), 99_990],
   [
     `files of more than ${LINES_OF_A_FILE_MAX} lines`,
@@ -42,7 +42,7 @@ const FIGURES: readonly [what: string, figure: number, limit: number][] = [
   ['rooms on the way of a query', new Set(way.map(wayRoom)).size, 7],
   ['returns on the way of a query', returnsOn(way.map(wayRoom)), 5],
   ['environment variables', Object.keys(VARIABLES).length, 80],
-  ['runtime dependencies', Object.keys(packageJson().dependencies).length, 47],
+  ['runtime dependencies', Object.keys(packageJson().dependencies).length, 49],
   ...FIELDS.map((field): [string, number, number] => [
     `folders that mention ${field}`,
     foldersOf(field).length,

@@ -27,6 +27,8 @@ export interface ExporterReport {
   /** Lines written, or resources read. */
   count: number;
   rssMegabytes: number;
+  /** Of this process, all threads. */
+  cpuSeconds: number;
   isEnd: boolean;
 }
 
@@ -39,7 +41,10 @@ process.on('disconnect', () => process.exit(0));
 async function work(order: ExporterOrder): Promise<void> {
   const progress = { done: 0, count: 0 };
   const report = (isEnd: boolean) =>
-    process.send?.({ ...progress, rssMegabytes: process.memoryUsage.rss() / MEGABYTE, isEnd });
+    process.send?.({
+      ...{ ...progress, rssMegabytes: process.memoryUsage.rss() / MEGABYTE, isEnd },
+      cpuSeconds: (process.cpuUsage().user + process.cpuUsage().system) / 1e6,
+    });
   report(false);
   const reporting = setInterval(report, REPORT_MS, false);
   const store = createStore({ databaseUrl: order.databaseUrl, poolMax: 4 });
@@ -61,7 +66,13 @@ async function exportAll(
   const of = { accountId, exportId };
   const blobs = await openFileBlobStore(blobFolder, parseKeyRing(dataKeys));
   const records = createRecordKeeper({ store, blobs, converter: createCcdaConverter(), noteIncomplete });
-  const runner = createExportRunner({ store, blobs, records, publicBaseUrl: 'https://bench.example' });
+  const runner = createExportRunner({
+    store,
+    blobs,
+    records,
+    idHmacKey: dataKeys,
+    publicBaseUrl: 'https://bench.example',
+  });
   let { state, done, resources } = await runner.listPatients(of);
   while (state === 'running') {
     Object.assign(progress, { done, count: resources });

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { v7 as uuidv7 } from 'uuid';
 import { insertExport } from '../../src/exchange/delivery/bulk-export/export-store.ts';
+import { parseViewRequest } from '../../src/exchange/delivery/bulk-export/views/view-plan.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
@@ -20,6 +21,8 @@ export interface ExportBenchOptions {
   patients: number;
   /** Kills the exporting process with SIGKILL half-way, and starts another one. */
   kill?: boolean;
+  /** Writes these ready-made views as Parquet instead of the resources. */
+  views?: readonly string[];
 }
 
 export interface ExportBenchResult {
@@ -32,6 +35,8 @@ export interface ExportBenchResult {
   /** Resident memory of the exporting process in MB: when it begins, and mean and maximum of each quarter of the export. */
   memory: { before: number; quarters: { mean: number; highest: number }[] };
   kills: number;
+  /** Processor time of the exporting and of the reading process, all threads, in seconds. */
+  cpuSeconds: { exported: number; read: number };
   load: [number, number];
 }
 
@@ -39,7 +44,7 @@ const NOTE_MS = 10_000;
 
 /** Exports merged records of copied sample patients in a process of its own; another one only reads them. */
 export async function benchExport(
-  { patients, kill = false }: ExportBenchOptions,
+  { patients, kill = false, views }: ExportBenchOptions,
   note: (line: string) => void,
 ): Promise<ExportBenchResult> {
   const dataDir = await mkdtemp(join(tmpdir(), 'bench-export-'));
@@ -58,7 +63,10 @@ export async function benchExport(
     const accountId = await prepareRecords(store, databaseUrl, patients, merge, note);
     const exportId = uuidv7();
     await store.asAccount(accountId, (tx) =>
-      insertExport(tx, { id: exportId, actor: 'key:bench', request: '', typeFilters: {} }),
+      insertExport(tx, {
+        ...{ id: exportId, actor: 'key:bench', request: '', typeFilters: {} },
+        ...(views && viewsOf(views)),
+      }),
     );
     const load = loadavg()[0] ?? 0;
     const order = { databaseUrl, blobFolder, dataKeys, accountId };
@@ -70,6 +78,7 @@ export async function benchExport(
       read: { resources: read.end.count, seconds: read.seconds },
       memory: memoryOf(exported.reports),
       kills: exported.kills,
+      cpuSeconds: { exported: exported.end.cpuSeconds, read: read.end.cpuSeconds },
       load: [load, loadavg()[0] ?? 0],
     };
   } finally {
@@ -77,6 +86,15 @@ export async function benchExport(
     await postgres.stop();
     await rm(dataDir, { recursive: true, force: true });
   }
+}
+
+function viewsOf(ids: readonly string[]) {
+  const parameter = ids.map((id) => ({
+    name: 'view',
+    part: [{ name: 'viewReference', valueReference: { reference: `ViewDefinition/${id}` } }],
+  }));
+  const { plan } = parseViewRequest({ parameter: [...parameter, { name: '_format', valueCode: 'parquet' }] });
+  return { types: [...new Set(plan.views.map(({ resource }) => resource))], view: { plan, key: 'bench' } };
 }
 
 /** Runs the order in a process of its own, and again if it was killed. Its reports show how it went. */

@@ -40,6 +40,7 @@ import { cancel, query, retry, status } from './commands/query.ts';
 import { records } from './commands/records.ts';
 import { redrive } from './commands/redrive.ts';
 import { messagesSimulate, simulateClear, simulateList, simulateSet, TROUBLES } from './commands/simulate.ts';
+import { viewsList, viewsRun, viewsShow } from './commands/views.ts';
 import table from './commands.json' with { type: 'json' };
 import { describeError } from './errors.ts';
 import { parseSources, SIMULATED_EVENTS, SUBJECT_KINDS } from './input/arguments.ts';
@@ -100,6 +101,9 @@ const COMMANDS: Readonly<Record<keyof typeof table.commands, Starter>> = {
   records,
   export: exportRecords,
   'export cancel': exportCancel,
+  'views list': viewsList,
+  'views show': viewsShow,
+  'views run': viewsRun,
   'notifications list': notificationsList,
   'notifications simulate': notificationsSimulate,
   'messages list': messagesList,

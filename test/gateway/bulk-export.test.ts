@@ -60,7 +60,14 @@ const DAY_MS = 24 * 60 * 60_000;
 const SMALL = { bytes: 60_000, patients: 1 };
 const runnerOf = (blobs = door.blobs, slice = SMALL) =>
   createExportRunner({
-    ...{ store: door.store, blobs, records: door.records, publicBaseUrl: TEST_BASE_URL, slice },
+    ...{
+      store: door.store,
+      blobs,
+      records: door.records,
+      idHmacKey: door.idHmacKey,
+      publicBaseUrl: TEST_BASE_URL,
+      slice,
+    },
   });
 
 async function kickOff(path: string): Promise<string> {

@@ -55,6 +55,7 @@ export async function createRecordEnvironment() {
     databaseUrl: database.databaseUrl,
     store,
     blobs,
+    idHmacKey: 'test-id-hmac-key-of-32-characters',
     records,
     accountId,
     async addPatient(person: Omit<Person, 'patientId'>): Promise<string> {

@@ -50,7 +50,7 @@ export const exportRecords: Command<[ExportOptions]> = async (options, context) 
     throw new UsageError('--export names an export that exists. Remove --cohort, --since and --type.');
   if (known === undefined && wait && out !== undefined) await prepareExportFolder(out);
 
-  const id = known ?? (await exports.start({ cohort, since, type }));
+  const id = known ?? (await exports.start(options));
   // Printed before anything can fail, so that the export is not lost.
   if (known === undefined)
     live.print(`Export ${id} has started. If this command ends early, go on with: ${howToGoOn(id, out)}`);
@@ -175,14 +175,16 @@ function exportResult(
           ...(files.length === 0
             ? ['It has no files: nothing changed since then, or there are no patients.']
             : renderTable(
-                ['file', 'kind', 'type', 'lines'],
+                ['file', 'kind', 'type', state.manifest.views === undefined ? 'lines' : 'rows'],
                 files.map(({ name, kind, type, count }) => [name, kind, type, String(count ?? '')]),
               )),
           ...(incomplete === 0
             ? []
             : [`Incomplete records: ${incomplete}. The files of kind error say why.`]),
           isSaved === true ? `Saved in ${out}` : `Save its files with: ${goOn}`,
-          `The next export of changes begins with: --since ${transactionTime}`,
+          ...(state.manifest.deidentified === true
+            ? []
+            : [`The next export of changes begins with: --since ${transactionTime}`]),
         ],
       };
     }

@@ -19,7 +19,7 @@ export async function patientsToOnboard(options: {
     throw new UsageError('Pass either --sample <key> or --file <patient.json>.');
   return file === undefined
     ? samplePatients(sample ?? [])
-    : [{ label: 'patient', patient: await readPatient(file) }];
+    : [{ label: 'patient', patient: await readJsonFile(file) }];
 }
 
 /** Returns the sample patient of a key. Throws UsageError, which lists the keys. */
@@ -39,7 +39,8 @@ function samplePatients(keys: readonly string[]): PatientToOnboard[] {
     .map(({ key, createBody }) => ({ label: key, patient: createBody }));
 }
 
-async function readPatient(file: string): Promise<unknown> {
+/** The content of a JSON file that the caller names. Throws UsageError. */
+export async function readJsonFile(file: string): Promise<unknown> {
   const content = await readInputFile(file);
   try {
     return JSON.parse(content.toString('utf8'));

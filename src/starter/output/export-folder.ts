@@ -1,5 +1,5 @@
-import { createReadStream, createWriteStream, existsSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { createWriteStream, existsSync } from 'node:fs';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { UsageError } from '../errors.ts';
@@ -10,19 +10,20 @@ export interface ManifestFile {
   kind: 'output' | 'deleted' | 'error';
   name: string;
   type: string;
-  /** Lines, if the manifest gives their number. */
+  /** Lines, or rows of a table, if the manifest gives their number. */
   count?: number;
+  /** Older exchanges do not give it. */
+  sizeBytes?: number;
 }
 
 /** Readable by the owner only: the content is about patients. */
 const MODE = 0o600;
 const MANIFEST = 'manifest.json';
-const LINE_END = 10;
 
 /** The files of a manifest, named by the last part of their addresses. */
 export const filesOf = (manifest: ExportManifest): ManifestFile[] =>
   (['output', 'deleted', 'error'] as const).flatMap((kind) =>
-    manifest[kind].map(({ type, url, count }) => ({ kind, type, count, name: safeName(url) })),
+    manifest[kind].map(({ url, ...file }) => ({ ...file, kind, name: safeName(url) })),
   );
 
 /** The name comes from the exchange: it must not lead out of the folder, nor replace the manifest. */
@@ -69,30 +70,26 @@ function contentOf(text: string): string | undefined {
 const anotherExport = (folder: string): UsageError =>
   new UsageError(`${folder} contains another export. Pass another folder as --out.`);
 
-/** Whether the file is there with all of its lines. */
-export async function isComplete(folder: string, { name, count }: ManifestFile): Promise<boolean> {
-  const path = join(folder, name);
-  if (!existsSync(path)) return false;
-  if (count === undefined) return true;
-  const lines = new LineCount();
-  for await (const piece of createReadStream(path)) lines.add(piece);
-  return lines.total === count;
-}
+/** Whether the file is there as a whole. */
+export const isComplete = async (folder: string, { name, sizeBytes }: ManifestFile): Promise<boolean> => {
+  const found = await stat(join(folder, name)).catch(() => undefined);
+  return found !== undefined && (sizeBytes === undefined || found.size === sizeBytes);
+};
 
-/** Saves a file under its name once it has all of its lines. */
+/** Saves a file under its name once it has all of its bytes. */
 export async function saveExportFile(
   folder: string,
-  { name, count }: ManifestFile,
+  { name, sizeBytes }: ManifestFile,
   content: AsyncIterable<Uint8Array>,
   { signal, onBytes }: { signal: AbortSignal; onBytes: (added: number) => void },
 ): Promise<void> {
-  const lines = new LineCount();
+  let came = 0;
   await replace(join(folder, name), async (unfinished) => {
     await pipeline(
       content,
       async function* (pieces: AsyncIterable<Uint8Array>) {
         for await (const piece of pieces) {
-          lines.add(piece);
+          came += piece.length;
           onBytes(piece.length);
           yield piece;
         }
@@ -100,25 +97,11 @@ export async function saveExportFile(
       createWriteStream(unfinished, { mode: MODE }),
       { signal },
     );
-    if (count !== undefined && lines.total !== count)
+    if (sizeBytes !== undefined && came !== sizeBytes)
       throw new Error(
-        `${name} came with ${lines.total} lines, but the manifest says ${count}. It was not saved; run the command again.`,
+        `${name} came with ${came} bytes, but the manifest says ${sizeBytes}. It was not saved; run the command again.`,
       );
   });
-}
-
-class LineCount {
-  #ends = 0;
-  #isOpen = false;
-
-  add(piece: Uint8Array): void {
-    for (const byte of piece) if (byte === LINE_END) this.#ends += 1;
-    if (piece.length > 0) this.#isOpen = piece.at(-1) !== LINE_END;
-  }
-
-  get total(): number {
-    return this.#ends + (this.#isOpen ? 1 : 0);
-  }
 }
 
 const pretty = (manifest: ExportManifest): string => `${JSON.stringify(manifest, null, 2)}\n`;

@@ -12,7 +12,12 @@ import {
 } from '../../orchestrator/client/failures.ts';
 import { readJson } from '../../orchestrator/client/read-json.ts';
 
-const fileSchema = z.object({ type: z.string(), url: z.string(), count: z.number().int().optional() });
+const fileSchema = z.looseObject({
+  type: z.string(),
+  url: z.string(),
+  count: z.number().int().optional(),
+  sizeBytes: z.number().int().optional(),
+});
 /** Manifest of FHIR Bulk Data Access; other members are kept. */
 const manifestSchema = z.looseObject({
   transactionTime: z.string(),
@@ -20,6 +25,16 @@ const manifestSchema = z.looseObject({
   deleted: z.array(fileSchema).default([]),
   error: z.array(fileSchema).default([]),
 });
+/** The ready-made views; other members are kept. */
+const viewsSchema = z.object({
+  entry: z.array(
+    z.object({
+      resource: z.looseObject({ id: z.string(), resource: z.string(), title: z.string().optional() }),
+    }),
+  ),
+});
+type ReadyView = z.infer<typeof viewsSchema>['entry'][number]['resource'];
+
 export type ExportManifest = z.infer<typeof manifestSchema>;
 
 export type ExportState =
@@ -31,6 +46,11 @@ export interface ExportWanted {
   cohort?: string;
   since?: string;
   type?: string;
+  /** Writes tables instead of resources: the ids of ready-made views, or definitions. The rest is for them only. */
+  views?: readonly unknown[];
+  format?: string;
+  incremental?: boolean;
+  deidentified?: boolean;
 }
 
 export type BulkExports = ReturnType<typeof createBulkExports>;
@@ -69,17 +89,15 @@ export function createBulkExports({
 
   return {
     /** Returns the id of the new export. */
-    async start({ cohort, since, type }: ExportWanted): Promise<string> {
+    async start(wanted: ExportWanted): Promise<string> {
+      if (wanted.views !== undefined) return startViews(wanted);
+      const { cohort, since, type } = wanted;
       const level = cohort === undefined ? 'Patient' : `Group/${encodeURIComponent(cohort)}`;
       const url = new URL(`${fhir}/${level}/$export`);
       if (since !== undefined) url.searchParams.set('_since', since);
       if (type !== undefined) url.searchParams.set('_type', type);
       const answer = await call('startExport', url, { changes: true, headers: { prefer: 'respond-async' } });
-      await answer.body.dump();
-      const id = exportIdOf(headerOf(answer, 'content-location') ?? '');
-      if (id === undefined)
-        throw badAnswer('startExport', 'Content-Location names no export', answer.statusCode);
-      return id;
+      return startedId(answer);
     },
 
     async read(id: string, signal?: AbortSignal): Promise<ExportState> {
@@ -103,12 +121,40 @@ export function createBulkExports({
       await answer.body.dump();
     },
 
+    /** The ready-made views. */
+    async listViews(): Promise<ReadyView[]> {
+      const answer = await call('listViews', new URL(`${fhir}/ViewDefinition`));
+      return viewsSchema.parse(await readJson(answer.body, true)).entry.map(({ resource }) => resource);
+    },
+
     async download(id: string, file: string, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
       const url = new URL(`${statusUrl(id)}/${encodeURIComponent(file)}`);
       const { body } = await call('downloadExportFile', url, { signal });
       return guarded(body, signal);
     },
   };
+
+  async function startViews({ views = [], format, cohort, since, incremental, deidentified }: ExportWanted) {
+    const reference = (name: string, to: string) => ({ name, valueReference: { reference: to } });
+    const part = (view: unknown) =>
+      typeof view === 'string'
+        ? reference('viewReference', `ViewDefinition/${view}`)
+        : { name: 'viewResource', resource: view };
+    const parameter = [
+      ...views.map((view) => ({ name: 'view', part: [part(view)] })),
+      { name: '_format', valueCode: format },
+      cohort !== undefined && reference('group', `Group/${cohort}`),
+      since !== undefined && { name: '_since', valueInstant: since },
+      { name: 'incremental', valueBoolean: incremental ?? false },
+      { name: 'deidentified', valueBoolean: deidentified ?? false },
+    ].filter((each) => each !== false);
+    return startedId(
+      await call('startExport', new URL(`${fhir}/ViewDefinition/$viewdefinition-export`), {
+        ...{ method: 'POST', changes: true, body: JSON.stringify({ resourceType: 'Parameters', parameter }) },
+        headers: { prefer: 'respond-async', 'content-type': 'application/fhir+json' },
+      }),
+    );
+  }
 
   async function call(
     operation: string,
@@ -119,13 +165,15 @@ export function createBulkExports({
       headers = {},
       signal,
       accepts = [],
+      body: sent,
     }: {
-      method?: 'GET' | 'DELETE';
+      method?: 'GET' | 'POST' | 'DELETE';
       changes?: boolean;
       headers?: Record<string, string>;
       signal?: AbortSignal;
       accepts?: readonly number[];
-    },
+      body?: string;
+    } = {},
   ): Promise<Dispatcher.ResponseData> {
     const nature = changes ? { ...READ, changes, repeatable: false } : READ;
     const answer = await send(url, {
@@ -133,6 +181,7 @@ export function createBulkExports({
       headers: { accept: 'application/fhir+json, application/json', 'x-api-key': apiKey, ...headers },
       dispatcher,
       signal,
+      body: sent,
       headersTimeout: STALL_MS,
       bodyTimeout: STALL_MS,
     }).catch((error: unknown) => {
@@ -154,6 +203,13 @@ export function createBulkExports({
     );
     throw new ExchangeCallError(failure.kind, diagnosticsOf(body) ?? failure.message, failure);
   }
+}
+
+async function startedId(answer: Dispatcher.ResponseData): Promise<string> {
+  await answer.body.dump();
+  const id = exportIdOf(headerOf(answer, 'content-location') ?? '');
+  if (id === undefined) throw badAnswer('startExport', 'Content-Location names no export', answer.statusCode);
+  return id;
 }
 
 async function* guarded(body: AsyncIterable<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array> {

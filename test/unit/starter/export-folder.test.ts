@@ -16,10 +16,10 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-const FILE = { kind: 'output', name: 'Patient.1.ndjson', type: 'Patient', count: 2 } as const;
+const FILE = { kind: 'output', name: 'Patient.1.ndjson', type: 'Patient', count: 2, sizeBytes: 6 } as const;
 const manifest = (transactionTime = '2026-05-01T12:00:00.000Z', url = `http://exchange/x/${FILE.name}`) => ({
   transactionTime,
-  output: [{ type: 'Patient', url, count: 2 }],
+  output: [{ type: 'Patient', url, count: 2, sizeBytes: 6 }],
   deleted: [],
   error: [],
 });
@@ -32,20 +32,22 @@ async function* content(text: string): AsyncGenerator<Uint8Array> {
   for (const piece of text.match(/.{1,3}/gs) ?? []) yield Buffer.from(piece);
 }
 
-test('a file that comes with fewer or more lines than the manifest says is not saved', async () => {
-  await expect(save('{"a":1}\n')).rejects.toThrow('came with 1 lines, but the manifest says 2');
-  await expect(save('{}\n{}\n{')).rejects.toThrow('came with 3 lines');
+test('a file that comes with fewer or more bytes than the manifest says is not saved', async () => {
+  await expect(save('{}\n{}')).rejects.toThrow('came with 5 bytes, but the manifest says 6');
+  await expect(save('{}\n{}\n{')).rejects.toThrow('came with 7 bytes');
   expect(await readdir(folder)).toEqual([]);
   await save('{}\n{}\n');
   expect(await readFile(join(folder, FILE.name), 'utf8')).toBe('{}\n{}\n');
 });
 
-test('a file counts as complete only with all of its lines', async () => {
+test('a file counts as complete only with all of its bytes', async () => {
   expect(await isComplete(folder, FILE)).toBe(false);
   await writeFile(join(folder, FILE.name), '{}\n');
   expect(await isComplete(folder, FILE)).toBe(false);
-  await writeFile(join(folder, FILE.name), '{}\n{}');
+  await writeFile(join(folder, FILE.name), '{}\n{}\n');
   expect(await isComplete(folder, FILE)).toBe(true);
+  // An exchange of 0.1.0 gives no size.
+  expect(await isComplete(folder, { ...FILE, sizeBytes: undefined })).toBe(true);
 });
 
 test('a folder takes the files of one export, also when the exchange has another address', async () => {

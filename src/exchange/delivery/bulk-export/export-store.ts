@@ -1,13 +1,21 @@
 import { type Selectable, sql } from 'kysely';
 import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
 import { insertAuditEntriesIn } from '../../platform/audit/audit-store.ts';
-import { columnsOf } from '../../platform/database/columns.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
+import { sqlFile } from '../../platform/database/pg-arrays.ts';
 import type { Database } from '../../platform/database/schema.ts';
 import { workflowRows } from '../../platform/workflows/workflow-rows.ts';
 import type { ConsolidatedPlace } from '../../records/reading/read-consolidated.ts';
 import type { ExportRequest, FileKind } from './rules/export-request.ts';
 import type { ExportPart } from './rules/files.ts';
+import type { ViewPlan } from './rules/view-run.ts';
+
+const BASE_RUN = sqlFile('base-run.sql', import.meta.url);
+const LEFT_PATIENTS = sqlFile('left-patients.sql', import.meta.url);
+const LIST_PATIENTS = sqlFile('list-patients.sql', import.meta.url);
+const COMMIT_SLICE = sqlFile('commit-slice.sql', import.meta.url);
+const TO_CLEAR = sqlFile('exports-to-clear.sql', import.meta.url);
+const FORGET_FILES = sqlFile('forget-files.sql', import.meta.url);
 
 export type StoredExport = Selectable<Database['bulk_export']>;
 
@@ -19,7 +27,14 @@ const SETTLED_AFTER = sql`interval '2 minutes'`;
 
 export async function insertExport(
   tx: AccountTx,
-  row: { id: string; cohortId?: string; actor: string; request: string } & Omit<ExportRequest, 'ignored'>,
+  row: {
+    id: string;
+    cohortId?: string;
+    actor: string;
+    request: string;
+    /** Of a run of views. */
+    view?: { plan: ViewPlan; key: string; baseId?: string };
+  } & Omit<ExportRequest, 'ignored'>,
 ): Promise<void> {
   await tx.db
     .insertInto('bulk_export')
@@ -33,8 +48,27 @@ export async function insertExport(
       type_filters: JSON.stringify(row.typeFilters),
       since: row.since === undefined ? null : new Date(row.since),
       transaction_time: sql<Date>`now() - ${SETTLED_AFTER}`,
+      view_plan: row.view === undefined ? null : JSON.stringify(row.view.plan),
+      view_key: row.view?.key ?? null,
+      base_id: row.view?.baseId ?? null,
     })
     .execute();
+}
+
+/** The last completed run of the same views whose patients are still known, at or before a time if one is given. */
+export const findBase = async (
+  tx: AccountTx,
+  key: string,
+  until?: string,
+): Promise<StoredExport | undefined> => (await BASE_RUN<StoredExport>({ key, until }).execute(tx.db)).rows[0];
+
+/** Ids of patients of the run before who are not in this one: deleted, or no longer in the cohort. */
+export async function readLeftPatients(
+  tx: AccountTx,
+  { id, base_id: base }: Pick<StoredExport, 'id' | 'base_id'>,
+): Promise<string[]> {
+  const { rows } = await LEFT_PATIENTS<{ id: string }>({ id, base }).execute(tx.db);
+  return rows.map((row) => row.id);
 }
 
 export const findExport = (tx: AccountTx, id: string): Promise<StoredExport | undefined> =>
@@ -51,28 +85,8 @@ export async function countRunningExports(tx: AccountTx): Promise<number> {
 
 /** Lists the patients of an export, once. A patient who is new since its `since` comes whole. */
 export async function listExportPatients(tx: AccountTx, id: string): Promise<StoredExport | undefined> {
-  const row = await tx.db
-    .selectFrom('bulk_export')
-    .selectAll()
-    .where('id', '=', id)
-    .forUpdate()
-    .executeTakeFirst();
-  if (row === undefined || row.patients !== null || row.status !== 'running') return row;
-  const members =
-    row.cohort_id === null
-      ? sql`select id as patient_id, created_at as new_at from patient where account_id = ${tx.accountId}`
-      : sql`select patient_id, added_at as new_at from cohort_member where cohort_id = ${row.cohort_id}`;
-  const { numAffectedRows = 0n } = await sql`
-    insert into bulk_export_patient (export_id, ordinal, account_id, patient_id, is_whole)
-    select ${id}, row_number() over (order by patient_id), ${tx.accountId}, patient_id,
-      coalesce(new_at > ${row.since}::timestamptz, true)
-    from (${members}) member`.execute(tx.db);
-  return tx.db
-    .updateTable('bulk_export')
-    .set({ patients: Number(numAffectedRows) })
-    .where('id', '=', id)
-    .returningAll()
-    .executeTakeFirst();
+  await LIST_PATIENTS({ id }).execute(tx.db);
+  return findExport(tx, id);
 }
 
 export interface ExportMember {
@@ -120,44 +134,16 @@ export async function commitSlice(
   id: string,
   written: WrittenSlice,
 ): Promise<StoredExport | undefined> {
-  const { slice, parts, done, place, resources, isLast, patientIds, missingOrdinals } = written;
-  const row = await tx.db
-    .updateTable('bulk_export')
-    .set({
-      slices: slice + 1,
-      done,
-      place: place === undefined ? null : JSON.stringify(place),
-      resources: sql<number>`resources + ${resources}`,
-    })
-    .$if(isLast, (query) => query.set({ status: 'completed', ended_at: sql<Date>`now()` }))
-    .where(({ and }) => and({ id, status: 'running', slices: slice }))
-    .returningAll()
-    .executeTakeFirst();
+  const { place, parts, patientIds } = written;
+  const { rows } = await COMMIT_SLICE<StoredExport>({
+    ...{ ...written, id, parts: JSON.stringify(parts), place: place && JSON.stringify(place) },
+  }).execute(tx.db);
+  const [row] = rows;
   if (row === undefined) return undefined;
-  if (parts.length > 0)
-    await tx.db
-      .insertInto('bulk_export_part')
-      .values(
-        parts.map(({ content, ...part }) => ({
-          ...columnsOf({ ...part, exportId: id, slice, accountId: tx.accountId }),
-          content: JSON.stringify(content),
-        })),
-      )
-      .execute();
-  if (missingOrdinals.length > 0)
-    await tx.db
-      .deleteFrom('bulk_export_patient')
-      .where(({ and }) => and({ export_id: id, ordinal: sql<number>`any(${[...missingOrdinals]}::int[])` }))
-      .execute();
+  const entry = { actor: row.actor, operation: 'fhirExport', targetId: id, outcome: '200' };
   await insertAuditEntriesIn(
     tx,
-    patientIds.map((patientId) => ({
-      actor: row.actor,
-      operation: 'fhirExport',
-      patientId,
-      targetId: id,
-      outcome: '200',
-    })),
+    patientIds.map((patientId) => ({ ...entry, patientId })),
   );
   return row;
 }
@@ -191,7 +177,7 @@ export async function readParts(tx: AccountTx, id: string): Promise<ExportPart[]
     .orderBy(sql`resource_type collate "C"`)
     .orderBy('slice')
     .execute();
-  return rows.map(({ content: { ref, sizeBytes }, ...part }) => ({ ...part, ref, sizeBytes }));
+  return rows.map(({ content, ...part }) => ({ ...part, ...content }));
 }
 
 /** Whether one of the exported patients has been deleted since; then the files must go, too. */
@@ -219,28 +205,16 @@ export const exportRows = workflowRows<{ exportId: string }>({
 /** Ended exports with files that are to be deleted: expired, not completed, or with a patient who was deleted since. */
 export async function exportsToClear(
   tx: SystemTx,
-  { keptHours, limit }: { keptHours: number; limit: number },
+  wanted: { keptHours: number; limit: number },
 ): Promise<{ accountId: string; exportId: string; since: Date }[]> {
-  return tx.db
-    .selectFrom('bulk_export')
-    .select(['account_id as accountId', 'id as exportId'])
-    .select(sql<Date>`coalesce(ended_at, created_at)`.as('since'))
-    .where('files_deleted_at', 'is', null)
-    .where('status', '<>', 'running')
-    .where(
-      sql<boolean>`(status <> 'completed' or ended_at < now() - ${keptHours} * interval '1 hour' or ${CONTAINS_DELETED})`,
-    )
-    .orderBy('ended_at')
-    .limit(limit)
-    .execute();
+  const containsDeleted = CONTAINS_DELETED;
+  const found = TO_CLEAR<{ accountId: string; exportId: string; since: Date }>({
+    ...wanted,
+    containsDeleted,
+  });
+  return (await found.execute(tx.db)).rows;
 }
 
 export async function markFilesDeleted(tx: AccountTx, id: string): Promise<void> {
-  await tx.db.deleteFrom('bulk_export_part').where('export_id', '=', id).execute();
-  await tx.db.deleteFrom('bulk_export_patient').where('export_id', '=', id).execute();
-  await tx.db
-    .updateTable('bulk_export')
-    .set({ files_deleted_at: sql<Date>`now()` })
-    .where('id', '=', id)
-    .execute();
+  await FORGET_FILES({ id }).execute(tx.db);
 }

@@ -26,6 +26,8 @@ import {
 import { type ExportLauncher, FILES_KEPT_HOURS } from './launcher.ts';
 import { parseExport } from './rules/export-request.ts';
 import { type ExportFile, filesOf, manifestOf } from './rules/files.ts';
+import { TABLE_MEDIA_TYPES } from './views/table-file.ts';
+import { describeTables } from './views/view-plan.ts';
 
 export interface ExportRouteDeps {
   store: Store;
@@ -40,19 +42,11 @@ const RETRY_AFTER_SECONDS = 5;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const schema = { hide: true };
 const STATUS_PATH = `${FHIR_PATH}/bulk-export`;
+export const KICK_OFF = { operation: 'fhirExport', scope: 'read' } as const;
 
 /** FHIR Bulk Data Access 2.0: kick-off, status, cancellation and files. */
 export function addExportRoutes(app: FastifyInstance, deps: ExportRouteDeps): void {
   acceptFhirBodies(app);
-  const exportConfig = { operation: 'fhirExport', scope: 'read' } as const;
-  const kickOff = async (request: FastifyRequest, reply: FastifyReply) => {
-    const { id } = request.params as { id?: string };
-    const exportId = await openExport(deps, request, id);
-    return reply
-      .code(202)
-      .header('content-location', `${deps.publicBaseUrl}${STATUS_PATH}/${exportId}`)
-      .send();
-  };
   // All data is about patients, so that a system-level export is one of all patients.
   for (const url of [
     `${FHIR_PATH}/$export`,
@@ -63,9 +57,9 @@ export function addExportRoutes(app: FastifyInstance, deps: ExportRouteDeps): vo
       method: ['GET', 'POST'],
       url,
       schema,
-      config: exportConfig,
+      config: KICK_OFF,
       exposeHeadRoute: false,
-      handler: kickOff,
+      handler: kickOff(deps, wantedExport),
     });
 
   app.get<{ Params: { id: string } }>(
@@ -82,10 +76,14 @@ export function addExportRoutes(app: FastifyInstance, deps: ExportRouteDeps): vo
           patients === null ? 'starting' : `${done} of ${patients} patients, ${resources} resources`;
         return reply.code(202).headers({ 'x-progress': progress, 'retry-after': RETRY_AFTER_SECONDS }).send();
       }
-      return reply
-        .type('application/json; charset=utf-8')
-        .header('expires', expiryOf(row).toUTCString())
-        .send(JSON.stringify(manifestOf(row, files, `${deps.publicBaseUrl}${STATUS_PATH}/${row.id}`)));
+      const statusUrl = `${deps.publicBaseUrl}${STATUS_PATH}/${row.id}`;
+      reply.header('expires', expiryOf(row).toUTCString());
+      return reply.type('application/json; charset=utf-8').send(
+        JSON.stringify({
+          ...manifestOf(row, files, statusUrl),
+          ...(row.view_plan && describeTables(row.view_plan)),
+        }),
+      );
     },
   );
 
@@ -109,28 +107,24 @@ export function addExportRoutes(app: FastifyInstance, deps: ExportRouteDeps): vo
     { schema, config: { operation: 'fhirExportFile', scope: 'read' }, exposeHeadRoute: false },
     async (request, reply) => {
       const { row, files } = await exportOf(deps, request, request.params.id);
+      const { view_plan: plan } = row;
       const file = files.find(({ name }) => name === request.params.file);
       if (row.status !== 'completed' || file === undefined) throw new NotFoundError('File');
       await deps.store.asAccount(row.account_id, (tx) => auditExport(tx, request, row.id, '200'));
       leaveRequestShare(request);
       return reply
-        .type('application/fhir+ndjson')
+        .type(
+          plan === null || file.kind === 'error' ? 'application/fhir+ndjson' : TABLE_MEDIA_TYPES[plan.format],
+        )
         .headers({ 'cache-control': 'no-store', 'content-length': file.sizeBytes })
         .send(Readable.from(contentOf(deps.blobs, file)));
     },
   );
 }
 
-async function openExport(
-  deps: ExportRouteDeps,
-  request: FastifyRequest,
-  cohortId?: string,
-): Promise<string> {
-  if (!prefers(request, 'respond-async'))
-    throw new InvalidRequestError([
-      { path: 'Prefer', message: 'must be respond-async: an export takes its time' },
-    ]);
-  const { account, actor } = callerOf(request);
+/** What a kick-off asks for. Throws before anything is stored. */
+function wantedExport(request: FastifyRequest): WantedExport {
+  const { id: cohortId } = request.params as { id?: string };
   requireParameters(request);
   const { request: parsed, faults } = parseExport(pairsOf(request), (type) => SERVED_TYPES.includes(type));
   // Unlike in a search, an ignored parameter could multiply the data.
@@ -138,30 +132,46 @@ async function openExport(
   const unknown = parsed.ignored.map((parameter) => ({ parameter, message: 'is not supported' }));
   checkSearch(request, { faults: isLenient ? faults : [...faults, ...unknown], ignored: [] });
   const { ignored: _, ...wanted } = { ...parsed, types: permittedTypes(request, parsed.types) };
-  const id = uuidv7();
-  await deps.store.asAccount(account.id, async (tx) => {
-    if (cohortId !== undefined && (!UUID.test(cohortId) || (await findCohort(tx, cohortId)) === undefined))
-      throw new NotFoundError('Group');
-    if ((await countRunningExports(tx)) >= RUNNING_MAX)
-      throw new ExchangeError(
-        429,
-        `${RUNNING_MAX} exports of this account are running; wait for one to end, or cancel it`,
-        {
-          headers: { 'retry-after': '60' },
-        },
-      );
-    await insertExport(tx, {
-      id,
-      cohortId,
-      actor,
-      request: `${deps.publicBaseUrl}${request.url}`,
-      ...wanted,
-    });
-    await auditExport(tx, request, id, '202');
-  });
-  deps.bulkExports.launch(account.id, id);
-  return id;
+  return { cohortId, ...wanted };
 }
+
+export type WantedExport = Omit<Parameters<typeof insertExport>[1], 'id' | 'actor' | 'request'>;
+
+/**
+ * Answers a kick-off: commits an export and starts its workflow.
+ *
+ * @param read what is wanted; its errors leave nothing behind
+ * @throws ExchangeError 429 when the account's exports are as many as may run, NotFoundError for another account's cohort
+ */
+export const kickOff =
+  (
+    { store, publicBaseUrl, bulkExports }: ExportRouteDeps,
+    read: (request: FastifyRequest, tx: AccountTx) => WantedExport | Promise<WantedExport>,
+  ) =>
+  async (request: FastifyRequest, reply: FastifyReply) => {
+    if (!prefers(request, 'respond-async'))
+      throw new InvalidRequestError([
+        { path: 'Prefer', message: 'must be respond-async: an export takes its time' },
+      ]);
+    const { account, actor } = callerOf(request);
+    const id = uuidv7();
+    await store.asAccount(account.id, async (tx) => {
+      const wanted = await read(request, tx);
+      const { cohortId } = wanted;
+      if (cohortId !== undefined && (!UUID.test(cohortId) || (await findCohort(tx, cohortId)) === undefined))
+        throw new NotFoundError('Group');
+      if ((await countRunningExports(tx)) >= RUNNING_MAX)
+        throw new ExchangeError(
+          429,
+          `${RUNNING_MAX} exports of this account are running; wait for one to end, or cancel it`,
+          { headers: { 'retry-after': '60' } },
+        );
+      await insertExport(tx, { id, actor, request: `${publicBaseUrl}${request.url}`, ...wanted });
+      await auditExport(tx, request, id, '202');
+    });
+    bulkExports.launch(account.id, id);
+    return reply.code(202).header('content-location', `${publicBaseUrl}${STATUS_PATH}/${id}`).send();
+  };
 
 /** @throws NotFoundError when it does not exist or was cancelled, ExchangeError 410 when its files are gone */
 async function exportOf(
@@ -191,7 +201,7 @@ async function exportOf(
       410,
       'A patient in this export was deleted, so its files were withdrawn; start a new export',
     );
-  return { row, files: filesOf(parts) };
+  return { row, files: filesOf(parts, row.view_plan) };
 }
 
 const expiryOf = ({ ended_at, created_at }: StoredExport): Date =>

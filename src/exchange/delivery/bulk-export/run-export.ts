@@ -28,6 +28,10 @@ import {
   type WrittenSlice,
 } from './export-store.ts';
 import { type FileKind, type ResourceFilter, resourceFilter } from './rules/export-request.ts';
+import { ndjsonOf, type SliceFile, type SliceTexts } from './rules/files.ts';
+import { completenessResource, queryResources } from './views/own-resources.ts';
+import { createTableMaker, type TableMaker } from './views/table-maker.ts';
+import { ViewError } from './views/values.ts';
 
 /** Writes the files of exports, slice by slice. */
 export interface ExportRunner {
@@ -46,17 +50,18 @@ type Read = { member: ExportMember; page: ExportPage } | { member: ExportMember;
 /** A slice ends with the page that makes it this large, or with this many patients: what is repeated after a crash. */
 const SLICE = { bytes: 8_000_000, patients: 200 };
 const STEP_MS = 30_000;
-const NDJSON = 'application/fhir+ndjson';
 
 export function createExportRunner(deps: {
   store: Store;
   blobs: BlobStore;
   records: RecordKeeper;
+  idHmacKey: string;
   publicBaseUrl: string;
   /** For tests: smaller slices. */
   slice?: typeof SLICE;
+  tablesOf?: TableMaker;
 }): ExportRunner {
-  const { store, blobs, slice: size = SLICE } = deps;
+  const { store, blobs, slice: size = SLICE, tablesOf = createTableMaker(deps) } = deps;
   const find = ({ accountId, exportId }: BulkExportInput) =>
     store.asAccount(accountId, (tx) => findExport(tx, exportId));
 
@@ -123,7 +128,13 @@ export function createExportRunner(deps: {
     signal?: AbortSignal,
   ) {
     const { lines, written } = await takeSlice(rest, row, signal);
-    const parts = await putFiles(lines);
+    const { view_plan: plan } = row;
+    const texts = [...lines.files()];
+    const parts = await putFiles(
+      plan === null
+        ? texts.map(ndjsonOf)
+        : await tablesOf({ ...row, view_plan: plan }, texts, written.isLast),
+    );
     const committed = await store.asAccount(accountId, (tx) =>
       commitSlice(tx, row.id, { ...written, parts }),
     );
@@ -133,10 +144,10 @@ export function createExportRunner(deps: {
   }
 
   /** Files are written side by side: most of the time of a small one is the wait for the disk. */
-  async function putFiles(lines: SliceLines): Promise<WrittenSlice['parts']> {
-    const puts = [...lines.files()].map(async ({ kind, resourceType, texts }) => ({
-      ...{ kind, resourceType, lines: texts.length },
-      content: await blobs.put('export', Buffer.from(texts.join('')), NDJSON),
+  async function putFiles(files: readonly SliceFile[]): Promise<WrittenSlice['parts']> {
+    const puts = files.map(async ({ content, mediaType, ...part }) => ({
+      ...part,
+      content: await blobs.put('export', content, mediaType),
     }));
     const settled = await Promise.allSettled(puts);
     const parts = settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
@@ -164,6 +175,10 @@ export function createExportRunner(deps: {
           signal?.throwIfAborted();
           row = await writeSlice(of.accountId, row, rest, signal);
         }
+      } catch (error) {
+        // The definitions do not fit the records: the next attempt would end in the same way.
+        if (error instanceof ViewError) return this.fail(of, error.message);
+        throw error;
       } finally {
         await rest.return(undefined);
       }
@@ -180,7 +195,7 @@ export function createExportRunner(deps: {
 class SliceLines {
   sizeBytes = 0;
   resources = 0;
-  readonly #files = new Map<string, { kind: ExportLine['kind']; resourceType: string; texts: string[] }>();
+  readonly #files = new Map<string, SliceTexts & { texts: string[] }>();
 
   add(lines: readonly ExportLine[]): void {
     for (const { kind, resourceType, json } of lines) {
@@ -258,7 +273,7 @@ export async function* readPatient(
         ),
       };
     }
-    yield { lines: await inTx((tx) => notesOf(tx, patientId)) };
+    yield { lines: await inTx((tx) => ownLinesOf(tx, patientId, filter)) };
     return;
   }
   let after = start;
@@ -274,7 +289,7 @@ export async function* readPatient(
       return {
         page: await asServed(tx, patientId, read.resources),
         next: read.next,
-        notes: after === undefined ? await notesOf(tx, patientId) : [],
+        notes: after === undefined ? await ownLinesOf(tx, patientId, filter) : [],
       };
     });
     const deleted = after === undefined && changes !== undefined ? deletedLines(changes.gone, filter) : [];
@@ -337,13 +352,22 @@ function deletedLines(gone: Changes['gone'], filter: ResourceFilter): ExportLine
   return [{ kind: 'deleted', resourceType: 'Bundle', json }];
 }
 
-/** Says that a record is incomplete. */
-async function notesOf(tx: AccountTx, patientId: string): Promise<ExportLine[]> {
-  const sentence = incompleteness(await readRecordCompleteness(tx, patientId));
-  if (sentence === undefined) return [];
+/** Says that a record is incomplete, and gives what our own tables say of it, for views. */
+async function ownLinesOf(
+  tx: AccountTx,
+  patientId: string,
+  { ownTypes }: ResourceFilter,
+): Promise<ExportLine[]> {
+  const standing = await readRecordCompleteness(tx, patientId);
+  const own = [
+    ...(ownTypes.includes('RecordCompleteness') ? [completenessResource(patientId, standing)] : []),
+    ...(ownTypes.includes('QueryOutcome') ? await queryResources(tx, patientId) : []),
+  ].map((json): ExportLine => ({ kind: 'output', resourceType: String(json.resourceType), json }));
+  const sentence = incompleteness(standing);
+  if (sentence === undefined) return own;
   const issue = [
     { severity: 'warning', code: 'incomplete', diagnostics: `Patient/${patientId}: ${sentence}` },
   ];
   const json = { resourceType: 'OperationOutcome', issue };
-  return [{ kind: 'error', resourceType: 'OperationOutcome', json }];
+  return [...own, { kind: 'error', resourceType: 'OperationOutcome', json }];
 }

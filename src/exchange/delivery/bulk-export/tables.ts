@@ -3,6 +3,7 @@ import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
 import type { JsonColumn, NullableJsonColumn } from '../../platform/database/schema.ts';
 import type { ConsolidatedPlace } from '../../records/reading/read-consolidated.ts';
 import type { FileKind, TypeFilters } from './rules/export-request.ts';
+import type { ViewPlan } from './rules/view-run.ts';
 
 declare module '../../platform/database/schema.ts' {
   interface Database {
@@ -27,6 +28,10 @@ declare module '../../platform/database/schema.ts' {
       workflow_started_at: Date | null;
       ended_at: Date | null;
       files_deleted_at: Date | null;
+      view_plan: NullableJsonColumn<ViewPlan>;
+      view_key: string | null;
+      base_id: string | null;
+      known_slices: Generated<number>;
     };
     bulk_export_patient: {
       export_id: string;

@@ -7,6 +7,7 @@ import {
   type SearchPair,
   valuesOf,
 } from '../../fhir-api/rules/search-request.ts';
+import { OWN_TYPES } from './view-run.ts';
 
 export type FileKind = 'output' | 'deleted' | 'error';
 
@@ -105,6 +106,8 @@ const pairsOfQuery = (query: string): SearchPair[] => [...new URLSearchParams(qu
 export interface ResourceFilter {
   /** The types to read; undefined: all. The Provenance of everything is generated from what is read. */
   readTypes?: readonly string[];
+  /** Types of our own, which only views name. */
+  ownTypes: readonly string[];
   hasType(type: string): boolean;
   matches(type: string, json: Json, changedAt: Date): boolean;
 }
@@ -118,6 +121,7 @@ export function resourceFilter(types: readonly string[] | null, typeFilters: Typ
   );
   const hasType = (type: string) => types === null || types.includes(type);
   return {
+    ownTypes: (types ?? []).filter((type) => OWN_TYPES.includes(type)),
     readTypes: types === null || types.includes('Provenance') ? undefined : types,
     hasType,
     matches(type, json, changedAt) {

@@ -1,0 +1,111 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { isJson, type Json, objectsOf } from '../../../records/rules/json.ts';
+import { isViewType, TABLE_FORMATS, type ViewPlan } from '../rules/view-run.ts';
+import safeHarbor from './safe-harbor.json' with { type: 'json' };
+import { storedType } from './table-file.ts';
+import { faultsOf, ViewError } from './values.ts';
+import { compileView } from './view.ts';
+
+const FOLDER = new URL('./definitions/', import.meta.url);
+/** The ready-made views, by id. */
+export const READY_VIEWS: ReadonlyMap<string, Json> = new Map(
+  readdirSync(FOLDER)
+    .map((file) => JSON.parse(readFileSync(new URL(file, FOLDER), 'utf8')))
+    .map((view) => [view.id, view]),
+);
+
+/** A kick-off of `$viewdefinition-export`; without `since`, an incremental run follows the last one. */
+export type ViewRequest = ReturnType<typeof readParameters>;
+
+const referenceTo = (type: string) =>
+  z.object({ reference: z.string().startsWith(`${type}/`, { error: `must refer to a ${type}` }) });
+/** The parameters by name. One that is unknown is refused: ignored, it could multiply the data. */
+const requestSchema = z.strictObject({
+  view: z
+    .array(z.union([referenceTo('ViewDefinition'), z.looseObject({ resource: z.string() })]))
+    .min(1)
+    .max(10),
+  _format: z.enum(TABLE_FORMATS).default('ndjson'),
+  group: referenceTo('Group').optional(),
+  _since: z.iso.datetime({ offset: true }).optional(),
+  incremental: z.boolean().default(false),
+  deidentified: z.boolean().default(false),
+});
+
+/** Reads the Parameters of a kick-off, and checks its definitions. Throws ViewError. */
+export function parseViewRequest(body: unknown): ViewRequest {
+  try {
+    return readParameters(body);
+  } catch (error) {
+    if (error instanceof RangeError) throw new ViewError('A ViewDefinition is nested too deep');
+    throw error;
+  }
+}
+
+function readParameters(body: unknown) {
+  const parameters = objectsOf(isJson(body) ? body.parameter : undefined);
+  const valueIn = (of: Json | undefined) =>
+    Object.entries(of ?? {}).find(([name]) => name === 'resource' || name.startsWith('value'))?.[1];
+  const views = parameters
+    .filter(({ name }) => name === 'view')
+    .map(({ part }) => valueIn(objectsOf(part)[0]));
+  const parsed = requestSchema.safeParse({
+    ...Object.fromEntries(parameters.map((each) => [each.name, valueIn(each)])),
+    view: views,
+  });
+  if (!parsed.success) throw new ViewError(faultsOf(parsed.error));
+  const { view, _format: format, group, _since, incremental: isIncremental } = parsed.data;
+  const plan: ViewPlan = { format, isDeidentified: parsed.data.deidentified, views: view.map(viewOf) };
+  const since = _since && new Date(_since).toISOString();
+  checkTogether(plan, { isIncremental, since });
+  return { plan, cohortId: group?.reference.slice('Group/'.length), since, isIncremental };
+}
+
+function viewOf(given: Json): ViewPlan['views'][number] {
+  const id = 'resource' in given ? undefined : String(given.reference).replace('ViewDefinition/', '');
+  const definition = id === undefined ? given : READY_VIEWS.get(id);
+  if (definition === undefined)
+    throw new ViewError(
+      `There is no ViewDefinition ${id?.slice(0, 80)}; the ready-made ones are ${[...READY_VIEWS.keys()].join(', ')}`,
+    );
+  const { name, resource } = compileView(definition, isViewType);
+  return { name, resource, definition };
+}
+
+function checkTogether(
+  { views, isDeidentified }: ViewPlan,
+  { isIncremental, since }: { isIncremental: boolean; since?: string },
+): void {
+  const names = views.map(({ name }) => name);
+  const twice = names.find((name, index) => names.indexOf(name) < index || /^(?:deleted|error)$/.test(name));
+  const isPartial = isIncremental || since !== undefined;
+  const keyless = views.find(({ definition }) => compileView(definition, isViewType).key === undefined);
+  const shown = views.find(({ resource }) => !Object.hasOwn(safeHarbor.types, resource));
+  const fault = [
+    twice !== undefined && `Give each view a name of its own; ${twice} is taken`,
+    isIncremental && since !== undefined && 'Pass either incremental or _since',
+    isPartial &&
+      isDeidentified &&
+      'A de-identified run is always whole: from when a row is new, its date would follow. Leave out incremental and _since',
+    isPartial &&
+      keyless !== undefined &&
+      `${keyless.name}: an incremental run needs a column with the path getResourceKey(), outside of forEach, by which rows are replaced`,
+    isDeidentified &&
+      shown !== undefined &&
+      `${shown.name}: ${shown.resource} has no de-identified form; only ${Object.keys(safeHarbor.types).join(', ')} have`,
+  ].find((each) => each !== false);
+  if (fault !== undefined) throw new ViewError(fault);
+}
+
+/** What the manifest of a run says about its tables, besides its files. */
+export const describeTables = ({ format, isDeidentified, views }: ViewPlan) => ({
+  ...{ format, deidentified: isDeidentified },
+  views: views.map(({ name, resource, definition }) => ({
+    ...{ name, resource },
+    columns: compileView(definition, isViewType).columns.map((column) => ({
+      ...{ name: column.name, type: column.type ?? 'string', collection: column.isCollection },
+      stored: storedType(column),
+    })),
+  })),
+});
