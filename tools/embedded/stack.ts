@@ -26,6 +26,11 @@ export const STOP_TIMEOUT_MS = 180_000;
  * 300 MB more. The worker's image has the same limit (docker-compose.yml).
  */
 export const WORKER_NODE_ARGS = ['--max-old-space-size=1536'];
+/** A worker whose queries callers wait for collects garbage less often: a sixth to a quarter less CPU for 230 MB more under load. */
+const NODE_ARGS_OF: Partial<Record<ProcessName, readonly string[]>> = {
+  worker: [...WORKER_NODE_ARGS, '--max-semi-space-size=64'],
+  'worker-background': WORKER_NODE_ARGS,
+};
 
 /**
  * Starts the whole system on one machine, with its state in one folder: PostgreSQL, Temporal, the simulated sources, the
@@ -55,7 +60,7 @@ async function startParts(options: StackOptions, site: StackSite): Promise<Start
     return site.startNode(name, () => ({
       entry: program === 'simulator' ? 'tools/simulator.ts' : `src/${program}.ts`,
       environment: { ...environment, ...options.environment?.[program] },
-      nodeArgs: [...(program === 'worker' ? WORKER_NODE_ARGS : []), ...(options.nodeArgs?.[program] ?? [])],
+      nodeArgs: [...(NODE_ARGS_OF[name] ?? []), ...(options.nodeArgs?.[program] ?? [])],
     }));
   };
   const context = { group, dataDir, ports, secrets, outside, closers };
