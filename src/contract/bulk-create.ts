@@ -97,12 +97,11 @@ const booleanParameter = z.union([
 ]);
 
 export const bulkCreateEndpoints = {
-  startBulkCreate: endpoint('POST /medical/v1/patient/bulk', {
+  startBulkCreate: endpoint('POST /medical/v1/patient/bulk', bulkPatientCreateSchema, {
     query: described('startBulkCreate query', {
       facilityId: z.string().min(1, { error: 'is empty' }).max(TEXT_LENGTH_MAX).optional(),
       dryRun: booleanParameter.default(false),
     }),
-    responses: { 200: bulkPatientCreateSchema },
     errors: [404],
   }),
   getBulkCreate: endpoint('GET /medical/v1/patient/bulk/:requestId', bulkCreateStatusResponseSchema),

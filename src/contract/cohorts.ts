@@ -156,24 +156,18 @@ export const cohortEndpoints = {
     responses: { 201: cohortSchema },
   }),
   getCohort: endpoint('GET /medical/v1/cohort/:id', cohortSchema),
-  updateCohort: endpoint('PATCH /medical/v1/cohort/:id', {
+  updateCohort: endpoint('PATCH /medical/v1/cohort/:id', cohortSchema, {
     headers: ifMatch,
     body: updateCohortBodySchema,
     ignoresUnknownWhenPublished: true,
-    responses: { 200: cohortSchema },
   }),
-  deleteCohort: endpoint('DELETE /medical/v1/cohort/:id', {
-    headers: ifMatch,
-    body: eTagBody,
-    responses: { 204: null },
-  }),
+  deleteCohort: endpoint('DELETE /medical/v1/cohort/:id', null, { headers: ifMatch, body: eTagBody }),
   listCohortPatients: endpoint('GET /medical/v1/cohort/:id/patient', {
     query: pageQuery(COHORT_PATIENT_SORT, {}, 100),
     responses: { 200: z.object({ patients: z.array(patientSchema), meta: pageMetaSchema }) },
   }),
-  addPatientsToCohort: endpoint('POST /medical/v1/cohort/:id/patient', {
+  addPatientsToCohort: endpoint('POST /medical/v1/cohort/:id/patient', addedPatientsSchema, {
     body: cohortPatientsBodySchema,
-    responses: { 200: addedPatientsSchema },
   }),
   removePatientsFromCohort: endpoint('DELETE /medical/v1/cohort/:id/patient', {
     body: cohortPatientsBodySchema,

@@ -133,11 +133,14 @@ export const consolidatedDataEventSchema = component('ConsolidatedDataEvent', {
 export type ConsolidatedDataEvent = z.output<typeof consolidatedDataEventSchema>;
 
 export const consolidatedEndpoints = {
-  startConsolidatedQuery: endpoint('POST /medical/v1/patient/:id/consolidated/query', {
-    query: recordQuery({ conversionType: z.enum(CONVERSION_TYPES).default('json') }),
-    body: startConsolidatedBodySchema,
-    responses: { 200: consolidatedQuerySchema },
-  }),
+  startConsolidatedQuery: endpoint(
+    'POST /medical/v1/patient/:id/consolidated/query',
+    consolidatedQuerySchema,
+    {
+      query: recordQuery({ conversionType: z.enum(CONVERSION_TYPES).default('json') }),
+      body: startConsolidatedBodySchema,
+    },
+  ),
   listConsolidatedQueries: endpoint(
     'GET /medical/v1/patient/:id/consolidated/query',
     described('listConsolidatedQueries', {
@@ -150,10 +153,9 @@ export const consolidatedEndpoints = {
     'GET /medical/v1/patient/:id/consolidated/query/:requestId',
     oneConsolidatedQuerySchema,
   ),
-  getConsolidated: endpoint('GET /medical/v1/patient/:id/consolidated', {
+  getConsolidated: endpoint('GET /medical/v1/patient/:id/consolidated', fhirBundleSchema, {
     query: recordQuery({}),
     mediaType: 'application/fhir+json',
-    responses: { 200: fhirBundleSchema },
   }),
   countConsolidated: endpoint('GET /medical/v1/patient/:id/consolidated/count', {
     query: recordQuery({}),
@@ -171,9 +173,10 @@ export const consolidatedEndpoints = {
   }),
   getRecordOrigins: endpoint('GET /medical/v1/patient/:id/record/:resourceId/origins', recordOriginsSchema),
   getRecordConformance: endpoint('GET /medical/v1/patient/:id/record/conformance', recordConformanceSchema),
-  splitRecordResource: endpoint('POST /medical/v1/patient/:id/record/:resourceId/split', {
-    body: splitDeliverySchema,
-    responses: { 200: recordOriginsSchema },
-  }),
+  splitRecordResource: endpoint(
+    'POST /medical/v1/patient/:id/record/:resourceId/split',
+    recordOriginsSchema,
+    { body: splitDeliverySchema },
+  ),
   joinRecordResource: endpoint('POST /medical/v1/patient/:id/record/:resourceId/join', recordOriginsSchema),
 } as const;

@@ -72,17 +72,15 @@ export const contributionEndpoints = {
     },
     errors: [404],
   }),
-  contributeData: endpoint('PUT /medical/v1/patient/:id/consolidated', {
+  contributeData: endpoint('PUT /medical/v1/patient/:id/consolidated', fhirBundleSchema, {
     body: bundleSchema,
     fhirBytesMax: CONTRIBUTION_BYTES_MAX,
-    responses: { 200: fhirBundleSchema },
   }),
   listContributions: endpoint(
     'GET /medical/v1/patient/:id/contribution',
     z.object({ contributions: z.array(contributionSchema) }),
   ),
-  removeContribution: endpoint('DELETE /medical/v1/patient/:id/contribution/:contributionId', {
-    responses: { 204: null },
+  removeContribution: endpoint('DELETE /medical/v1/patient/:id/contribution/:contributionId', null, {
     errors: [409],
   }),
 } as const;

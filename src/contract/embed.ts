@@ -25,9 +25,8 @@ export const embedTokenSchema = component('EmbedToken', {
 });
 
 export const embedTokenEndpoints = {
-  createEmbedToken: endpoint('POST /medical/v1/token/embed', {
+  createEmbedToken: endpoint('POST /medical/v1/token/embed', embedTokenSchema, {
     scope: 'read',
     body: createEmbedTokenBodySchema,
-    responses: { 200: embedTokenSchema },
   }),
 } as const;

@@ -90,17 +90,26 @@ type NameIn<P> = P extends `${string}:${infer N}/${infer Rest}`
     : never;
 
 type Shapes = Omit<Endpoint, keyof Texts | 'method' | 'path'>;
-type ShapesOf<E> = E extends z.ZodType ? { responses: { 200: E } } : E;
+type Answered<A> = A extends z.ZodType
+  ? { responses: { 200: A } }
+  : A extends null
+    ? { responses: { 204: null } }
+    : A;
 
 /**
- * An operation from its route, its shapes and errors, and the texts of the route. The schema of the answer stands for its shapes, if
- * that is all there is to say. Keeps the literal types. Throws when the module is loaded if `operations.json` has no texts of the route.
+ * An operation from its route, what it answers, its other shapes and errors, and the texts of the route. Keeps the literal types. Throws
+ * when the module is loaded if `operations.json` has no texts of the route.
+ *
+ * @param answer the body of a 200; null: a 204; or all shapes, where there is more to say of it
  */
-export function endpoint<R extends Route, const E extends Shapes | z.ZodType>(
-  route: R,
-  given: E,
-): ShapesOf<E> & Omit<Addressed<R>, keyof ShapesOf<E>> & Texts {
-  const shapes = (given instanceof z.ZodType ? { responses: { 200: given } } : given) as ShapesOf<E>;
+export function endpoint<
+  R extends Route,
+  const A extends Shapes | z.ZodType | null,
+  const S extends Omit<Shapes, 'responses'> = Record<never, never>,
+>(route: R, answer: A, others?: S): Answered<A> & S & Omit<Addressed<R>, keyof (Answered<A> & S)> & Texts {
+  const ok = answer === null ? { responses: { 204: null } } : { responses: { 200: answer } };
+  const isBody = answer === null || answer instanceof z.ZodType;
+  const shapes = { ...(isBody ? ok : answer), ...others } as Answered<A> & S;
   const [method, path = ''] = route.split(' ');
   // Not the type of the file: declarations of the library cannot name a JSON file.
   const said = (texts as Partial<Record<string, object>>)[route] as Texts | undefined;

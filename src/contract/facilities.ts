@@ -83,21 +83,18 @@ export const facilityEndpoints = {
     responses: { 201: facilitySchema },
   }),
   getFacility: endpoint('GET /medical/v1/facility/:id', facilitySchema),
-  updateFacility: endpoint('PUT /medical/v1/facility/:id', {
+  updateFacility: endpoint('PUT /medical/v1/facility/:id', facilitySchema, {
     headers: ifMatch,
     body: updateFacilityBodySchema,
-    responses: { 200: facilitySchema },
   }),
-  deleteFacility: endpoint('DELETE /medical/v1/facility/:id', {
+  deleteFacility: endpoint('DELETE /medical/v1/facility/:id', null, {
     headers: ifMatch,
     body: eTagBody,
-    responses: { 204: null },
     errors: [423],
   }),
   getPatientFacilities: endpoint('GET /medical/v1/patient/:id/facility', facilities),
-  setPatientFacilities: endpoint('POST /medical/v1/patient/:id/facility', {
+  setPatientFacilities: endpoint('POST /medical/v1/patient/:id/facility', facilities, {
     headers: ifMatch,
     body: patientFacilitiesBodySchema,
-    responses: { 200: facilities },
   }),
 } as const;

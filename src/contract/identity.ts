@@ -78,19 +78,16 @@ export type IdentityVerifiedEvent = z.output<typeof identityVerifiedEventSchema>
 export const AAL2_SESSION_HEADER = 'x-aal2-session';
 
 export const identityEndpoints = {
-  createIdentitySession: endpoint('POST /medical/v1/identity/session', {
+  createIdentitySession: endpoint('POST /medical/v1/identity/session', identitySessionSchema, {
     body: identitySessionRequestSchema,
-    responses: { 200: identitySessionSchema },
     errors: [404],
   }),
   getIdentitySession: endpoint('GET /medical/v1/identity/session/:id', identitySessionStateSchema),
-  createAal2Challenge: endpoint('POST /medical/v1/identity/aal2/challenge', {
+  createAal2Challenge: endpoint('POST /medical/v1/identity/aal2/challenge', aal2ChallengeSchema, {
     body: aal2ChallengeRequestSchema,
-    responses: { 200: aal2ChallengeSchema },
     errors: [404],
   }),
-  getAal2Challenge: endpoint('GET /medical/v1/identity/aal2/challenge/:id', {
+  getAal2Challenge: endpoint('GET /medical/v1/identity/aal2/challenge/:id', aal2ChallengeStateSchema, {
     scope: 'write',
-    responses: { 200: aal2ChallengeStateSchema },
   }),
 } as const;

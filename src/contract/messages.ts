@@ -155,10 +155,9 @@ export const messageEndpoints = {
     responses: { 200: z.object({ messages: z.array(messageSchema), meta: pageMetaSchema }) },
   }),
   getMessage: endpoint('GET /medical/v1/message/:id', messageSchema),
-  sendMessage: endpoint('POST /medical/v1/message', {
+  sendMessage: endpoint('POST /medical/v1/message', messageSchema, {
     query: z.object({ patientId: idSchema }),
     body: messageRequestSchema,
-    responses: { 200: messageSchema },
     errors: [404],
   }),
 } as const;

@@ -167,14 +167,13 @@ export type SourceScore = z.output<typeof sourceScoreSchema>;
 export const NETWORK_QUERY_SORT = ['startedAt', 'requestId'] as const;
 
 export const networkQueryEndpoints = {
-  startNetworkQuery: endpoint('POST /medical/v1/network/query', {
+  startNetworkQuery: endpoint('POST /medical/v1/network/query', networkQueryStatusSchema, {
     query: z.object({ patientId: idSchema, purposeOfUse: purposeOfUseSchema.default('treatment') }),
     headers: described('startNetworkQuery headers', {
       'x-aal2-session': z.string().max(500).optional(),
       priority: z.string().max(TEXT_LENGTH_MAX).optional(),
     }),
     body: networkQueryRequestSchema,
-    responses: { 200: networkQueryStatusSchema },
     errors: [404],
   }),
   getNetworkQuery: endpoint('GET /medical/v1/network/query/:requestId', networkQueryStatusSchema),
@@ -201,13 +200,15 @@ export const networkQueryEndpoints = {
       200: z.object({ from: instantSchema, to: instantSchema, sources: z.array(sourceScoreSchema) }),
     },
   }),
-  retrySource: endpoint('POST /medical/v1/network/query/:requestId/source/:type/retry', {
-    params: z.object({ requestId: idSchema, type: sourceTypeSchema }),
-    responses: { 200: networkQueryStatusSchema },
-  }),
-  giveUpSource: endpoint('POST /medical/v1/network/query/:requestId/source/:type/cancel', {
-    params: z.object({ requestId: idSchema, type: sourceTypeSchema }),
-    responses: { 200: networkQueryStatusSchema },
-  }),
+  retrySource: endpoint(
+    'POST /medical/v1/network/query/:requestId/source/:type/retry',
+    networkQueryStatusSchema,
+    { params: z.object({ requestId: idSchema, type: sourceTypeSchema }) },
+  ),
+  giveUpSource: endpoint(
+    'POST /medical/v1/network/query/:requestId/source/:type/cancel',
+    networkQueryStatusSchema,
+    { params: z.object({ requestId: idSchema, type: sourceTypeSchema }) },
+  ),
   cancelNetworkQuery: endpoint('POST /medical/v1/network/query/:requestId/cancel', networkQueryStatusSchema),
 } as const;

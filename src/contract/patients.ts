@@ -323,17 +323,15 @@ export const patientEndpoints = {
     errors: [404],
   }),
   getPatient: endpoint('GET /medical/v1/patient/:id', patientSchema),
-  updatePatient: endpoint('PUT /medical/v1/patient/:id', {
+  updatePatient: endpoint('PUT /medical/v1/patient/:id', patientSchema, {
     query: z.object({ facilityId: idSchema.optional() }),
     headers: ifMatch,
     body: updatePatientBodySchema,
-    responses: { 200: patientSchema },
     errors: [409],
   }),
-  deletePatient: endpoint('DELETE /medical/v1/patient/:id', {
+  deletePatient: endpoint('DELETE /medical/v1/patient/:id', null, {
     headers: ifMatch,
     body: eTagBody,
-    responses: { 204: null },
     errors: [409],
   }),
   listPatients: endpoint('GET /medical/v1/patient', {
@@ -348,17 +346,15 @@ export const patientEndpoints = {
     }),
     responses: { 200: z.object({ patients: z.array(patientSchema), meta: pageMetaSchema }) },
   }),
-  matchPatient: endpoint('POST /medical/v1/patient/match', {
+  matchPatient: endpoint('POST /medical/v1/patient/match', patientSchema, {
     scope: 'read',
     body: matchPatientBodySchema,
-    responses: { 200: patientSchema },
     errors: [404],
   }),
-  getPatientByExternalId: endpoint('GET /medical/v1/patient/external-id', {
+  getPatientByExternalId: endpoint('GET /medical/v1/patient/external-id', patientSchema, {
     query: z.object({
       externalId: z.string().trim().min(1, { error: 'externalId is required' }).max(200).meta(NOT_BLANK),
     }),
-    responses: { 200: patientSchema },
     errors: [404],
   }),
   setHieOptOut: endpoint('PUT /medical/v1/patient/:id/hie-opt-out', {

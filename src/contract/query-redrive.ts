@@ -38,9 +38,8 @@ export type QueryRedrive = z.output<typeof queryRedriveSchema>;
 
 /** Redrives: one source of many queries that failed is retried. */
 export const queryRedriveEndpoints = {
-  redriveQueries: endpoint('POST /medical/v1/network/redrive', {
+  redriveQueries: endpoint('POST /medical/v1/network/redrive', queryRedriveSchema, {
     body: queryRedriveRequestSchema,
-    responses: { 200: queryRedriveSchema },
   }),
   getQueryRedrive: endpoint('GET /medical/v1/network/redrive/:requestId', queryRedriveSchema),
   cancelQueryRedrive: endpoint('POST /medical/v1/network/redrive/:requestId/cancel', queryRedriveSchema),

@@ -32,18 +32,13 @@ export const webhookStatusSchema = component('WebhookHealth', {
 });
 
 export const settingsEndpoints = {
-  getSettings: endpoint('GET /medical/v1/settings', {
-    scope: 'webhooks-admin',
-    responses: { 200: settingsSchema },
-  }),
-  updateSettings: endpoint('POST /medical/v1/settings', {
+  getSettings: endpoint('GET /medical/v1/settings', settingsSchema, { scope: 'webhooks-admin' }),
+  updateSettings: endpoint('POST /medical/v1/settings', settingsSchema, {
     scope: 'webhooks-admin',
     body: settingsBodySchema,
-    responses: { 200: settingsSchema },
   }),
-  getWebhookStatus: endpoint('GET /medical/v1/settings/webhook', {
+  getWebhookStatus: endpoint('GET /medical/v1/settings/webhook', webhookStatusSchema, {
     scope: 'webhooks-admin',
-    responses: { 200: webhookStatusSchema },
   }),
   retryWebhooks: endpoint('POST /medical/v1/settings/webhook/retry', {
     scope: 'webhooks-admin',
@@ -57,9 +52,8 @@ export const settingsEndpoints = {
     responses: { 200: z.object({ message: z.string(), eventId: idSchema }) },
     errors: [404],
   }),
-  rotateSettingsKey: endpoint('POST /medical/v1/settings/webhook/key', {
+  rotateSettingsKey: endpoint('POST /medical/v1/settings/webhook/key', rotatedKeySchema, {
     scope: 'webhooks-admin',
     body: rotateKeyBodySchema,
-    responses: { 200: rotatedKeySchema },
   }),
 } as const;

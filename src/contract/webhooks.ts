@@ -128,27 +128,18 @@ export const webhookEndpoints = {
     scope: 'webhooks-admin',
     responses: { 200: z.object({ webhooks: z.array(webhookSchema) }) },
   }),
-  createWebhook: endpoint('POST /medical/v1/webhook', {
+  createWebhook: endpoint('POST /medical/v1/webhook', webhookSchema, {
     scope: 'webhooks-admin',
     body: createWebhookBodySchema,
-    responses: { 200: webhookSchema },
   }),
-  getWebhook: endpoint('GET /medical/v1/webhook/:id', {
-    scope: 'webhooks-admin',
-    responses: { 200: webhookSchema },
-  }),
-  updateWebhook: endpoint('PATCH /medical/v1/webhook/:id', {
+  getWebhook: endpoint('GET /medical/v1/webhook/:id', webhookSchema, { scope: 'webhooks-admin' }),
+  updateWebhook: endpoint('PATCH /medical/v1/webhook/:id', webhookSchema, {
     scope: 'webhooks-admin',
     body: updateWebhookBodySchema,
-    responses: { 200: webhookSchema },
   }),
-  deleteWebhook: endpoint('DELETE /medical/v1/webhook/:id', {
-    scope: 'webhooks-admin',
-    responses: { 204: null },
-  }),
-  rotateWebhookKey: endpoint('POST /medical/v1/webhook/:id/key', {
+  deleteWebhook: endpoint('DELETE /medical/v1/webhook/:id', null, { scope: 'webhooks-admin' }),
+  rotateWebhookKey: endpoint('POST /medical/v1/webhook/:id/key', rotatedKeySchema, {
     scope: 'webhooks-admin',
     body: rotateKeyBodySchema,
-    responses: { 200: rotatedKeySchema },
   }),
 } as const;
