@@ -314,7 +314,7 @@ test('a callback is accepted with the key of a connection of the account, and wi
       workflow: { getHandle: () => ({ signal: async (...args: unknown[]) => void signalled.push(args) }) },
     } as never,
     logger: pino({ level: 'silent' }),
-    secrets: {},
+    callbackSecrets: {},
     keyRing: testKeyRing(),
     callbackKey: TEST_LINK_KEY,
   });

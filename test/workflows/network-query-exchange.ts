@@ -89,7 +89,7 @@ export async function createTestExchange(
     store,
     temporal,
     logger,
-    secrets: { hie: CALLBACK_SECRET, lab: CALLBACK_SECRET },
+    callbackSecrets: { hie: CALLBACK_SECRET, lab: CALLBACK_SECRET },
     keyRing: testKeyRing(),
     callbackKey: CALLBACK_KEY,
   });

@@ -1,8 +1,8 @@
 import { heartbeat, log } from '@temporalio/activity';
 import type { QuerySweepProgress, SweepPace } from '../../contract/bulk-create-workflow.ts';
 import type { QueryRedriveInput, RedrivePage } from '../../contract/query-redrive-workflow.ts';
-import type { Store } from '../../exchange/platform/database/database.ts';
 import { retryOvertaken } from '../../exchange/platform/database/retry.ts';
+import type { Platform } from '../../exchange/platform/platform.ts';
 import type { Launcher } from '../../exchange/queries/network-query/launcher.ts';
 import type { Redriver } from '../../exchange/queries/redrive/redriver.ts';
 import { type SweptPage, startPage } from '../../exchange/queries/sweep/start-page.ts';
@@ -22,12 +22,9 @@ export interface SweepOf {
 }
 
 /** The steps of a sweep. Each may run twice: PostgreSQL records which patients' queries have been started. */
-export function createSweepActivities(deps: {
-  store: Store;
-  launcher: Pick<Launcher, 'start'>;
-  /** LINK_SIGNING_KEY */
-  callbackKey: string;
-}) {
+export function createSweepActivities(
+  deps: Pick<Platform, 'store' | 'callbackKey'> & { launcher: Pick<Launcher, 'start'> },
+) {
   const { store } = deps;
 
   /**

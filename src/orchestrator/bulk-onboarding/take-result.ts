@@ -160,17 +160,7 @@ export class CsvFile {
 }
 
 /** One row of a result CSV. */
-interface ResultRow {
-  outcome: 'created' | 'updated' | 'failed';
-  externalId: string;
-  /** Absent for failed rows and in a dry run. */
-  patientId?: string;
-  /** The exchange's own name for the outcome. */
-  status: string;
-  reason: string;
-  /** The cells of the input's columns, as the exchange returned them. */
-  input: string[];
-}
+type ResultRow = ReturnType<ReturnType<typeof createResultReader>['read']>;
 
 /** The columns that the exchange appends to the input's columns; other services may append only some of them. */
 const APPENDED = ['patientid', 'metriportid', 'status', 'reason'];
@@ -193,23 +183,26 @@ function createResultReader(header: readonly string[]) {
 
   return {
     inputColumns: input.map((index) => header[index] ?? ''),
-    read(cells: readonly string[]): ResultRow {
+    read(cells: readonly string[]) {
       const cell = (index: number): string => (index < 0 ? '' : (cells[index] ?? ''));
       const status = cell(at('status')).trim();
       const patientId = cell(idColumn).trim();
       return {
         outcome: outcomeOf(status, patientId, at('status') >= 0),
         externalId: cell(externalIdColumn),
+        /** Absent for failed rows and in a dry run. */
         patientId: patientId === '' ? undefined : patientId,
+        /** The exchange's own name for the outcome. */
         status,
         reason: cell(at('reason')),
+        /** The cells of the input's columns, as the exchange returned them. */
         input: input.map(cell),
       };
     },
   };
 }
 
-function outcomeOf(status: string, patientId: string, hasStatus: boolean): ResultRow['outcome'] {
+function outcomeOf(status: string, patientId: string, hasStatus: boolean): 'created' | 'updated' | 'failed' {
   if (FAILED.test(status) || (!hasStatus && patientId === '')) return 'failed';
   return UPDATED.test(status) ? 'updated' : 'created';
 }

@@ -29,7 +29,7 @@ test('a callback reaches the database only if a source signed it and its token h
     store,
     temporal: {} as Client,
     logger: pino({ level: 'silent' }),
-    secrets: { hie: secretOf('of the hie'), lab: secretOf('of the lab') },
+    callbackSecrets: { hie: secretOf('of the hie'), lab: secretOf('of the lab') },
     keyRing: testKeyRing(),
     callbackKey: 'key',
   });

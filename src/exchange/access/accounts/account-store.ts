@@ -23,27 +23,19 @@ export async function insertAccount(
     .execute();
 }
 
-/** An account as listed for operators. */
-export interface ListedAccount extends Account {
-  name: string;
-  createdAt: Date;
-  /** Number of keys that are neither revoked nor expired. */
-  activeKeys: number;
-}
-
-/** All accounts, in order of creation. */
-export async function listAccounts(tx: SystemTx): Promise<ListedAccount[]> {
-  return tx.db
+/** All accounts as listed for operators, in order of creation. */
+export const listAccounts = (tx: SystemTx) =>
+  tx.db
     .selectFrom('account')
     .select(['id', 'name', 'dialect', 'settings', 'created_at as createdAt'])
     .select(
+      // Keys that are neither revoked nor expired.
       sql<number>`(select count(*) from api_key where account_id = account.id and revoked_at is null
         and (expires_at is null or expires_at > now()))`.as('activeKeys'),
     )
     .orderBy('created_at')
     .orderBy('id')
     .execute();
-}
 
 /** Locks the account until the transaction ends, so that concurrent changes do not overwrite each other. */
 export async function lockAccount(

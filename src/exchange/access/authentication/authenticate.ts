@@ -3,9 +3,9 @@ import { decodeJwt, jwtVerify } from 'jose';
 import { LRUCache } from 'lru-cache';
 import { SCOPES } from '../../../contract/scope.ts';
 import { BatchedLookUp } from '../../../lib/batches.ts';
-import type { Store } from '../../platform/database/database.ts';
 import { ExchangeError } from '../../platform/errors.ts';
 import { type Caller, callerOf } from '../../platform/http/caller.ts';
+import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { AGENT_METADATA_PATH, isAgentUrl } from '../../platform/http/operation-outcome.ts';
 import { countRequest } from '../../platform/http/plugins/request-share.ts';
 import { findAccount } from '../accounts/account-store.ts';
@@ -28,11 +28,8 @@ export const INTERNAL_AUDIENCE = 'exchange-internal';
 const CACHE_MS = 5_000;
 const CACHE_ENTRIES_MAX = 10_000;
 
-export interface AuthOptions {
-  store: Store;
-  /** Signs internal tokens (HS256): `sub` is the account id, `aud` is INTERNAL_AUDIENCE, `exp` is required. */
-  internalTokenKey: string;
-  publicBaseUrl: string;
+/** `internalTokenKey` signs internal tokens (HS256): `sub` is the account id, `aud` is INTERNAL_AUDIENCE, `exp` is required. */
+export interface AuthOptions extends Pick<GatewayPlatform, 'store' | 'internalTokenKey' | 'publicBaseUrl'> {
   /** Default: a check that queries the database for every request. */
   keys?: KeyCheck;
 }

@@ -2,7 +2,6 @@ import { createHmac } from 'node:crypto';
 import { errors, type JWTPayload, jwtVerify, SignJWT } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
 import { BatchedLookUp } from '../../../lib/batches.ts';
-import type { Store } from '../../platform/database/database.ts';
 import { ForbiddenError } from '../../platform/errors.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { ok } from '../../platform/http/operation.ts';
@@ -93,11 +92,9 @@ type KnownEmbedToken =
   | { state: 'expired' | 'revoked'; token: EmbedToken };
 
 /** Checks embed tokens against the current state; like API keys, they are not cached. */
-export function createEmbedTokenCheck(deps: {
-  store: Store;
-  keys: Pick<KeyCheck, 'byId'>;
-  internalTokenKey: string;
-}) {
+export function createEmbedTokenCheck(
+  deps: Pick<GatewayPlatform, 'store' | 'internalTokenKey'> & { keys: Pick<KeyCheck, 'byId'> },
+) {
   const revoked = new BatchedLookUp((ids) => deps.store.asSystem((tx) => findRevokedEmbedTokens(tx, ids)));
   const holderOf = async ({ keyId, tokenId, accountId }: EmbedToken): Promise<ApiKeyOwner | undefined> => {
     const [holder, isRevoked] = await Promise.all([deps.keys.byId(keyId), revoked.get(tokenId)]);

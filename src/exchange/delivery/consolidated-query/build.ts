@@ -1,6 +1,5 @@
 import type { ConsolidatedEnd } from '../../../contract/consolidated-query-workflow.ts';
-import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
-import type { Store } from '../../platform/database/database.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { consolidatedBundle } from '../../records/reading/read-consolidated.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
 import { fittedTables } from '../../records/summary/fitted-tables.ts';
@@ -20,11 +19,8 @@ interface QueryOf {
   requestId: string;
 }
 
-export interface BuilderDeps {
-  store: Store;
-  blobs: BlobStore;
+export interface BuilderDeps extends Pick<Platform, 'store' | 'blobs' | 'publicBaseUrl'> {
   records: RecordKeeper;
-  publicBaseUrl: string;
 }
 
 export function createConsolidatedBuilder(deps: BuilderDeps) {

@@ -1,4 +1,3 @@
-import type { Client } from '@temporalio/client';
 import {
   CONSOLIDATED_DATA_EVENT_TYPE,
   type ConsolidatedDataEvent,
@@ -8,11 +7,11 @@ import {
   type ConsolidatedQueryInput,
 } from '../../../contract/consolidated-query-workflow.ts';
 import { consolidatedQueryWorkflowId, PRIORITY, WORKFLOW_TYPES } from '../../../contract/temporal.ts';
-import type { Logger } from '../../../lib/logger.ts';
-import type { BlobRef, BlobStore } from '../../../shared/blobs/blob-store.ts';
+import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
 import { findPatient } from '../../people/patients/patient-store.ts';
-import type { AccountTx, Store } from '../../platform/database/database.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
 import { insertEvent } from '../../platform/outbox/event-store.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { deleting, itemRecovery, type Recovery } from '../../platform/recovery/recovery.ts';
 import { createWorkLauncher, type WorkLauncher } from '../../platform/workflows/launcher.ts';
 import {
@@ -113,12 +112,9 @@ export type ConsolidatedLauncher = Pick<WorkLauncher, 'launch' | 'drain'> & { re
 /** Longer than webhook delivery attempts and the validity of their links together. */
 const RESULT_RETENTION_DAYS = 7;
 
-export function createConsolidatedLauncher(deps: {
-  store: Store;
-  blobs: BlobStore;
-  temporal: Client;
-  logger: Logger;
-}): ConsolidatedLauncher {
+export function createConsolidatedLauncher(
+  deps: Pick<Platform, 'store' | 'blobs' | 'temporal' | 'logger'>,
+): ConsolidatedLauncher {
   const { store } = deps;
   const { launch, recovery, drain } = createWorkLauncher(deps, {
     name: 'consolidated queries',

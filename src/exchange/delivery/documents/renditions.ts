@@ -3,9 +3,9 @@ import { v7 as uuidv7 } from 'uuid';
 import type { DocumentFormat } from '../../../contract/documents.ts';
 import { createFairThreads, type JobThreadLimits } from '../../../lib/job-thread.ts';
 import { type FairQueueLimits, QueueFullError } from '../../../lib/lanes.ts';
-import { BlobNotFoundError, type BlobStore } from '../../../shared/blobs/blob-store.ts';
-import type { Store } from '../../platform/database/database.ts';
+import { BlobNotFoundError } from '../../../shared/blobs/blob-store.ts';
 import { ExchangeError, InvalidRequestError, NotFoundError, OverloadError } from '../../platform/errors.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { deleting, removalRecovery } from '../../platform/recovery/recovery.ts';
 import {
   deleteOldRenditions,
@@ -38,11 +38,7 @@ export function createDocumentRenditions({
   store,
   blobs,
   renderer = createDocumentRenderer(),
-}: {
-  store: Store;
-  blobs: BlobStore;
-  renderer?: DocumentRenderer;
-}) {
+}: Pick<Platform, 'store' | 'blobs'> & { renderer?: DocumentRenderer }) {
   const failures = new LRUCache<string, Exclude<Rendering, { kind: 'rendered' }>>(FAILURES);
   const underWay = new Map<string, Promise<string>>();
 

@@ -165,8 +165,10 @@ const HELD_RECORDS_MAX = 8;
 type WatchEnd = 'expired' | 'revoked' | 'gone' | 'renew';
 
 export interface WatchOptions {
-  /** Reads the current state; undefined when the patient no longer exists. */
-  read(): Promise<PatientQueries | undefined>;
+  /**
+   * Reads the latest queries, newest first, and the number of all, older ones included; undefined when the patient no longer exists.
+   */
+  read(): Promise<{ queries: QueryProgress[]; total: number } | undefined>;
   /** Whether the caller's credentials are still valid. */
   isGood(): Promise<boolean>;
   /** Expiry of the token; undefined for an API key. */
@@ -238,13 +240,6 @@ export interface QueryProgress {
   status: QueryView['status'] | 'cancelled';
   startedAt: string;
   sources: SourceProgress[];
-}
-
-/** The latest queries of a patient, newest first. */
-interface PatientQueries {
-  queries: QueryProgress[];
-  /** Number of all queries, including older ones that are not in the list. */
-  total: number;
 }
 
 /** The progress of a query: the last attempt of each source. Sources that could not start are failed. */

@@ -7,7 +7,7 @@ import { rangeOf } from '../../records/rules/dates.ts';
 import { canonical, type Json } from '../../records/rules/json.ts';
 import { matchesAll, matchesDate, searchEntries } from '../../records/rules/search.ts';
 import type { SearchRequest } from './rules/search-request.ts';
-import { type ServedResource, searchRecord } from './search-record.ts';
+import { type RecordPage, type ServedResource, searchRecord } from './search-record.ts';
 
 /**
  * Consents recorded here, as the FHIR API gives them. They are the account's own statements about a patient, no source delivered
@@ -16,11 +16,6 @@ import { type ServedResource, searchRecord } from './search-record.ts';
 
 /** Where the next page of a search continues: after a recorded consent, or within the record. */
 export type SearchPlace = FoundPlace | { recordedConsent: string };
-
-interface ServedPage {
-  matches: ServedResource[];
-  next?: SearchPlace;
-}
 
 /** The account's recorded consents with these ids, with their patients. */
 export async function readRecordedConsents(
@@ -50,7 +45,7 @@ export async function searchServed(
   tx: AccountTx,
   of: { patientId: string; resourceType: string; request: SearchRequest },
   after: SearchPlace | undefined,
-): Promise<ServedPage> {
+): Promise<RecordPage<SearchPlace>> {
   if (after !== undefined && !('recordedConsent' in after)) return searchRecord(tx, of, after);
   if (of.resourceType !== 'Consent') return searchRecord(tx, of, undefined);
   const { request, patientId } = of;

@@ -4,6 +4,7 @@ import { typesOfScopes } from '../../access/fhir-clients/rules/fhir-scopes.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
 import { ExchangeError, ForbiddenError, InvalidRequestError } from '../../platform/errors.ts';
 import { callerOf } from '../../platform/http/caller.ts';
+import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { createReadAudit } from '../../platform/http/write.ts';
 import type { RecordCompleteness } from '../../records/reading/completeness.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
@@ -11,13 +12,10 @@ import type { PageCursors } from './bundles.ts';
 import { pairsOfParameters, type SearchFault, type SearchPair } from './rules/search-request.ts';
 
 /** What the routes of the FHIR API use. */
-export interface FhirDeps {
-  store: Store;
+export interface FhirDeps extends Pick<GatewayPlatform, 'store' | 'idHmacKey'> {
   records: RecordKeeper;
   cursors: PageCursors;
   audit: ReturnType<typeof createFhirReadAudit>;
-  /** Hashes identity keys. */
-  idHmacKey: string;
   /** Path of the FHIR API: its own, or that of the responder. */
   path: string;
   /** URL of the FHIR API, without a trailing slash. */

@@ -14,10 +14,10 @@ import { matchesAll, searchEntries } from '../../records/rules/search.ts';
 import { inUsCore } from '../../records/rules/us-core/us-core.ts';
 import type { SearchRequest } from './rules/search-request.ts';
 
-export interface RecordPage {
+export interface RecordPage<Place = FoundPlace> {
   matches: ServedResource[];
   /** Undefined after the last page. */
-  next?: FoundPlace;
+  next?: Place;
 }
 
 /** Rows looked at for one page at most: a page may come short, and even empty, and still have a next one. */
@@ -54,20 +54,17 @@ export async function searchRecord(
 /** Included resources of one page at most. Fewer when they are too large to hold at once. */
 export const INCLUDED_MAX = 1_000;
 
-export interface Included {
-  resources: ServedResource[];
-  /** How many further ones the matches refer to. */
-  leftOut: number;
-}
-
-/** The resources that `matches` refer to at these elements, each once and without the matches themselves. */
+/**
+ * The resources that `matches` refer to at these elements, each once and without the matches themselves; and how many further ones
+ * they refer to.
+ */
 export async function readIncluded(
   tx: AccountTx,
   patientId: string,
   matches: readonly ServedResource[],
   paths: readonly string[],
   mayInclude: (resourceType: string) => boolean,
-): Promise<Included> {
+): Promise<{ resources: ServedResource[]; leftOut: number }> {
   const known = new Set(matches.map(({ id }) => id));
   const wanted = new Map<string, { resourceType: string; id: string }>();
   for (const { json } of matches)

@@ -1,9 +1,7 @@
-import type { Client } from '@temporalio/client';
 import { BULK_CREATE_MESSAGES, type BulkPatientCreateInput } from '../../../contract/bulk-create-workflow.ts';
 import { bulkPatientCreateWorkflowId, PRIORITY, WORKFLOW_TYPES } from '../../../contract/temporal.ts';
-import type { Logger } from '../../../lib/logger.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
-import type { Store } from '../../platform/database/database.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { createBackground, startOnce } from '../../platform/workflows/start-workflow.ts';
 import { markUploadSignalled, readBulkRequest, requestRows } from './request-store.ts';
 
@@ -12,7 +10,7 @@ const SIGNAL_TIMEOUT_MS = 5_000;
 export type BulkLauncher = ReturnType<typeof createBulkLauncher>;
 
 /** Starts and signals the workflow of a committed bulk create. What fails in the background is repeated by `reconcile`. */
-export function createBulkLauncher(deps: { store: Store; temporal: Client; logger: Logger }) {
+export function createBulkLauncher(deps: Pick<Platform, 'store' | 'temporal' | 'logger'>) {
   const { store, temporal } = deps;
   const background = createBackground(deps.logger);
 

@@ -1,7 +1,5 @@
 import { BULK_END_REASONS } from '../../../contract/bulk-create-workflow.ts';
-import type { Logger } from '../../../lib/logger.ts';
-import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
-import type { Store } from '../../platform/database/database.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { deleting, itemRecovery, type Recovery } from '../../platform/recovery/recovery.ts';
 import { clearParts, listParts } from './chunk-store.ts';
 import type { BulkLauncher } from './launcher.ts';
@@ -20,11 +18,8 @@ const GRACE_MS = 5_000;
 /** How long an uploaded CSV is kept after its request has ended. */
 const UPLOAD_RETENTION_DAYS = 7;
 
-interface BulkRecoveryDeps {
-  store: Store;
-  blobs: BlobStore;
+interface BulkRecoveryDeps extends Pick<Platform, 'store' | 'blobs' | 'logger'> {
   launcher: BulkLauncher;
-  logger: Logger;
 }
 
 /**

@@ -1,14 +1,13 @@
-import type { Client } from '@temporalio/client';
 import { type BulkUpload, UPLOAD_URL_MINUTES } from '../../../contract/bulk-create.ts';
 import {
   BULK_END_REASONS,
   BULK_CREATE_MESSAGES as MESSAGES,
 } from '../../../contract/bulk-create-workflow.ts';
 import { bulkPatientCreateWorkflowId } from '../../../contract/temporal.ts';
-import type { Logger } from '../../../lib/logger.ts';
-import type { BlobRef, BlobStore } from '../../../shared/blobs/blob-store.ts';
-import type { AccountTx, Store } from '../../platform/database/database.ts';
+import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
 import { ConflictError, ExchangeError, InvalidRequestError, NotFoundError } from '../../platform/errors.ts';
+import type { Platform } from '../../platform/platform.ts';
 import {
   type CommandOutcome,
   commandWorkflow,
@@ -25,14 +24,10 @@ export const UPLOAD_LIFETIME_MS = UPLOAD_URL_MINUTES * 60_000;
 export type BulkCreateService = Omit<ReturnType<typeof createBulkCreateService>, 'launcher'>;
 
 /** The bulk create operations of the gateway. */
-export function createBulkCreateService(deps: {
-  store: Store;
-  blobs: BlobStore;
-  temporal: Client;
-  logger: Logger;
-  /** How long a caller waits for a running workflow to accept a command. */
-  commandTimeoutMs?: number;
-}) {
+/** `commandTimeoutMs`: how long a caller waits for a running workflow to accept a command. */
+type ServiceDeps = Pick<Platform, 'store' | 'blobs' | 'temporal' | 'logger'> & { commandTimeoutMs?: number };
+
+export function createBulkCreateService(deps: ServiceDeps) {
   const launcher = createBulkLauncher(deps);
   const { launch, announceUpload, drain } = launcher;
   return {
@@ -43,12 +38,7 @@ export function createBulkCreateService(deps: {
 }
 
 /** Control of a bulk create. Each function returns the request afterwards, and throws 404, 409 or 503. */
-function createBulkControl(deps: {
-  store: Store;
-  temporal: Client;
-  launcher: BulkLauncher;
-  commandTimeoutMs?: number;
-}) {
+function createBulkControl(deps: ServiceDeps & { launcher: BulkLauncher }) {
   const { store, launcher } = deps;
   const command = (requestId: string, name: string) =>
     commandWorkflow(deps.temporal, bulkPatientCreateWorkflowId(requestId), name, {
@@ -117,7 +107,7 @@ function createBulkControl(deps: {
   };
 }
 
-export function createUploadReceiver(deps: { store: Store; blobs: BlobStore; logger: Logger }) {
+export function createUploadReceiver(deps: Pick<Platform, 'store' | 'blobs' | 'logger'>) {
   const { store, blobs } = deps;
 
   return {

@@ -1,7 +1,8 @@
 import { v7 as uuidv7 } from 'uuid';
 import { z } from 'zod';
 import { IDENTITY_VERIFIED_EVENT_TYPE, type IdentityVerifiedEvent } from '../../../contract/identity.ts';
-import type { AccountTx, Store } from '../../platform/database/database.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
+import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { insertEvent } from '../../platform/outbox/event-store.ts';
 import { findPatient } from '../patients/patient-store.ts';
 import { agreesWithPerson } from '../patients/rules/patient-matching.ts';
@@ -34,12 +35,7 @@ type Callback = z.output<typeof callbackSchema>;
 export const OTHER_PERSON = 'The verified person is not this patient';
 const NOT_VERIFIED = 'The identity partner could not verify the person';
 
-export interface IdentityCallbackDeps {
-  store: Store;
-  linkSigningKey: string;
-  /** For tests; default: the system clock. */
-  clock?: () => Date;
-}
+export type IdentityCallbackDeps = Pick<GatewayPlatform, 'store' | 'linkSigningKey' | 'clock'>;
 
 /**
  * Handles the identity partner's callback with the outcome of a session or challenge; the signature was already checked. The

@@ -51,7 +51,7 @@ export async function endSession(
 
 export async function insertProofedIdentity(
   tx: AccountTx,
-  identity: { id: string; patientId: string; sessionId: string; subject: string; verifiedAt: Date },
+  identity: Omit<Members<'proofed_identity'>, 'accountId'>,
 ): Promise<void> {
   await tx.db
     .insertInto('proofed_identity')

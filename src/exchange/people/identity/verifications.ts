@@ -2,14 +2,14 @@ import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { v7 as uuidv7 } from 'uuid';
 import type { Metadata } from '../../../contract/network-query.ts';
-import type { AccountTx, Store } from '../../platform/database/database.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
 import {
   ExchangeError,
   InvalidRequestError,
   NotFoundError,
   UnavailableError,
 } from '../../platform/errors.ts';
-import type { LinkMaker } from '../../platform/links/signed-link.ts';
+import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { PartnerFailure } from '../../platform/partners/partner-http.ts';
 import { findPatient } from '../patients/patient-store.ts';
 import {
@@ -28,15 +28,10 @@ const CHALLENGE_MS = 3_600_000;
 /** The return link outlives the verification, so that a person verified in the last minute can still return. */
 const RETURN_GRACE_MS = 3_600_000;
 
-export interface VerificationDeps {
-  store: Store;
+export interface VerificationDeps
+  extends Pick<GatewayPlatform, 'store' | 'links' | 'publicBaseUrl' | 'allowLoopbackWebhooks' | 'clock'> {
   /** Verifies identities for individual access; without it, identity operations return 503. */
   identityPartner?: IdentityPartner;
-  links: LinkMaker;
-  publicBaseUrl: string;
-  allowLoopbackWebhooks: boolean;
-  /** For tests; default: the system clock. */
-  clock?: () => Date;
 }
 
 /** Opens sessions and challenges at the identity partner. Both throw 400, 404, and 503 when the partner cannot be reached. */

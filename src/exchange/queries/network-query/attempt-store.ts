@@ -14,62 +14,27 @@ import type { Collection } from './tables.ts';
 import { addOfStep } from './timeline-store.ts';
 
 /** The state of an attempt and the patient it asks about: all that a step needs to start, or to resume after a crash. */
-export interface AttemptWork {
-  patientId: string;
-  demographics: Demographics;
-  realtime: boolean;
-  /** With purpose `ias`: when the AAL2 session ends; `null` when the session was deleted. Undefined for treatment. */
-  accessEndsAt?: Date | null;
-  status: 'running' | 'completed' | 'failed';
-  /** The attempt failed and a further one follows. */
-  willRetry: boolean;
-  reason: string | null;
-  resources: number;
-  pages: number;
-  /** Every page is stored; merging them and ending the attempt remain. */
-  isCollected: boolean;
-  job: Record<string, unknown> | null;
-  cursor: Record<string, unknown> | null;
-  /** Calls to the source that failed in a row. */
-  failedCalls: number;
-  startedAt: Date;
-  /** The patient's facilities: some connections answer only for theirs. */
-  facilityIds: string[];
+export type AttemptWork = NonNullable<Awaited<ReturnType<typeof readAttempt>>> & {
   /** Set when everything is asked for because these counts of the source differed. */
   counts?: Readonly<Record<string, number>>;
-}
+};
 
 export const purposeOf = ({ accessEndsAt }: Pick<AttemptWork, 'accessEndsAt'>): PurposeOfUse =>
   accessEndsAt === undefined ? 'treatment' : 'ias';
 
 /** The attempt that a step works on; undefined when it has not been written, or was deleted with its query. */
-export async function readAttempt(tx: AccountTx, step: SourceStepInput): Promise<AttemptWork | undefined> {
+export async function readAttempt(tx: AccountTx, step: SourceStepInput) {
   const row = await tx.db
     .selectFrom('network_query_attempt as a')
     .innerJoin('network_query as q', 'q.id', 'a.query_id')
     .innerJoin('patient as p', 'p.id', 'q.patient_id')
     .leftJoin('aal2_challenge as c', 'c.id', 'q.aal2_challenge_id')
-    .select([
-      'a.status',
-      'a.will_retry',
-      'a.reason',
-      'a.resources',
-      'a.pages',
-      'a.collected',
-      'a.job',
-      'a.cursor',
-    ])
-    .select(['a.failed_calls', 'a.started_at', 'p.facility_ids'])
+    .select(['a.status', 'a.will_retry', 'a.reason', 'a.resources', 'a.pages', 'a.collected', 'a.job'])
+    .select(['a.cursor', 'a.failed_calls', 'a.started_at'])
     .select(['q.patient_id', 'q.requested', 'q.purpose_of_use', 'c.session_expires_at'])
-    .select([
-      'p.first_names',
-      'p.last_names',
-      'p.dob',
-      'p.gender',
-      'p.addresses',
-      'p.contacts',
-      'p.personal_identifiers',
-    ])
+    // Some connections answer only for patients of their facilities.
+    .select(['p.facility_ids', 'p.first_names', 'p.last_names', 'p.dob', 'p.gender', 'p.addresses'])
+    .select(['p.contacts', 'p.personal_identifiers'])
     .where('a.query_id', '=', step.requestId)
     .where(({ and }) => and({ 'a.source': step.source, 'a.attempt': step.attempt }))
     .executeTakeFirst();
@@ -78,9 +43,11 @@ export async function readAttempt(tx: AccountTx, step: SourceStepInput): Promise
   const members = membersOf(known);
   return {
     ...members,
-    demographics: members,
+    demographics: members satisfies Demographics as Demographics,
     realtime: requested.some(({ source, realtime }) => source === step.source && realtime),
+    /** With purpose `ias`: when the AAL2 session ends; `null` when the session was deleted. Undefined for treatment. */
     accessEndsAt: purpose_of_use === 'ias' ? session_expires_at : undefined,
+    /** Every page is stored; merging them and ending the attempt remain. */
     isCollected: collected,
   };
 }

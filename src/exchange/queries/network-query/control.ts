@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Client } from '@temporalio/client';
 import {
   NETWORK_QUERY_MESSAGES as MESSAGES,
   type SourceCommand,
@@ -9,9 +8,10 @@ import { networkQueryWorkflowId } from '../../../contract/temporal.ts';
 import { findAccount } from '../../access/accounts/account-store.ts';
 import { deniedSources } from '../../people/consents/consent-store.ts';
 import { findPatient } from '../../people/patients/patient-store.ts';
-import type { AccountTx, Store } from '../../platform/database/database.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
 import { ConflictError } from '../../platform/errors.ts';
 import { orNotFound } from '../../platform/http/operation.ts';
+import type { Platform } from '../../platform/platform.ts';
 import {
   type CommandOutcome,
   commandWorkflow,
@@ -42,15 +42,14 @@ interface Run {
 const RETRY_TRIES = 5;
 const RETRY_PAUSE_MS = 100;
 
+/** `commandTimeoutMs`: how long a caller waits for a running workflow to accept a command. */
+export type ControlDeps = Pick<Platform, 'store' | 'temporal' | 'callbackKey'> & {
+  commandTimeoutMs?: number;
+};
+
 export type QueryControl = ReturnType<typeof createQueryControl>;
 
-export function createQueryControl(deps: {
-  store: Store;
-  temporal: Client;
-  launcher: Launcher;
-  callbackKey: string;
-  commandTimeoutMs?: number;
-}) {
+export function createQueryControl(deps: ControlDeps & { launcher: Launcher }) {
   const { store, launcher } = deps;
   const command = (of: { requestId: string; run: number }, name: string, argument?: SourceCommand) =>
     commandWorkflow(deps.temporal, networkQueryWorkflowId(of.requestId, of.run), name, {

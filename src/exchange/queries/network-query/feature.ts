@@ -15,9 +15,8 @@ export const networkQueryFeature = {
     networkQueries: ReturnType<typeof createNetworkQueryService>;
     sourceCallbacks: SourceCallbacks;
   }> {
-    const { callbackSecrets: secrets } = platform;
     const networkQueries = createNetworkQueryService(platform);
-    const sourceCallbacks = createSourceCallbacks({ ...platform, secrets });
+    const sourceCallbacks = createSourceCallbacks(platform);
     return {
       services: { networkQueries, sourceCallbacks },
       recoveries: [

@@ -1,4 +1,3 @@
-import type { Client } from '@temporalio/client';
 import { sql } from 'kysely';
 import {
   HISTORY_EVENTS_MAX,
@@ -8,9 +7,9 @@ import {
 import type { SourceType } from '../../../contract/primitives.ts';
 import { networkQueryWorkflowId, PRIORITY, WORKFLOW_TYPES } from '../../../contract/temporal.ts';
 import { asCode } from '../../../lib/escape.ts';
-import type { Logger } from '../../../lib/logger.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
-import type { AccountTx, Store } from '../../platform/database/database.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { createBackground, startOnce } from '../../platform/workflows/start-workflow.ts';
 import { workflowRows } from '../../platform/workflows/workflow-rows.ts';
 import { IN_SOURCE_ORDER, type NewQuery } from './query-store.ts';
@@ -18,7 +17,7 @@ import { SOURCE_RETRIES } from './rules/retries.ts';
 
 export type Launcher = ReturnType<typeof createLauncher>;
 
-export function createLauncher(deps: { store: Store; temporal: Client; logger: Logger }) {
+export function createLauncher(deps: Pick<Platform, 'store' | 'temporal' | 'logger'>) {
   const background = createBackground(deps.logger);
 
   async function start(

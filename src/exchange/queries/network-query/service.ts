@@ -1,10 +1,9 @@
-import type { Client } from '@temporalio/client';
 import type { NetworkQueryRequest, NetworkQueryStatus } from '../../../contract/network-query.ts';
-import type { Logger } from '../../../lib/logger.ts';
 import type { StoredPatient } from '../../people/patients/patient-store.ts';
-import type { AccountTx, Store } from '../../platform/database/database.ts';
+import type { AccountTx } from '../../platform/database/database.ts';
 import type { Caller } from '../../platform/http/caller.ts';
-import { createQueryControl } from './control.ts';
+import type { Platform } from '../../platform/platform.ts';
+import { type ControlDeps, createQueryControl } from './control.ts';
 import { createLauncher } from './launcher.ts';
 import { type PreparedQuery, type PrepareInput, prepareQuery } from './prepare.ts';
 import { listQueries, readQuery, serializeStartedQuery } from './query-store.ts';
@@ -13,15 +12,7 @@ import { readTimeline } from './timeline-store.ts';
 /** The network query operations of the gateway. */
 export type NetworkQueryService = Omit<ReturnType<typeof createNetworkQueryService>, 'launcher'>;
 
-export function createNetworkQueryService(deps: {
-  store: Store;
-  temporal: Client;
-  logger: Logger;
-  /** LINK_SIGNING_KEY, from which the sources' callback tokens are derived. */
-  callbackKey: string;
-  /** How long a caller waits for a running workflow to accept a command. */
-  commandTimeoutMs?: number;
-}) {
+export function createNetworkQueryService(deps: ControlDeps & Pick<Platform, 'logger'>) {
   const launcher = createLauncher(deps);
   /** The two steps of a start: within the caller's transaction, and after its commit. */
   const begin = {

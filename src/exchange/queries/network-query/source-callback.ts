@@ -1,13 +1,11 @@
-import type { Client } from '@temporalio/client';
 import type { FastifyInstance } from 'fastify';
 import { sql } from 'kysely';
 import { NETWORK_QUERY_MESSAGES, type SourceCallback } from '../../../contract/network-query-workflow.ts';
 import { SOURCE_TYPES, type SourceType } from '../../../contract/primitives.ts';
 import { networkQueryWorkflowId } from '../../../contract/temporal.ts';
-import type { KeyRing } from '../../../lib/key-ring.ts';
-import type { Logger } from '../../../lib/logger.ts';
-import type { AccountTx, Store, SystemTx } from '../../platform/database/database.ts';
+import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
 import { refuseUnsigned, verifySourceCallback } from '../../platform/http/signed-callback.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { callbackSecretsOf } from '../../sources/connections/settings.ts';
 import { callbackHash, isCallbackToken, tokenOfProven } from './attempt-store.ts';
 import { addToTimeline } from './timeline-store.ts';
@@ -28,17 +26,12 @@ const SIGNAL_TIMEOUT_MS = 10_000;
  */
 export type SourceCallbacks = ReturnType<typeof createSourceCallbacks>;
 
-export function createSourceCallbacks(deps: {
-  store: Store;
-  temporal: Client;
-  logger: Logger;
-  /** Keys of the sources of the environment variables. */
-  secrets: Partial<Record<SourceType, string>>;
-  /** Opens the keys of connections. */
-  keyRing: KeyRing;
-  /** LINK_SIGNING_KEY, from which callback tokens are derived. */
-  callbackKey: string;
-}) {
+type CallbackDeps = Pick<
+  Platform,
+  'store' | 'temporal' | 'logger' | 'callbackSecrets' | 'keyRing' | 'callbackKey'
+>;
+
+export function createSourceCallbacks(deps: CallbackDeps) {
   async function signalWorkflow(requestId: string, run: number, callback: SourceCallback): Promise<void> {
     const handle = deps.temporal.workflow.getHandle(networkQueryWorkflowId(requestId, run));
     try {
@@ -54,7 +47,7 @@ export function createSourceCallbacks(deps: {
   }
 
   const isSigner = (source: SourceType, headers: Headers, rawBody: Buffer): boolean => {
-    const secret = deps.secrets[source];
+    const secret = deps.callbackSecrets[source];
     return secret !== undefined && verifySourceCallback(secret, headers, rawBody).isGenuine;
   };
 

@@ -1,4 +1,3 @@
-import type { Client } from '@temporalio/client';
 import {
   type QueryRedriveInput,
   REDRIVE_PAGES_PER_RUN,
@@ -6,12 +5,12 @@ import {
   type RedriveProgress,
 } from '../../../contract/query-redrive-workflow.ts';
 import { PRIORITY, queryRedriveWorkflowId, WORKFLOW_TYPES } from '../../../contract/temporal.ts';
-import type { Logger } from '../../../lib/logger.ts';
 import { findAccount } from '../../access/accounts/account-store.ts';
 import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
 import { retryOvertaken } from '../../platform/database/retry.ts';
 import { ConflictError, NotFoundError, UnavailableError } from '../../platform/errors.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { createWorkLauncher, type WorkLauncher } from '../../platform/workflows/launcher.ts';
 import { checkRetryable, openRetryRun, type QueryControl } from '../network-query/control.ts';
 import { type Launcher, latestRun } from '../network-query/launcher.ts';
@@ -181,11 +180,9 @@ const progressOf = (now: StoredRedrive | undefined, before: StoredRedrive): Redr
 export type RedriveLauncher = Pick<WorkLauncher, 'launch' | 'recovery' | 'drain'>;
 
 /** A workflow that Temporal has lost or failed is started again under the same id, and continues from the place in PostgreSQL. */
-export const createRedriveLauncher = (deps: {
-  store: Store;
-  temporal: Client;
-  logger: Logger;
-}): RedriveLauncher =>
+export const createRedriveLauncher = (
+  deps: Pick<Platform, 'store' | 'temporal' | 'logger'>,
+): RedriveLauncher =>
   createWorkLauncher(deps, {
     name: 'redrives',
     id: 'redriveId',

@@ -1,4 +1,3 @@
-import type { Client } from '@temporalio/client';
 import {
   DEFAULT_SWEEP_PACE,
   QUERY_SWEEP_MESSAGES as MESSAGES,
@@ -6,8 +5,8 @@ import {
   type QuerySweepProgress,
 } from '../../../contract/bulk-create-workflow.ts';
 import { PRIORITY, querySweepWorkflowId, WORKFLOW_TYPES } from '../../../contract/temporal.ts';
-import type { Store } from '../../platform/database/database.ts';
 import { ConflictError, NotFoundError } from '../../platform/errors.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { healEach, type Recovery } from '../../platform/recovery/recovery.ts';
 import { startOnce, wasEndedByHand } from '../../platform/workflows/start-workflow.ts';
 import { commandWorkflow, endStuckWorkflow, unavailable } from '../../platform/workflows/workflow-command.ts';
@@ -23,10 +22,12 @@ import {
 } from './sweep-store.ts';
 import type { SweepState } from './tables.ts';
 
+type SweepDeps = Pick<Platform, 'store' | 'temporal'>;
+
 /** Control of the post-import queries. Each function returns the progress afterwards, and throws 404, 409 or 503. */
 export type SweepControl = ReturnType<typeof createSweepControl>;
 
-export function createSweepControl(deps: { store: Store; temporal: Client; commandTimeoutMs?: number }) {
+export function createSweepControl(deps: SweepDeps & { commandTimeoutMs?: number }) {
   const view = async (accountId: string, requestId: string): Promise<QuerySweepProgress> => {
     const sweep = await deps.store.asAccount(accountId, (tx) => readSweepCounts(tx, requestId));
     if (sweep === undefined) throw new NotFoundError('Post-import queries of this bulk create');
@@ -86,7 +87,7 @@ export function createSweepControl(deps: { store: Store; temporal: Client; comma
  * @param replacesRunning starts a stuck workflow anew
  */
 async function launchSweep(
-  deps: { store: Store; temporal: Client },
+  deps: SweepDeps,
   accountId: string,
   requestId: string,
   replacesRunning = false,
@@ -112,7 +113,7 @@ const SLICE = 500;
 const AT_ONCE = 4;
 
 /** Starts the workflow of post-import queries where it was never started, or no longer runs. */
-export const sweepRecovery = (deps: { store: Store; temporal: Client }): Recovery => ({
+export const sweepRecovery = (deps: SweepDeps): Recovery => ({
   name: 'query sweeps',
   async takeUp({ limit, signal, cursor, recheckBefore }) {
     const after = new Date(cursor ?? 0);

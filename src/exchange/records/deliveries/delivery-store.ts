@@ -4,7 +4,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { RecordSource } from '../../../contract/primitives.ts';
 import { extensionOf } from '../../../lib/file-extension.ts';
 import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
-import { columnsOf } from '../../platform/database/columns.ts';
+import { columnsOf, type Members } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { byteaArray, sqlFile, textArray } from '../../platform/database/pg-arrays.ts';
 import { later } from '../../platform/database/pipeline.ts';
@@ -14,23 +14,17 @@ const UPSERT_RESOURCES = sqlFile('upsert-resources.sql', import.meta.url);
 const LISTED_DOCUMENTS = sqlFile('listed-documents.sql', import.meta.url);
 const DELETE_REPLACED = sqlFile('delete-replaced.sql', import.meta.url);
 
-export interface NewDocument {
-  id: string;
-  /** Null for a message that could not be assigned to a patient. */
-  patientId: string | null;
+type StoredFile = Pick<
+  Members<'document'>,
+  'id' | 'patientId' | 'source' | 'kind' | 'fileName' | 'contentType' | 'sizeBytes' | 'sha256' | 'blobRef'
+>;
+export interface NewDocument extends StoredFile {
   /** The query, message, notification or contribution that delivered it; exactly one of them is set. */
   queryId?: string;
   messageId?: string;
   contributionId?: string;
   notified?: { subjectId: string; delivery: number };
-  source: RecordSource;
-  kind: 'page' | 'attachment';
   sourceDocumentId?: string;
-  fileName: string;
-  contentType: string;
-  sizeBytes: number;
-  sha256: Buffer;
-  blobRef: string;
 }
 
 /** A stored file as a document of a source, named `<name>-<id>`; the file of a DocumentReference if that is given. */

@@ -12,7 +12,7 @@ import { type HeldDocument, withAddressesAt, withOurAddresses } from '../rules/a
 import { foldGroup, type Member } from '../rules/fold.ts';
 import { foldPatient } from '../rules/fold-patient.ts';
 import type { Json } from '../rules/json.ts';
-import { provenanceOf, statedOn } from '../rules/provenance.ts';
+import { type ProvenanceOrigin, provenanceOf, statedOn } from '../rules/provenance.ts';
 import { parseLocalReference, type Resolve, referencesIn } from '../rules/references.ts';
 import { ConformanceCount, inUsCore } from '../rules/us-core/us-core.ts';
 import { completenessMeta, readRecordCompleteness } from './completeness.ts';
@@ -29,20 +29,9 @@ import {
 
 export type { ConsolidatedFilter, ConsolidatedPlace };
 
-/** One delivery that is part of a consolidated resource. */
-export interface Origin {
-  source: RecordSource;
-  /** Its id at the source. */
-  sourceId: string;
-  /** File name of the document that contained it: the value of `meta.source`, accepted by "E14. Get document URL". */
-  fileName: string;
-  collectedAt: Date;
-  /** Whether it was converted from a C-CDA document. */
-  isConverted: boolean;
-  /** FHIR dateTime of that document. */
+export interface Origin extends ProvenanceOrigin {
+  /** FHIR dateTime of the document that it was converted from. */
   statedOn?: string;
-  /** What it stated, if a newer version has superseded it: nothing of it is in the resource. */
-  superseded?: Json;
 }
 
 export interface ConsolidatedResource {

@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
+import { type Members, membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { type Alternative, type Clause, type DateCondition, NOT_INDEXED } from '../rules/search.ts';
 import { mayLeave } from './record-store.ts';
@@ -143,25 +144,18 @@ export function comparedWith(
 }
 
 /** Where a resource is: its patient, and whether it has gone. The id may be that of its generated Provenance. */
-export interface ResourceStanding {
-  patientId: string;
-  resourceType: string;
-  resourceId: string;
-  provenanceId: string;
-  changedAt: Date;
-  goneAt: Date | null;
-}
+export type ResourceStanding = Members<'record_resource'>;
 
 /** The resources that may leave with these ids, or whose generated Provenance has one of them. */
 export async function findResources(tx: AccountTx, ids: readonly string[]): Promise<ResourceStanding[]> {
   const wanted = sql<string>`any(${[...ids]}::uuid[])`;
-  return tx.db
+  const rows = await tx.db
     .selectFrom('record_resource')
-    .select(['patient_id as patientId', 'resource_type as resourceType', 'resource_id as resourceId'])
-    .select(['provenance_id as provenanceId', 'changed_at as changedAt', 'gone_at as goneAt'])
+    .selectAll()
     .where(sql<boolean>`(resource_id = ${wanted} or provenance_id = ${wanted})`)
     .where(sql<boolean>`resource_id not in (select withheld_resources(account_id, patient_id))`)
     .execute();
+  return rows.map(membersOf);
 }
 
 /** When these resources of a patient's record last changed. */

@@ -5,6 +5,7 @@ import { sqlFile } from '../../platform/database/pg-arrays.ts';
 import { ExchangeError } from '../../platform/errors.ts';
 import systems from '../rules/code-systems.json' with { type: 'json' };
 import type { ExclusionReason } from '../rules/delivery-facts.ts';
+import type { ProvenanceOrigin } from '../rules/provenance.ts';
 
 const READ_MEMBERS = sqlFile('read-members.sql', import.meta.url);
 
@@ -88,13 +89,8 @@ function filtered(tx: AccountTx, patientId: string, { types, dateFrom, dateTo }:
   return query;
 }
 
-export interface RecordMember {
+export interface RecordMember extends Omit<ProvenanceOrigin, 'superseded'> {
   resourceId: string;
-  source: RecordSource;
-  sourceId: string;
-  fileName: string;
-  collectedAt: Date;
-  isConverted: boolean;
   isSuperseded: boolean;
   content: Record<string, unknown>;
 }

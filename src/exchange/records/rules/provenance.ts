@@ -1,13 +1,19 @@
+import type { RecordSource } from '../../../contract/primitives.ts';
 import { derivedUuid, isOfMessage } from './ids.ts';
 import { canonical, isJson, type Json, objectsOf, textOf } from './json.ts';
 import { sourceSystem } from './references.ts';
 
+/** One delivery that is part of a consolidated resource. */
 export interface ProvenanceOrigin {
-  source: string;
+  source: RecordSource;
+  /** Its id at the source. */
   sourceId: string;
+  /** File name of the document that contained it: the value of `meta.source`, accepted by "E14. Get document URL". */
   fileName: string;
   collectedAt: Date;
+  /** Whether it was converted from a C-CDA document. */
   isConverted: boolean;
+  /** What it stated, if a newer version has superseded it: nothing of it is in the resource. */
   superseded?: Json;
 }
 
