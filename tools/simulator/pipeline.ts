@@ -81,21 +81,15 @@ async function handle(context: Context, request: FastifyRequest, reply: FastifyR
   answerWith(answerFault ? applyToAnswer(answerFault, answer, call, entry.sample) : answer);
 }
 
-interface OpenEntry {
-  /** Key of the sample patient, once it is known. */
-  sample: string | undefined;
-  note(fault: Fault): void;
-  /** Writes the entry. */
-  end(status: number): void;
-}
-
-function startEntry({ source, route, options }: Context, request: FastifyRequest): OpenEntry {
+function startEntry({ source, route, options }: Context, request: FastifyRequest) {
   const startedAtMs = Date.now();
   const faults = new Set<string>();
   return {
-    sample: undefined,
-    note: (fault) => void faults.add(fault.type),
-    end(status) {
+    /** Key of the sample patient, once it is known. */
+    sample: undefined as string | undefined,
+    note: (fault: Fault) => void faults.add(fault.type),
+    /** Writes the entry. */
+    end(status: number) {
       options.log.add({
         at: new Date(startedAtMs).toISOString(),
         source: source.name,

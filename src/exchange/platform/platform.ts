@@ -26,7 +26,7 @@ export interface Platform {
   publicBaseUrl: string;
   /** LINK_SIGNING_KEY; source callback tokens are derived from it. */
   callbackKey: string;
-  /** ID_HMAC_KEY: keys the hashes of identities and of senders' ids. */
+  /** ID_HMAC_KEY: keys the hashes of identities, of senders' ids and of idempotency keys. */
   idHmacKey: string;
   /** Key with which each source signs its callbacks; a source without one is only polled. */
   callbackSecrets: Partial<Record<SourceType, string>>;

@@ -98,7 +98,7 @@ function cursorOf(page: string | null | undefined, name: 'fromItem' | 'toItem'):
   return new URL(page).searchParams.get(name) ?? undefined;
 }
 
-interface MessagesSendOptions extends FollowingOptions {
+export interface MessagesSendOptions extends FollowingOptions {
   to: string;
   subject: string;
   body?: string;

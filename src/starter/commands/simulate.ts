@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { createSimulatorAdmin } from '../../../tools/simulator/admin-client.ts';
 import type { CountedRule, Fault, FaultRuleInput } from '../../../tools/simulator/faults/rules.ts';
-import { type MessageNetwork, transportOf } from '../../contract/messages.ts';
+import { transportOf } from '../../contract/messages.ts';
 import type { SourceType } from '../../contract/primitives.ts';
 import { EXIT, type ExitCode } from '../../lib/exit-codes.ts';
 import { renderTable } from '../../lib/table.ts';
@@ -13,6 +13,7 @@ import { findSample } from '../input/patients.ts';
 import { facilityOf, requireStack, type Target } from '../target/target.ts';
 import type { CommandResult } from '../terminal.ts';
 import type { Command, CommandContext, CommonOptions } from './command.ts';
+import type { MessagesSendOptions } from './messages.ts';
 import troubles from './troubles.json' with { type: 'json' };
 
 /** What a source of the stack's simulator can be made to do; the simulator checks each fault that it is sent. */
@@ -90,14 +91,12 @@ const nameOf = (fault: Fault): string =>
   Object.entries(TROUBLES).find(([, known]) => isDeepStrictEqual({ ...fault, ...known.fault }, fault))?.[0] ??
   fault.type;
 
-interface MessagesSimulateOptions extends CommonOptions {
+interface MessagesSimulateOptions
+  extends CommonOptions,
+    Pick<MessagesSendOptions, 'subject' | 'body' | 'network' | 'npi'> {
   to?: string;
   sample?: string;
-  subject: string;
-  body?: string;
   attachFile?: string[];
-  network?: MessageNetwork;
-  npi?: string[];
   /** The transport partner's id of the message; the same id always means the same message. */
   id?: string;
   times: number;

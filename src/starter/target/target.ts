@@ -1,10 +1,10 @@
 import { Agent } from 'undici';
 import { readConfig } from '../../config.ts';
-import { createExchangeClient, type ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
+import { createExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { UsageError } from '../errors.ts';
 import type { TemporalUi } from '../links.ts';
 import { readConnection, type StackConnection } from '../local-stack/connection-file.ts';
-import { type BulkExports, createBulkExports } from './bulk-exports.ts';
+import { createBulkExports } from './bulk-exports.ts';
 
 /** Options of every command. */
 export interface TargetOptions {
@@ -23,16 +23,7 @@ export interface StackTarget {
 }
 
 /** The exchange that a command talks to. */
-export interface Target {
-  exchange: ExchangeClient;
-  exports: BulkExports;
-  baseUrl: string;
-  facilityId?: string;
-  ui?: TemporalUi;
-  /** Absent with `--base-url`. */
-  stack?: StackTarget;
-  close(): Promise<void>;
-}
+export type Target = Awaited<ReturnType<typeof openTarget>>;
 
 const CALL_TIMEOUT_MS = 20_000;
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -41,7 +32,7 @@ const CONNECT_TIMEOUT_MS = 5_000;
  * Opens the exchange at `--base-url`, else that of the stack that runs on the data folder.
  * Throws NoStackError, ConfigError, and UsageError when the API key of another exchange is missing.
  */
-export async function openTarget(options: TargetOptions, env?: Env): Promise<Target> {
+export async function openTarget(options: TargetOptions, env?: Env) {
   if (options.baseUrl !== undefined && options.dataDir !== undefined)
     throw new UsageError(
       'Pass either --base-url or --data-dir, not both: the stack on a data folder has its own address.',
@@ -59,7 +50,7 @@ export async function openTarget(options: TargetOptions, env?: Env): Promise<Tar
       dispatcher,
     }),
     exports: createBulkExports({ baseUrl: where.baseUrl, apiKey: where.apiKey, dispatcher }),
-    close: () => dispatcher.close(),
+    close: (): Promise<void> => dispatcher.close(),
   };
 }
 
@@ -68,6 +59,7 @@ interface Location {
   apiKey: string;
   facilityId?: string;
   ui?: TemporalUi;
+  /** Absent with `--base-url`. */
   stack?: StackTarget;
 }
 

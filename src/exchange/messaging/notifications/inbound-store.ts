@@ -3,9 +3,12 @@ import { v7 as uuidv7 } from 'uuid';
 import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
 import { columnsOf, type Members } from '../../platform/database/columns.ts';
 import type { SystemTx } from '../../platform/database/database.ts';
+import type { InboundMessage } from './inbound.ts';
+import type { EncounterEvent } from './rules/encounter-event.ts';
 import type { InboundOutcome } from './tables.ts';
 
-export interface NewInboundMessage {
+export interface NewInboundMessage
+  extends Pick<InboundMessage, 'trigger' | 'recordedAt' | 'sentAt' | 'unused' | 'filled' | 'ownCodes'> {
   id: string;
   sender: string;
   messageKey: Buffer;
@@ -13,14 +16,8 @@ export interface NewInboundMessage {
   controlKey: Buffer;
   format: 'hl7v2' | 'fhir';
   kind: 'encounter' | 'pharmacy' | 'laboratory' | 'clinical' | 'merge' | 'person';
-  trigger: string;
-  recordedAt: string;
-  sentAt?: string;
   content: BlobRef;
   timeZone: string;
-  unused?: readonly string[];
-  filled?: string[];
-  ownCodes?: string[];
 }
 
 /** Whether the sender has sent this message before. */
@@ -141,14 +138,10 @@ export async function insertInboundEvent(
     .execute();
 }
 
-export interface StoredInboundEvent {
+/** `messageKey`: in hex. */
+export interface StoredInboundEvent
+  extends Pick<EncounterEvent, 'messageKey' | 'arrival' | 'recordedAt' | 'sentAt'> {
   messageId: string;
-  /** Hex. */
-  messageKey: string;
-  /** Sorts messages in the order in which they arrived. */
-  arrival: string;
-  recordedAt: string;
-  sentAt?: string;
   recordKey: Buffer | null;
   describesPerson: boolean;
   content: Record<string, unknown>;

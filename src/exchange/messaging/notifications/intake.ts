@@ -1,8 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
-import type { Logger } from '../../../lib/logger.ts';
-import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
-import type { Store, SystemTx } from '../../platform/database/database.ts';
+import type { SystemTx } from '../../platform/database/database.ts';
 import { retryOvertaken } from '../../platform/database/retry.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { type Applied, applySubject } from './apply.ts';
 import { continueFollowUps, type FollowUps } from './follow-up/follow-ups.ts';
 import type { InboundContent, InboundFormat, InboundMessage } from './inbound.ts';
@@ -29,14 +28,10 @@ import { type Recordings, startRecordings } from './recording/recordings.ts';
 import type { NotificationSender } from './senders.ts';
 import type { InboundOutcome } from './tables.ts';
 
-export interface IntakeDeps {
-  store: Store;
-  blobs: BlobStore;
+/** The sender's ids of messages, visits and records are stored only as hashes keyed with `idHmacKey`. */
+export interface IntakeDeps extends Pick<Platform, 'store' | 'blobs' | 'idHmacKey' | 'logger'> {
   followUps: Pick<FollowUps, 'launch' | 'wake'>;
   recordings: Pick<Recordings, 'launch'>;
-  /** ID_HMAC_KEY. The sender's ids of messages, visits and records are stored only as hashes keyed with it. */
-  idHmacKey: string;
-  logger: Logger;
 }
 
 export type Intake = ReturnType<typeof createIntake>;

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { v7 as uuidv7 } from 'uuid';
+import type { z } from 'zod';
 import { createFacilityBodySchema } from '../../../contract/facilities.ts';
 import { SOURCE_TYPES, type SourceType } from '../../../contract/primitives.ts';
 import {
@@ -260,17 +261,9 @@ const origins = (text: string): string[] =>
     return url.origin;
   });
 
-interface CreateFacilityOptions {
-  account: string;
-  name: string;
-  npi: string;
-  tin?: string;
-  addressLine1: string;
-  addressLine2?: string;
-  city: string;
-  state: string;
-  zip: string;
-}
+type Facility = z.input<typeof createFacilityBodySchema>;
+type CreateFacilityOptions = { account: string } & Pick<Facility, 'name' | 'npi' | 'tin'> &
+  Facility['address'];
 
 /** `facilities create`, with the same validation as the API operation "create facility". */
 export const createFacilityCommand: Command<[CreateFacilityOptions]> = async (

@@ -1,8 +1,7 @@
-import type { Store } from '../database/database.ts';
-import { type AuditChain, CHAIN_START, type SignedAuditHead } from './chain.ts';
+import { CHAIN_START, type SignedAuditHead } from './chain.ts';
 import { countUnsealed, findHead, sealedRows } from './chain-store.ts';
-import type { AuditHeads } from './heads.ts';
 import { type AcceptedLoss, type Loss, LossReader, lossSince, type RenewedHead } from './losses.ts';
+import type { SealerDeps } from './sealer.ts';
 
 /** The first fault of a chain; all entries before it are unchanged. */
 export interface ChainFault {
@@ -31,11 +30,7 @@ export interface ChainReport {
   fault?: ChainFault;
 }
 
-export interface VerifyDeps {
-  store: Store;
-  chain: AuditChain;
-  heads?: AuditHeads;
-}
+export type VerifyDeps = Omit<SealerDeps, 'logger'>;
 
 const PAGE = 5_000;
 

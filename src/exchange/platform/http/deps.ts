@@ -1,26 +1,17 @@
-import type { Logger } from '../../../lib/logger.ts';
-import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
-import type { Store } from '../database/database.ts';
-import type { LinkMaker } from '../links/signed-link.ts';
 import type { DestinationRules } from '../outbox/destination-guard.ts';
 import type { WebhookDispatcher } from '../outbox/webhook-dispatcher.ts';
-import type { WebhookKeys } from '../outbox/webhook-key.ts';
+import type { Platform } from '../platform.ts';
 import type { ResponseSeal } from './idempotency-store.ts';
 
 /** Dependencies of the gateway, in addition to the services of the features (`features.ts`). */
-export interface GatewayPlatform {
-  store: Store;
-  logger: Logger;
-  blobs: BlobStore;
-  links: LinkMaker;
+export interface GatewayPlatform
+  extends Pick<
+    Platform,
+    'store' | 'logger' | 'blobs' | 'links' | 'webhookKeys' | 'publicBaseUrl' | 'idHmacKey'
+  > {
   webhookDispatcher: Pick<WebhookDispatcher, 'resume'>;
-  webhookKeys: WebhookKeys;
-  /** URL at which callers reach this gateway, without a trailing slash. */
-  publicBaseUrl: string;
   /** Encrypts the responses stored under idempotency keys. */
   responseSeal: ResponseSeal;
-  /** Hashes idempotency keys and identity keys. */
-  idHmacKey: string;
   linkSigningKey: string;
   internalTokenKey: string;
   /** Embedded stack only: allows http webhook destinations on this machine. */

@@ -99,24 +99,21 @@ interface ResponseContent {
   headers: Record<string, string>;
 }
 
+export type ResponseSeal = ReturnType<typeof createResponseSeal>;
+
+const purposeOf = (keyHash: Buffer): string => `idempotency-answer/${keyHash.toString('hex')}`;
+
 /**
  * Encrypts the responses stored under idempotency keys with the key ring, because some contain a secret (an embed token, a
  * webhook key). Each can be decrypted only with its own idempotency key's hash.
  */
-export interface ResponseSeal {
-  seal(keyHash: Buffer, response: ResponseContent): string;
-  /** Throws DecryptionError. */
-  open(keyHash: Buffer, stored: unknown): ResponseContent;
-}
-
-const purposeOf = (keyHash: Buffer): string => `idempotency-answer/${keyHash.toString('hex')}`;
-
-export const createResponseSeal = (ring: KeyRing): ResponseSeal => ({
-  seal: (keyHash, { body, headers }) =>
+export const createResponseSeal = (ring: KeyRing) => ({
+  seal: (keyHash: Buffer, { body, headers }: ResponseContent) =>
     ring
       .encrypt(Buffer.from(JSON.stringify({ body: body ?? null, headers })), purposeOf(keyHash))
       .toString('base64'),
-  open(keyHash, stored) {
+  /** Throws DecryptionError. */
+  open(keyHash: Buffer, stored: unknown): ResponseContent {
     const { sealed } = stored as { sealed: string };
     return JSON.parse(ring.decrypt(Buffer.from(sealed, 'base64'), purposeOf(keyHash)).toString());
   },

@@ -4,14 +4,11 @@ import { endpoints } from '../../../contract/endpoints.ts';
 import { parseSort, type SortBy } from '../../../contract/paging.ts';
 import type { CountedPage, ListOrder, PageRequest, Place } from '../database/page.ts';
 import { InvalidRequestError } from '../errors.ts';
+import type { GatewayPlatform } from './deps.ts';
 import type { OperationName } from './operation.ts';
 
-export interface PagingDeps {
-  /** URL at which callers reach this gateway, without a trailing slash. */
-  publicBaseUrl: string;
-  /** Signs cursors, so that only cursors issued by this service are accepted. */
-  linkSigningKey: string;
-}
+/** `linkSigningKey` signs cursors, so that only cursors issued by this service are accepted. */
+export type PagingDeps = Pick<GatewayPlatform, 'publicBaseUrl' | 'linkSigningKey'>;
 
 /** A list request after validation by `pageQuery`. */
 interface ListRequest {

@@ -7,12 +7,8 @@ import { retryOvertaken } from '../database/retry.ts';
 import { ExchangeError } from '../errors.ts';
 import { patientNamedBy, targetNamedBy } from './audited-reads.ts';
 import { callerOf } from './caller.ts';
-import {
-  claimIdempotencyKey,
-  type ResponseSeal,
-  releaseIdempotencyKey,
-  storeResponse,
-} from './idempotency-store.ts';
+import type { GatewayPlatform } from './deps.ts';
+import { claimIdempotencyKey, releaseIdempotencyKey, storeResponse } from './idempotency-store.ts';
 import type { AnyResponse } from './operation.ts';
 
 export interface WriteDeps extends IdempotencyDeps {
@@ -135,11 +131,8 @@ const recordOf = (
   remoteAddress: request.ip,
 });
 
-interface IdempotencyDeps {
-  /** Key of the hash under which idempotency keys are stored; they may contain a medical record number. */
-  idHmacKey: string;
-  responseSeal: ResponseSeal;
-}
+/** `idHmacKey` keys the hash under which idempotency keys are stored; they may contain a medical record number. */
+type IdempotencyDeps = Pick<GatewayPlatform, 'idHmacKey' | 'responseSeal'>;
 
 const RUNNING_RETRY_SECONDS = 2;
 

@@ -1,8 +1,9 @@
 import type { Bundle, FhirResource } from 'fhir/r4.js';
 import type { SourceType } from '../../../../contract/primitives.ts';
 import { fhirJson } from '../../../../lib/written-decimals.ts';
-import type { BlobRef, BlobStore } from '../../../../shared/blobs/blob-store.ts';
-import type { AccountTx, Store } from '../../../platform/database/database.ts';
+import type { BlobRef } from '../../../../shared/blobs/blob-store.ts';
+import type { AccountTx } from '../../../platform/database/database.ts';
+import type { Platform } from '../../../platform/platform.ts';
 import {
   deliveredIn,
   documentOf,
@@ -25,12 +26,7 @@ import {
   storedHashes,
 } from './recording-store.ts';
 
-export interface RecordingDeps {
-  store: Store;
-  blobs: BlobStore;
-  /** ID_HMAC_KEY */
-  idHmacKey: string;
-}
+export type RecordingDeps = Pick<Platform, 'store' | 'blobs' | 'idHmacKey'>;
 
 interface OfPatient {
   accountId: string;

@@ -1,6 +1,4 @@
-import type { Logger } from '../../../../lib/logger.ts';
-import type { BlobStore } from '../../../../shared/blobs/blob-store.ts';
-import type { Store } from '../../../platform/database/database.ts';
+import type { Platform } from '../../../platform/platform.ts';
 import { itemRecovery } from '../../../platform/recovery/recovery.ts';
 import type { StartGuard } from '../../../platform/recovery/start-guard.ts';
 import { createBackground } from '../../../platform/workflows/start-workflow.ts';
@@ -18,15 +16,12 @@ const GRACE_MS = 5_000;
 const SUBJECTS_MAX = 50;
 
 /** Keeps patients' records in line with what senders report (docs/decisions/0105-what-a-message-reports-becomes-record.md). */
-export function createRecordings(deps: {
-  store: Store;
-  blobs: BlobStore;
-  records: Pick<RecordKeeper, 'merge'>;
-  startGuard: StartGuard;
-  /** ID_HMAC_KEY */
-  idHmacKey: string;
-  logger: Logger;
-}) {
+export function createRecordings(
+  deps: Pick<Platform, 'store' | 'blobs' | 'idHmacKey' | 'logger'> & {
+    records: Pick<RecordKeeper, 'merge'>;
+    startGuard: StartGuard;
+  },
+) {
   const { store } = deps;
   const background = createBackground(deps.logger);
 

@@ -1,15 +1,15 @@
 import { sql } from 'kysely';
-import type { BlobStore } from '../../../../shared/blobs/blob-store.ts';
-import type { Store, SystemTx } from '../../../platform/database/database.ts';
+import type { SystemTx } from '../../../platform/database/database.ts';
 import { byteaArray, textArray } from '../../../platform/database/pg-arrays.ts';
 import { retryOvertaken } from '../../../platform/database/retry.ts';
 import { healEach, type Recovery } from '../../../platform/recovery/recovery.ts';
 import { applySubject } from '../apply.ts';
-import { continueFollowUps, type FollowUps } from '../follow-up/follow-ups.ts';
+import { continueFollowUps } from '../follow-up/follow-ups.ts';
 import { lockSender, messagesBeingMatched } from '../inbound-store.ts';
+import type { IntakeDeps } from '../intake.ts';
 import { matchKey } from '../match.ts';
 import { personOfStoredMessage } from '../person-of-subject.ts';
-import { type Recordings, startRecordings } from '../recording/recordings.ts';
+import { startRecordings } from '../recording/recordings.ts';
 import type { InboundOutcome } from '../tables.ts';
 
 /** Subjects of one patient that a round matches again; the next round continues. */
@@ -20,14 +20,7 @@ const SUBJECTS_OF_PATIENT = 100;
  * and each round of `reconcile` takes up a slice of them.
  * (docs/decisions/0082-messages-are-matched-again.md)
  */
-export function messageRematching(deps: {
-  store: Store;
-  blobs: BlobStore;
-  followUps: Pick<FollowUps, 'launch' | 'wake'>;
-  recordings: Pick<Recordings, 'launch'>;
-  /** ID_HMAC_KEY */
-  idHmacKey: string;
-}): Recovery {
+export function messageRematching(deps: Omit<IntakeDeps, 'logger'>): Recovery {
   const { store, idHmacKey } = deps;
   const personOfMessage = personOfStoredMessage(deps.blobs);
 

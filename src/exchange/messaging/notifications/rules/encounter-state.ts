@@ -10,13 +10,14 @@ export interface EncounterFact {
   sentAt?: string;
 }
 
-export interface EncounterState {
+/** What is known of an encounter, each from the newest event that says it. */
+type Known = Pick<
+  EncounterEvent,
+  'admittedAt' | 'dischargedAt' | 'location' | 'encounterClass' | 'disposition'
+>;
+
+export interface EncounterState extends Known {
   status: 'unknown' | 'in-progress' | 'finished' | 'cancelled';
-  admittedAt?: string;
-  dischargedAt?: string;
-  location?: string;
-  encounterClass?: string;
-  disposition?: string;
   transfers: Transfer[];
   facts: EncounterFact[];
 }
@@ -77,8 +78,7 @@ class Fold {
   #transfers: (Transfer & { sentAt?: string })[] = [];
   #isKnown = false;
   #isCancelled = false;
-  #data: Pick<EncounterState, 'admittedAt' | 'dischargedAt' | 'location' | 'encounterClass' | 'disposition'> =
-    {};
+  #data: Known = {};
 
   /** What an event does, after its data was taken. */
   readonly #effects: Record<EncounterEvent['trigger'], (event: EncounterEvent, before?: string) => void> = {

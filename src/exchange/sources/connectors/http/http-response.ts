@@ -9,25 +9,19 @@ import { AnswerTooLarge, badResponse } from './failures.ts';
 import { tlsFailure } from './tls.ts';
 
 /** One HTTP response of a source, its body not read yet. */
-export interface SourceResponse {
-  status: number;
-  url: URL;
-  /** Lower case, without parameters; '' without a Content-Type header. */
-  mediaType: string;
-  retryAfterMs?: number;
-  header(name: string): string | undefined;
-  /** The decoded body, chunk by chunk. Throws only SourceFailure. */
-  chunks(): AsyncGenerator<Buffer>;
-  /** The whole body, decoded. Fails as soon as it exceeds `bytesMax`. */
-  bytes(bytesMax: number): Promise<Buffer>;
-  /** Releases the connection; reads at most 64 kB of the body. */
-  discard(): Promise<void>;
-}
+export type SourceResponse = ReturnType<HttpExchange['responded']>;
 
-interface ExchangeRequest {
+export interface ExchangeRequest {
+  /** Describes the request in messages: `Patient/$match`. Never contains an id. */
   label: string;
+  /** True when the body is read chunk by chunk: the timeout then applies between chunks, not to the whole. */
   streamed?: boolean;
+  /** True when the beginning of a response that is too large will be read (`AnswerTooLarge`). */
   keepsBeginning?: boolean;
+  /**
+   * How long the source may still answer a request that was sent before the abort. For a request that starts something at
+   * the source, so that it is known and can be stopped there.
+   */
   abortGraceMs?: number;
   signal: AbortSignal;
 }
@@ -55,7 +49,7 @@ export class HttpExchange {
     return this.controller.signal;
   }
 
-  responded(response: Dispatcher.ResponseData, url: URL, retryAfterMs: number | undefined): SourceResponse {
+  responded(response: Dispatcher.ResponseData, url: URL, retryAfterMs: number | undefined) {
     if (this.request.streamed === true) clearTimeout(this.timer);
     // An error event without a listener ends the process, and an unread body has none. A reader still gets the error.
     response.body.on('error', () => undefined);
@@ -68,11 +62,16 @@ export class HttpExchange {
     return {
       status: response.statusCode,
       url,
+      /** Lower case, without parameters; '' without a Content-Type header. */
       mediaType: (header('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '',
       retryAfterMs,
       header,
+      /** The decoded body, chunk by chunk. Throws only SourceFailure. */
       chunks: () => this.chunks(response, header('content-encoding')),
-      bytes: (bytesMax) => this.bytes(response, url, header('content-encoding'), declaredBytes, bytesMax),
+      /** The whole body, decoded. Fails as soon as it exceeds `bytesMax`. */
+      bytes: (bytesMax: number) =>
+        this.bytes(response, url, header('content-encoding'), declaredBytes, bytesMax),
+      /** Releases the connection; reads at most 64 kB of the body. */
       discard: () => this.discard(response),
     };
   }

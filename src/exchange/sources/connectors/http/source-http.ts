@@ -15,31 +15,19 @@ import {
   issueCodeOf,
   parseRetryAfter,
 } from './failures.ts';
-import { HttpExchange, readSourceJson, type SourceResponse } from './http-response.ts';
+import { type ExchangeRequest, HttpExchange, readSourceJson, type SourceResponse } from './http-response.ts';
 import { tlsOptions } from './tls.ts';
 
 export const FHIR_JSON = 'application/fhir+json';
 
-export interface SourceRequest {
+export interface SourceRequest extends ExchangeRequest {
   method: 'GET' | 'POST' | 'DELETE';
   url: URL;
-  /** Describes the request in messages: `Patient/$match`. Never contains an id. */
-  label: string;
   accept?: string;
   headers?: Record<string, string>;
   body?: { text: string; contentType: string };
   /** False for files that need no token (`requiresAccessToken: false` in a bulk data manifest). */
   withToken?: boolean;
-  /** True when the body is read chunk by chunk: the timeout then applies between chunks, not to the whole. */
-  streamed?: boolean;
-  /** True when the beginning of a response that is too large will be read (`AnswerTooLarge`). */
-  keepsBeginning?: boolean;
-  /**
-   * How long the source may still answer a request that was sent before the abort. For a request that starts something at
-   * the source, so that it is known and can be stopped there.
-   */
-  abortGraceMs?: number;
-  signal: AbortSignal;
 }
 
 export interface JsonResponse {
@@ -268,12 +256,7 @@ export function describeType(mediaType: string): string {
 }
 
 /** Spaces the calls of this process to one base address. */
-interface CallPace {
-  /** Resolves when a call may be made; rejects when `signal` is aborted, or the budgets cannot be read. */
-  turn(signal: AbortSignal): Promise<void>;
-  /** The source wants no call for this time, in milliseconds. */
-  block(forMs: number): void;
-}
+type CallPace = ReturnType<typeof createCallPace>;
 
 /** Calls that were taken from the budget and not used within this time are lost. */
 const KEEP_MS = 1_000;
@@ -285,7 +268,7 @@ const UNPACED: CallPace = { turn: async () => undefined, block: () => undefined 
  * The pace of one base address. Calls are taken from the shared budget in small batches: as many as wait, and at least a
  * fifth of what was called in the last second, so that a busy source does not cost a transaction for each call.
  */
-export function createCallPace(budgets: CallBudgets, target: string, rates: CallRates): CallPace {
+export function createCallPace(budgets: CallBudgets, target: string, rates: CallRates) {
   let batch = { calls: 0, at: 0 };
   let blockedUntil = 0;
   let waiting = 0;
@@ -318,7 +301,8 @@ export function createCallPace(budgets: CallBudgets, target: string, rates: Call
   }
 
   return {
-    async turn(signal) {
+    /** Resolves when a call may be made; rejects when `signal` is aborted, or the budgets cannot be read. */
+    async turn(signal: AbortSignal): Promise<void> {
       waiting += 1;
       const own = queue.then(nextTime);
       queue = own.catch(() => undefined);
@@ -329,7 +313,8 @@ export function createCallPace(budgets: CallBudgets, target: string, rates: Call
       const waitMs = Math.max(at, blockedUntil) - Date.now();
       if (waitMs > 0) await delay(waitMs, undefined, { signal });
     },
-    block(forMs) {
+    /** The source wants no call for this time, in milliseconds. */
+    block(forMs: number): void {
       blockedUntil = Math.max(blockedUntil, Date.now() + forMs);
       // Only a hint for the other workers: if it cannot be written, they learn it from the source themselves.
       void budgets.block(target, forMs).catch(() => undefined);
