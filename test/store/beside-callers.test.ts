@@ -1,48 +1,42 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { createSweepActivities } from '../../src/activities/exchange/query-sweep.ts';
 import { DEFAULT_SWEEP_PACE } from '../../src/contract/bulk-create-workflow.ts';
 import { areCallersServed, GATEWAY_CONNECTIONS } from '../../src/exchange/platform/database/connections.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
 import type { BlobStore } from '../../src/shared/blobs/blob-store.ts';
+import { closedGate } from '../support/gate.ts';
 import { CALLBACK_KEY, createSweepEnvironment } from '../support/sweep-environment.ts';
-import { type BulkEnvironment, createBulkEnvironment, csvOf, person } from './bulk-environment.ts';
+import { type BulkEnvironment, test as bulkTest, csvOf, person } from './bulk-environment.ts';
 
-let env: BulkEnvironment;
-beforeAll(async () => {
-  env = await createBulkEnvironment();
-});
-afterAll(() => env?.close());
+const test = bulkTest
+  /** A process with connections of this name that is in the middle of a transaction, until the test ends. */
+  .extend('serveOneCaller', ({ env }, { onCleanup }) => {
+    const endings: (() => Promise<unknown>)[] = [];
+    onCleanup(async () => {
+      for (const end of endings.reverse()) await end();
+    });
+    return async (name: string): Promise<void> => {
+      const store = createStore({ databaseUrl: env.databaseUrl, name, poolMax: 1 });
+      const began = closedGate();
+      const asked = closedGate();
+      const request = store.asSystem(() => {
+        began.open();
+        return asked.passed;
+      });
+      endings.push(async () => {
+        asked.open();
+        await request;
+        await store.close();
+      });
+      await began.passed;
+    };
+  });
 
-const endings: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const end of endings.splice(0).reverse()) await end();
-});
-
-/** A process with connections of this name that is in the middle of a transaction, until the test ends. */
-async function serveOneCaller(name: string): Promise<void> {
-  const store = createStore({ databaseUrl: env.databaseUrl, name, poolMax: 1 });
-  let end = (): void => undefined;
-  const asked = new Promise<void>((resolve) => {
-    end = resolve;
-  });
-  let began = (): void => undefined;
-  const hasBegun = new Promise<void>((resolve) => {
-    began = resolve;
-  });
-  const request = store.asSystem(async () => {
-    began();
-    await asked;
-  });
-  endings.push(async () => {
-    end();
-    await request;
-    await store.close();
-  });
-  await hasBegun;
-}
-
-test('background work sees that a gateway serves a caller, and only then', async () => {
+test('background work sees that a gateway serves a caller, and only then', async ({
+  env,
+  serveOneCaller,
+}) => {
   expect(await areCallersServed(env.store)).toBe(false);
   await serveOneCaller('exchange-worker');
   expect(await areCallersServed(env.store)).toBe(false);
@@ -50,17 +44,22 @@ test('background work sees that a gateway serves a caller, and only then', async
   expect(await areCallersServed(env.store)).toBe(true);
 });
 
-test('an import writes several chunks at a time', async () => {
-  expect((await importWatched()).atOnce).toBeGreaterThan(1);
+test('an import writes several chunks at a time', async ({ env }) => {
+  expect((await importWatched(env)).atOnce).toBeGreaterThan(1);
 });
 
-test('while callers are served, an import writes one chunk at a time, with the same result', async () => {
+test('while callers are served, an import writes one chunk at a time, with the same result', async ({
+  env,
+  serveOneCaller,
+}) => {
   await serveOneCaller(GATEWAY_CONNECTIONS);
-  expect(await importWatched()).toEqual({ atOnce: 1, statuses: Array(8).fill('created') });
+  expect(await importWatched(env)).toEqual({ atOnce: 1, statuses: Array(8).fill('created') });
 });
 
 /** Imports eight rows in four chunks. Each result part is stored only after a further chunk has been read, if there is one. */
-async function importWatched(): Promise<{ atOnce: number; statuses: (string | undefined)[] }> {
+async function importWatched(
+  env: BulkEnvironment,
+): Promise<{ atOnce: number; statuses: (string | undefined)[] }> {
   const account = await env.addAccount();
   const rows = ['Ann', 'Bea', 'Cid', 'Dee', 'Eve', 'Fay', 'Gus', 'Hal'].map((name) => person(name, '02116'));
   const requestId = await env.upload(account, csvOf(rows));
@@ -102,7 +101,7 @@ async function importWatched(): Promise<{ atOnce: number; statuses: (string | un
 
 test('the queries of a page of a sweep are started one at a time', async () => {
   const sweeps = await createSweepEnvironment();
-  endings.push(() => sweeps.close());
+  onTestFinished(() => sweeps.close());
   const panel = await sweeps.addPanel(5);
   const started = new Set<string>();
   let [open, atOnce] = [0, 0];

@@ -1,43 +1,45 @@
 import fc from 'fast-check';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { type BlobNames, missingBlobs, verifyBlobs } from '../../src/exchange/platform/blobs/verify-blobs.ts';
 import { openFolder } from '../../src/shared/blobs/file-blob-store.ts';
 import { runAdminWith } from '../support/run-admin.ts';
-import { type BulkEnvironment, createBulkEnvironment, csvOf } from './bulk-environment.ts';
+import { test as bulkTest, csvOf } from './bulk-environment.ts';
 import { someRows } from './bulk-rows.ts';
 
-let env: BulkEnvironment;
-let names: BlobNames;
-let account: { accountId: string; facilityId: string };
-beforeAll(async () => {
-  env = await createBulkEnvironment();
-  names = await openFolder(env.blobFolder);
-  account = await env.addAccount();
-});
-afterAll(() => env?.close());
-
-/** A processed bulk create: an upload and a result. */
-async function imported(): Promise<{ requestId: string; upload: string; result: string }> {
-  const requestId = await env.upload(account, csvOf(fc.sample(someRows(2), 1)[0] ?? []));
-  await env.run(account.accountId, requestId);
-  const row = await env.store.asAccount(account.accountId, (tx) =>
-    sql<{ upload: string; result: string }>`
-      select upload->>'ref' as upload, result->>'ref' as result from bulk_request where id = ${requestId}
-    `.execute(tx.db),
+const test = bulkTest
+  .extend('account', { scope: 'file' }, ({ env }) => env.addAccount())
+  .extend('names', { scope: 'file' }, ({ env }): Promise<BlobNames> => openFolder(env.blobFolder))
+  /** A processed bulk create: an upload and a result. */
+  .extend('imported', async ({ env, account }) => {
+    const requestId = await env.upload(account, csvOf(fc.sample(someRows(2), 1)[0] ?? []));
+    await env.run(account.accountId, requestId);
+    const row = await env.store.asAccount(account.accountId, (tx) =>
+      sql<{ upload: string; result: string }>`
+        select upload->>'ref' as upload, result->>'ref' as result from bulk_request where id = ${requestId}
+      `.execute(tx.db),
+    );
+    const [refs] = row.rows;
+    if (refs === undefined) throw new Error('there is no such request');
+    const change = (set: ReturnType<typeof sql>) =>
+      env.store.asAccount(account.accountId, (tx) =>
+        sql`update bulk_request set ${set} where id = ${requestId}`.execute(tx.db),
+      );
+    return { ...refs, change };
+  })
+  .extend(
+    'verify',
+    ({ env, names }) =>
+      () =>
+        runAdminWith({ store: env.store, blobs: names }, 'blobs', 'verify'),
   );
-  const [refs] = row.rows;
-  if (refs === undefined) throw new Error('there is no such request');
-  return { requestId, ...refs };
-}
-const change = (requestId: string, set: ReturnType<typeof sql>) =>
-  env.store.asAccount(account.accountId, (tx) =>
-    sql`update bulk_request set ${set} where id = ${requestId}`.execute(tx.db),
-  );
-const verify = () => runAdminWith({ store: env.store, blobs: names }, 'blobs', 'verify');
 
-test('blobs verify finds blobs that rows refer to and that are missing, and blobs without a row', async () => {
-  const { result } = await imported();
+test('blobs verify finds blobs that rows refer to and that are missing, and blobs without a row', async ({
+  env,
+  imported,
+  verify,
+}) => {
+  const { result } = imported;
   const whole = await verify();
   expect(whole).toMatchObject({ exitCode: 0, document: { missing: {}, missingBlobs: [], unnamed: 0 } });
   expect(whole.document.references).toBe(2);
@@ -57,23 +59,23 @@ test('blobs verify finds blobs that rows refer to and that are missing, and blob
   });
 });
 
-test('an upload that was deleted after its time is not missing', async () => {
-  const { requestId, upload } = await imported();
+test('an upload that was deleted after its time is not missing', async ({ env, imported, verify }) => {
+  const { upload, change } = imported;
   await env.blobs.delete(upload);
   expect((await verify()).document.missingBlobs).toContainEqual({ table: 'bulk_request', ref: upload });
-  await change(requestId, sql`upload_deleted_at = now()`);
+  await change(sql`upload_deleted_at = now()`);
   expect((await verify()).document.missingBlobs).not.toContainEqual({ table: 'bulk_request', ref: upload });
 });
 
-test('a blob that is deleted with its row meanwhile is not missing', async () => {
-  const { requestId, result } = await imported();
+test('a blob that is deleted with its row meanwhile is not missing', async ({ env, names, imported }) => {
+  const { result, change } = imported;
   let isDeleted = false;
   const busy: BlobNames = {
     async *list(kind, digits) {
       if (!isDeleted && result.startsWith(`${kind}/${digits}`)) {
         isDeleted = true;
         await env.blobs.delete(result);
-        await change(requestId, sql`result = null`);
+        await change(sql`result = null`);
       }
       yield* names.list(kind, digits);
     },
@@ -83,8 +85,12 @@ test('a blob that is deleted with its row meanwhile is not missing', async () =>
   expect(report.missingBlobs.map(({ ref }) => ref)).not.toContain(result);
 });
 
-test('reconcile finds missing blobs, one part of the store in each round, and counts those of no other part', async () => {
-  const { result } = await imported();
+test('reconcile finds missing blobs, one part of the store in each round, and counts those of no other part', async ({
+  env,
+  imported,
+  verify,
+}) => {
+  const { result } = imported;
   const logged: unknown[] = [];
   const recovery = missingBlobs({
     store: env.store,
