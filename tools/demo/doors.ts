@@ -19,17 +19,21 @@ export function openDoors({ baseUrl, apiKey: KEY }: StackConnection) {
     });
     return { child, printed: text(child.stdout) };
   };
-  const lineOf = async ({ printed }: ReturnType<typeof start>, wanted: RegExp) =>
-    (await printed).split('\n').findLast((line) => wanted.test(line));
+  const lineOf = async ({ printed }: ReturnType<typeof start>, wanted: RegExp, which = 0) =>
+    (await printed)
+      .split('\n')
+      .filter((line) => wanted.test(line))
+      .at(which);
   const subscriber = start('subscription/receive.mjs', 'Immunization?status=completed');
   return async ({ patientId, fullName }: { patientId: string; fullName: string }) => {
     subscriber.child.kill('SIGTERM');
-    const [subscription, summary, healthLink, agent] = await Promise.all([
-      lineOf(subscriber, /^event \d/),
+    const [subscription, summary, healthLink, agent, tables] = await Promise.all([
+      lineOf(subscriber, /^event \d/, -1),
       lineOf(start('patient-summary/print.mjs', patientId), /^Results: .*: \d/),
       lineOf(start('health-link/share.mjs', patientId), /^opened: /),
       lineOf(start('agent/ask.mjs', `${baseUrl}/mcp`, fullName), /^Immunizations: /),
+      lineOf(start('views/active-conditions.mjs'), /^\d+ /),
     ]);
-    return { subscription, summary, 'health link': healthLink, agent };
+    return { subscription, summary, 'health link': healthLink, agent, tables };
   };
 }

@@ -121,10 +121,9 @@ export async function runDemo(options: {
     lap(`onboard ${PATIENTS.length} patients`);
     const patientId = summaries.get(PATIENTS[0])?.patientId ?? '';
     const fullName = onboardings[0]?.fullName ?? '';
-    const [doors] = await Promise.all([
-      lookThroughDoors({ patientId, fullName }),
-      sleep(SETTLE_MS, undefined, { signal }),
-    ]);
+    // Beside the waiting and reading below.
+    const looking = lookThroughDoors({ patientId, fullName });
+    await sleep(SETTLE_MS, undefined, { signal });
 
     const received = await readReceiverLog(dataDir);
     const facts: PatientFacts[] = [];
@@ -146,6 +145,7 @@ export async function runDemo(options: {
           : [],
       });
     }
+    const doors = await looking;
     const faults = [
       ...findFaults(facts, await simulator.requests(), received),
       ...Object.entries(doors).flatMap(([door, line]) => (line === undefined ? [`${door}: no answer`] : [])),

@@ -11,9 +11,9 @@ with unlisted as (
 ), listed as (
   insert into bulk_export_patient (export_id, ordinal, account_id, patient_id, is_whole)
   select e.id, row_number() over (order by m.patient_id), e.account_id, m.patient_id,
-    coalesce(m.new_at > e.since, true) or (e.base_id is not null and not exists (
-      select from bulk_export_patient b where b.export_id = e.base_id and b.patient_id = m.patient_id))
+    coalesce(m.new_at > e.since, true) or (e.base_id is not null and b.patient_id is null)
   from unlisted e cross join member m
+  left join bulk_export_patient b on b.export_id = e.base_id and b.patient_id = m.patient_id
   -- Tables serve other purposes than treatment: a patient who opted out is in none.
   where e.view_key is null or not m.hie_opt_out
   returning export_id
