@@ -1,3 +1,4 @@
+import type { TaskQueueStats } from '../temporal/task-queues.ts';
 import { agentsFeature } from './delivery/agents/feature.ts';
 import { bulkExportFeature } from './delivery/bulk-export/feature.ts';
 import { consolidatedQueryFeature } from './delivery/consolidated-query/feature.ts';
@@ -12,7 +13,6 @@ import { messagesFeature } from './messaging/messages/feature.ts';
 import { notificationsFeature } from './messaging/notifications/feature.ts';
 import { webhooksFeature } from './messaging/webhooks/feature.ts';
 import { erasureFeature } from './operations/erasure/feature.ts';
-import type { QueueReport } from './operations/ops/report.ts';
 import { retentionFeature } from './operations/retention/feature.ts';
 import { bulkCreateFeature } from './people/bulk-create/feature.ts';
 import { cohortsFeature } from './people/cohorts/feature.ts';
@@ -125,7 +125,7 @@ type RouteDepsOf<Routes> = Routes extends (scopes: never, deps: infer Deps) => v
 /** The dependencies of the gateway: those of the platform, and those of all features' routes. */
 export type GatewayDeps = GatewayPlatform & {
   /** Reads what waits in the task queues, for the metrics. Default: these metrics have no values. */
-  readQueues?: () => Promise<QueueReport[]>;
+  readQueues?: () => Promise<TaskQueueStats[]>;
 } & AllOf<{ [Name in FeatureName]: RouteDepsOf<(typeof FEATURES)[Name]['routes']> }[FeatureName]>;
 
 export function addFeatureRoutes(scopes: GatewayScopes, deps: GatewayDeps): void {

@@ -18,7 +18,7 @@ interface Finding {
 }
 
 const QUEUES = [
-  { queue: 'source-lab', type: 'activity' as const, backlog: 7, backlogSeconds: 300, pollers: 2 },
+  { queue: 'source-lab' as const, type: 'activity' as const, backlog: 7, backlogSeconds: 300, pollers: 2 },
 ];
 /** A key whose breaker is of one account's connection. */
 const CONNECTION_ID = uuidv7();

@@ -107,15 +107,9 @@ function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
 }
 
 async function resolvesWithin(promise: Promise<unknown>, waitMs: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), waitMs);
-  });
-  try {
-    return await Promise.race([promise.then(() => true as const), timeout]);
-  } finally {
-    clearTimeout(timer);
-  }
+  const over = new AbortController();
+  const timeout = sleep(waitMs, false, { signal: over.signal }).catch(() => false);
+  return Promise.race([promise.then(() => true), timeout]).finally(() => over.abort());
 }
 
 /** A path of this project, or a file: URL. */

@@ -13,15 +13,7 @@ export interface AttemptView {
   completedAt?: string;
 }
 
-export interface QuerySourceView {
-  type: SourceType;
-  /** State of the last attempt. While the query runs, a failed attempt may be followed by another one. */
-  state: 'running' | 'completed' | 'failed' | 'not-started';
-  attempts: number;
-  history: AttemptView[];
-  /** The latest message of the timeline about this source. */
-  note?: string;
-}
+export type QuerySourceView = ReturnType<typeof sourceView>;
 
 /** State of a query by source, from E3 and the timeline. */
 export interface QueryView {
@@ -55,25 +47,29 @@ function sourceView(
   answer: QueryAnswer,
   timeline: readonly TimelineEntry[],
   isQueryRunning: boolean,
-): QuerySourceView {
+) {
   const entries = timeline.filter(({ source }) => source === type);
   const history = answer.sources
     .filter((source) => source.type === type)
     .sort((a, b) => Date.parse(a.startedAt) - Date.parse(b.startedAt))
-    .map(({ status, startedAt, completedAt }, index) => ({
-      attempt: index + 1,
-      state: attemptState(status, isQueryRunning),
-      startedAt,
-      completedAt,
-    }));
+    .map(
+      ({ status, startedAt, completedAt }, index): AttemptView => ({
+        attempt: index + 1,
+        state: attemptState(status, isQueryRunning),
+        startedAt,
+        completedAt,
+      }),
+    );
   const error = answer.errors.find(({ source }) => source === type);
   const refusal = error === undefined ? undefined : `could not be started (${error.httpStatus})`;
   return {
     type,
-    state: history.at(-1)?.state ?? 'not-started',
+    /** State of the last attempt. While the query runs, a failed attempt may be followed by another one. */
+    state: history.at(-1)?.state ?? ('not-started' as const),
     // Some exchanges list only the last attempt; the timeline has all of them.
     attempts: Math.max(history.length, ...entries.map(({ attempt = 0 }) => attempt)),
     history,
+    /** The latest message of the timeline about this source. */
     note: entries.at(-1)?.message ?? (history.length === 0 ? refusal : undefined),
   };
 }

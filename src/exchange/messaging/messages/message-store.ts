@@ -1,11 +1,5 @@
 import { type Selectable, sql } from 'kysely';
-import type {
-  MESSAGE_SORT,
-  Message,
-  MessageDirection,
-  MessageStatus,
-  TransportMethod,
-} from '../../../contract/messages.ts';
+import type { MESSAGE_SORT, Message, TransportMethod } from '../../../contract/messages.ts';
 import { externalIdOf } from '../../people/patients/patient-store.ts';
 import { columnsOf, type Members, membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
@@ -66,12 +60,7 @@ export async function findMessage(tx: AccountTx, id: string): Promise<StoredMess
   return row && toMessage(row);
 }
 
-export interface MessageFilter {
-  direction?: MessageDirection;
-  patientId?: string;
-  destination?: string;
-  status?: MessageStatus;
-}
+type MessageFilter = Partial<Pick<Message, 'direction' | 'patientId' | 'destination' | 'status'>>;
 
 export const MESSAGE_ORDER: ListOrder<(typeof MESSAGE_SORT)[number]> = {
   columns: { sentAt: column('message.sent_at', 'timestamptz'), id: column('message.id', 'uuid') },

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Config } from '../../../config.ts';
 import type { MESSAGE_END_REASONS } from '../../../contract/messages-workflow.ts';
+import type { Members } from '../../platform/database/columns.ts';
 import {
   createPartnerHttp,
   type PartnerConfig,
@@ -9,10 +10,7 @@ import {
 } from '../../platform/partners/partner-http.ts';
 import type { StoredMessage } from './message-store.ts';
 
-export interface SentAttachment {
-  id: string;
-  fileName: string;
-  contentType: string;
+export interface SentAttachment extends Pick<Members<'document'>, 'id' | 'fileName' | 'contentType'> {
   content: Buffer;
 }
 

@@ -13,12 +13,8 @@ import { sqlFile } from '../../platform/database/pg-arrays.ts';
 
 const UPDATE_NOTIFICATIONS = sqlFile('update-notifications.sql', import.meta.url);
 
-export interface NewNotification {
-  patientId: string;
-  subjectId: string;
-  type: string;
-  factKey: string;
-  sender: string;
+export interface NewNotification
+  extends Pick<Members<'notification'>, 'patientId' | 'subjectId' | 'type' | 'factKey' | 'sender'> {
   occurredAt?: string;
   sentAt?: string;
 }

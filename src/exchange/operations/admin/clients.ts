@@ -12,10 +12,9 @@ import { FHIR_PATH, RESPONDER_PATH } from '../../platform/http/operation-outcome
 import { SERVED_TYPES } from '../../records/rules/resource-types.ts';
 import { auditAdmin, ofAccount } from './accounts.ts';
 import { AdminError, type Command, shortTime } from './command.ts';
+import type { CreateKeyOptions } from './keys.ts';
 
-export interface RegisterClientOptions {
-  account: string;
-  label?: string;
+export interface RegisterClientOptions extends Pick<CreateKeyOptions, 'account' | 'label'> {
   jwksUrl?: string;
   jwksFile?: string;
   /** Separated by blanks or commas. */

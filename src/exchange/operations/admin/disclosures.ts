@@ -5,15 +5,11 @@ import { listClients } from '../../access/fhir-clients/client-store.ts';
 import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
 import { type Disclosure, readDisclosures } from '../audit/disclosure-store.ts';
 import { ofAccount } from './accounts.ts';
+import type { ExportOptions } from './audit.ts';
 import { ADMIN_ACTOR, AdminError, type Command, parseTime } from './command.ts';
 
-export interface DisclosureOptions {
-  account: string;
+export interface DisclosureOptions extends Pick<ExportOptions, 'account' | 'from' | 'to'> {
   patient: string;
-  /** ISO 8601, inclusive. */
-  from?: string;
-  /** ISO 8601, exclusive. */
-  to?: string;
 }
 
 /** How far back a patient may ask (45 CFR 164.528). */

@@ -1,5 +1,6 @@
 import { counted } from '../../../lib/counted.ts';
 import { filledText } from '../../../lib/filled.ts';
+import type { TaskQueueStats } from '../../../temporal/task-queues.ts';
 import texts from './findings.json' with { type: 'json' };
 import nouns from './nouns.json' with { type: 'json' };
 import {
@@ -7,7 +8,6 @@ import {
   LATE_AFTER_SECONDS,
   type OpenWork,
   type OperationsReport,
-  type QueueReport,
   type SenderReport,
   WEBHOOK_LATE_SECONDS,
   type WorkKind,
@@ -41,7 +41,7 @@ function finding(name: keyof typeof texts, count: number, values: object = {}, a
  */
 export function findingsOf(
   report: OperationsReport | undefined,
-  queues: readonly QueueReport[] | undefined,
+  queues: readonly TaskQueueStats[] | undefined,
   gatewayDown?: string,
 ): Finding[] {
   const found = [
@@ -84,7 +84,7 @@ const POSTGRESQL_DOWN = down(
 const TEMPORAL_DOWN = down('Temporal does not answer: no workflow makes progress', 'Temporal is down');
 
 /** One finding for all of them, so that the others stay on the screen. An exchange may run without an orchestrator of its own. */
-function withoutWorker(queues: readonly QueueReport[]): Finding[] {
+function withoutWorker(queues: readonly TaskQueueStats[]): Finding[] {
   const unpolled = queues.filter(
     ({ queue, backlog, pollers }) => pollers === 0 && (backlog > 0 || queue !== 'orchestrator'),
   );
@@ -98,7 +98,7 @@ function withoutWorker(queues: readonly QueueReport[]): Finding[] {
   ];
 }
 
-function ofQueue(report: QueueReport): Finding[] {
+function ofQueue(report: TaskQueueStats): Finding[] {
   const { backlog, backlogSeconds, pollers } = report;
   if (pollers === 0 || backlogSeconds < BACKLOG_LATE_SECONDS) return [];
   return [finding('lateQueue', backlog, { ...report, age: ageOf(backlogSeconds) })];

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Gauge, type Registry } from 'prom-client';
 import { SOURCE_TYPES } from '../../../contract/source-types.ts';
+import type { TaskQueueStats } from '../../../temporal/task-queues.ts';
 import type { Store } from '../../platform/database/database.ts';
 import table from './metrics.json' with { type: 'json' };
 import {
   LATE_AFTER_SECONDS,
   type OperationsReport,
-  type QueueReport,
   readOperationsReport,
   SOURCE_OUTCOMES,
 } from './report.ts';
@@ -18,7 +18,7 @@ const READ_MS = 4_000;
 
 interface Measured {
   report?: OperationsReport;
-  queues?: QueueReport[];
+  queues?: TaskQueueStats[];
 }
 
 /**
@@ -27,7 +27,7 @@ interface Measured {
  */
 export function measureOperations(
   metrics: Registry,
-  deps: { store: Pick<Store, 'asSystem'>; readQueues?: () => Promise<QueueReport[]> },
+  deps: { store: Pick<Store, 'asSystem'>; readQueues?: () => Promise<TaskQueueStats[]> },
 ): void {
   const read = shared(async (): Promise<Measured> => {
     const [report, queues] = await Promise.all([
@@ -77,7 +77,7 @@ const ofReport =
 const ofWork = (pick: (work: OperationsReport['work'][number]) => number) =>
   ofReport(({ work }) => work.map((each) => ({ labels: { kind: each.kind }, value: pick(each) })));
 const ofQueues =
-  (pick: (queue: QueueReport) => number) =>
+  (pick: (queue: TaskQueueStats) => number) =>
   ({ queues = [] }: Measured): Value[] =>
     queues.map((each) => ({ labels: { queue: each.queue, type: each.type }, value: pick(each) }));
 const one = (pick: (report: OperationsReport) => number) =>

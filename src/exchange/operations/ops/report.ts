@@ -78,15 +78,6 @@ interface FailedQueries {
   since: string;
 }
 
-/** A task queue of Temporal. `workers`: processes that polled it lately. */
-export interface QueueReport {
-  queue: string;
-  type: 'workflow' | 'activity';
-  backlog: number;
-  backlogSeconds: number;
-  pollers: number;
-}
-
 /** What a sender of notifications has sent within the last week. */
 export interface SenderReport {
   sender: string;

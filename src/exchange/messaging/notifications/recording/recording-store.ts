@@ -57,10 +57,8 @@ export async function markRecorded(
     .execute();
 }
 
-export interface SubjectToRecord {
-  accountId: string;
-  patientId: string;
-  subjectId: string;
+export interface SubjectToRecord
+  extends Pick<Members<'recorded_subject'>, 'accountId' | 'patientId' | 'subjectId'> {
   since: Date;
 }
 
