@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { createWriteStream } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import type { ConversionType } from '../../contract/consolidated-query.ts';
 import { consolidatedQueryWorkflowId } from '../../contract/temporal.ts';
 import { EXIT } from '../../lib/exit-codes.ts';
@@ -95,7 +93,7 @@ async function download({ result }: View, out: string): Promise<number> {
         sizeBytes = moved;
       },
     });
-    await pipeline(Readable.from(content), createWriteStream(unfinished, { mode: 0o600 }));
+    await writeFile(unfinished, content, { mode: 0o600 });
   });
   return sizeBytes;
 }

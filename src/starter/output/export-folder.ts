@@ -1,7 +1,6 @@
-import { createWriteStream, existsSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { UsageError } from '../errors.ts';
 import type { ExportManifest } from '../target/bulk-exports.ts';
 import { prepareOutFolder, replace } from './out-folder.ts';
@@ -85,18 +84,14 @@ export async function saveExportFile(
 ): Promise<void> {
   let came = 0;
   await replace(join(folder, name), async (unfinished) => {
-    await pipeline(
-      content,
-      async function* (pieces: AsyncIterable<Uint8Array>) {
-        for await (const piece of pieces) {
-          came += piece.length;
-          onBytes(piece.length);
-          yield piece;
-        }
-      },
-      createWriteStream(unfinished, { mode: MODE }),
-      { signal },
-    );
+    async function* counted() {
+      for await (const piece of content) {
+        came += piece.length;
+        onBytes(piece.length);
+        yield piece;
+      }
+    }
+    await writeFile(unfinished, counted(), { mode: MODE, signal });
     if (sizeBytes !== undefined && came !== sizeBytes)
       throw new Error(
         `${name} came with ${came} bytes, but the manifest says ${sizeBytes}. It was not saved; run the command again.`,

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
-import { createReadStream, createWriteStream, existsSync } from 'node:fs';
+import { createReadStream, existsSync } from 'node:fs';
 import { constants, copyFile, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, join, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { fileReason, UsageError } from '../errors.ts';
 
 /** New folders are for their owner only: the files are about patients. */
@@ -90,7 +89,8 @@ const TRIES_MAX = 1_000;
 export async function saveAside(path: string, content: Readable, sha256: string): Promise<string> {
   const unfinished = unfinishedOf(path);
   try {
-    await pipeline(content, createWriteStream(unfinished, { mode: FILE_MODE }));
+    // Not by a stream, which may still create the file after it has been destroyed.
+    await writeFile(unfinished, content, { mode: FILE_MODE });
     for (let number = 1; number <= TRIES_MAX; number += 1) {
       const candidate = number === 1 ? path : numbered(path, number);
       if (existsSync(candidate)) {
