@@ -1,4 +1,4 @@
-import type { Client } from '@temporalio/client';
+import { type Client, isGrpcServiceError } from '@temporalio/client';
 import type { Payload, PayloadCodec } from '@temporalio/common';
 
 /**
@@ -11,7 +11,7 @@ export async function dumpTemporal(client: Client, codec?: PayloadCodec): Promis
   const words: string[] = [];
   const { workflowService } = client;
   const { namespace } = client.options;
-  for await (const execution of executions(client)) {
+  async function dump(execution: Execution): Promise<void> {
     await collectText(
       await workflowService.describeWorkflowExecution({ namespace, execution }),
       words,
@@ -24,12 +24,22 @@ export async function dumpTemporal(client: Client, codec?: PayloadCodec): Promis
       nextPageToken = tokenOf(page.nextPageToken);
     } while (nextPageToken !== undefined);
   }
+  // The first run of an onboarding is deleted while others are listed.
+  for await (const execution of executions(client))
+    await dump(execution).catch((error: unknown) => {
+      if (!isGrpcServiceError(error) || error.code !== NOT_FOUND) throw error;
+    });
   for await (const { scheduleId } of client.schedule.list())
     await collectText(await workflowService.describeSchedule({ namespace, scheduleId }), words, codec);
   return words.join('\n');
 }
 
-async function* executions(client: Client) {
+/** gRPC's status of what does not exist. */
+const NOT_FOUND = 5;
+
+type Execution = { workflowId?: string | null; runId?: string | null };
+
+async function* executions(client: Client): AsyncGenerator<Execution> {
   let nextPageToken: Uint8Array | undefined;
   do {
     const page = await client.workflowService.listWorkflowExecutions({
