@@ -4,12 +4,11 @@ import { Worker } from '@temporalio/worker';
 import { DeterminismViolationError } from '@temporalio/workflow';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
-import { createLogger } from '../../src/lib/logger.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { History } from '../../src/temporal/proto.ts';
-import { installTemporalRuntime } from '../../src/temporal/runtime.ts';
 import { traceHeader } from '../../src/temporal/tracing/trace-header.ts';
 import { loadWorkflowBundle } from '../../src/temporal/workflow-bundle.ts';
+import { installTestRuntime } from '../support/temporal-runtime.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';
 import { loadHistories, type RecordedHistory } from './histories.ts';
@@ -44,7 +43,7 @@ describe('recorded runs', () => {
   let changed: Map<string, Error | undefined>;
   let traced: Map<string, Error | undefined>;
   beforeAll(async () => {
-    installTemporalRuntime(createLogger('replay', 'silent'));
+    installTestRuntime();
     today = await replay(await workflowBundle());
     traced = await replay(await workflowBundle(), histories.map(inTrace));
     broken = await replay(await loadWorkflowBundle(BROKEN));

@@ -7,6 +7,7 @@ import { createStore, type Store } from '../../src/exchange/platform/database/da
 import type { BlobStore } from '../../src/shared/blobs/blob-store.ts';
 import { closedGate } from '../support/gate.ts';
 import { CALLBACK_KEY, createSweepEnvironment } from '../support/sweep-environment.ts';
+import { installTestRuntime } from '../support/temporal-runtime.ts';
 import { type BulkEnvironment, test as bulkTest, csvOf, person } from './bulk-environment.ts';
 
 const test = bulkTest
@@ -119,6 +120,7 @@ test('the queries of a page of a sweep are started one at a time', async () => {
       },
     },
   });
+  installTestRuntime();
   const context = new MockActivityEnvironment();
   await context.run(activities.beginSweep, panel);
   const page = await context.run(activities.startSweepPage, { ...panel, pace: DEFAULT_SWEEP_PACE });

@@ -1,10 +1,9 @@
 import { fileURLToPath } from 'node:url';
-import { NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import { NativeConnection, Worker } from '@temporalio/worker';
 import { TASK_QUEUES } from '../../src/contract/temporal.ts';
-import { createLogger } from '../../src/lib/logger.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
-import { installTemporalRuntime } from '../../src/temporal/runtime.ts';
 import { loadWorkflowBundle } from '../../src/temporal/workflow-bundle.ts';
+import { installTestRuntime } from './temporal-runtime.ts';
 import { testKeyRing } from './test-keys.ts';
 
 const WORKFLOW = fileURLToPath(new URL('./monitoring-workflow.ts', import.meta.url));
@@ -14,7 +13,7 @@ export async function startMonitoringWorker(
   address: string,
   namespace = 'default',
 ): Promise<() => Promise<void>> {
-  if (Runtime._instance === undefined) installTemporalRuntime(createLogger('test', 'fatal'));
+  installTestRuntime();
   const connection = await NativeConnection.connect({ address });
   const worker = await Worker.create({
     connection,

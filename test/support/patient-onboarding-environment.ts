@@ -11,11 +11,10 @@ import {
   type PatientOnboardingSummary,
 } from '../../src/contract/patient-onboarding.ts';
 import { patientOnboardingWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
-import { createLogger } from '../../src/lib/logger.ts';
 import type { FailureKind } from '../../src/orchestrator/client/failures.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
-import { installTemporalRuntime } from '../../src/temporal/runtime.ts';
 import { allRunning, type OnboardingChanges, onboardingInput } from './onboarding-events.ts';
+import { installTestRuntime } from './temporal-runtime.ts';
 import { testKeyRing } from './test-keys.ts';
 import { startTimeSkippingServer } from './time-skipping-server.ts';
 import { workflowBundle } from './workflow-bundle.ts';
@@ -25,7 +24,7 @@ export type Mocks = Partial<EndpointActivities & PatientOnboardingActivities>;
 type OnboardingWorkflow = (input: PatientOnboardingInput) => Promise<PatientOnboardingSummary>;
 
 try {
-  installTemporalRuntime(createLogger('test', 'error'));
+  installTestRuntime();
 } catch (error) {
   // Files of a worker share a process: another one has connected before.
   if (!(error instanceof IllegalStateError)) throw error;

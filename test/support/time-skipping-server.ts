@@ -3,6 +3,7 @@ import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { SEARCH_ATTRIBUTES } from '../../src/contract/temporal.ts';
 import { IndexedValueType } from '../../src/temporal/proto.ts';
 import { getTimeSkippingServer } from '../../src/temporal/server-binary.ts';
+import { installTestRuntime } from './temporal-runtime.ts';
 
 /** The SDK gives a server five seconds to start, which no setting changes, and kills it then. */
 const STARTS_MAX = 48;
@@ -12,6 +13,7 @@ const TOO_SLOW = /did not start within/;
 export async function startTimeSkippingServer(
   dataConverter: DataConverter,
 ): Promise<TestWorkflowEnvironment> {
+  installTestRuntime();
   const environment = await start(dataConverter);
   // This server can add search attributes, but not list them, which registerSearchAttributes does first.
   await environment.connection.operatorService.addSearchAttributes({

@@ -25,9 +25,9 @@ import { createDeliveries, startReceiver } from '../support/events-environment.t
 import { createQueryEnvironment } from '../support/network-query-environment.ts';
 import { takeUp } from '../support/take-up.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
+import { installTestRuntime } from '../support/temporal-runtime.ts';
 import { TEST_ID_HMAC_KEY, testKeyRing } from '../support/test-keys.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';
-import { installTestRuntime } from './network-query-runtime.ts';
 import { shortWorkflowTasks } from './short-workflow-tasks.ts';
 
 installTestRuntime();

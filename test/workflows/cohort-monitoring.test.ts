@@ -25,10 +25,10 @@ import {
   type TestAccount,
   type TestGateway,
 } from '../support/gateway.ts';
+import { installTestRuntime } from '../support/temporal-runtime.ts';
 import { TEST_ID_HMAC_KEY, testKeyRing } from '../support/test-keys.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';
 import { eventually } from './network-query-environment.ts';
-import { installTestRuntime } from './network-query-runtime.ts';
 
 installTestRuntime();
 const TASK_QUEUE = `cohort-monitoring-${uuidv7()}`;

@@ -30,9 +30,9 @@ import { createWorkers } from '../../src/temporal/workers.ts';
 import { createQueryEnvironment } from '../support/network-query-environment.ts';
 import { takeUp } from '../support/take-up.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
+import { installTestRuntime } from '../support/temporal-runtime.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';
-import { installTestRuntime } from './network-query-runtime.ts';
 
 installTestRuntime();
 const logger = pino({ level: 'silent' });

@@ -15,6 +15,7 @@ import { findWords, wordsOf } from '../support/personal-words.ts';
 import { dumpTemporal } from '../support/scan-temporal.ts';
 import { sample } from '../support/simulator.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
+import { installTestRuntime } from '../support/temporal-runtime.ts';
 import { TEST_ID_HMAC_KEY, testKeyRing } from '../support/test-keys.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';
 
@@ -31,6 +32,7 @@ beforeAll(async () => {
   namespace = await createTestNamespace();
   const address = inject('temporalAddress');
   connection = await openConnection({ address });
+  installTestRuntime();
   native = await NativeConnection.connect({ address });
   client = new Client({ connection, namespace, dataConverter });
 });

@@ -28,10 +28,10 @@ import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { activitySlots, createWorkers } from '../../src/temporal/workers.ts';
 import { closedGate } from '../support/gate.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
+import { installTestRuntime } from '../support/temporal-runtime.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';
 import { completed, eventually } from './network-query-environment.ts';
-import { installTestRuntime } from './network-query-runtime.ts';
 
 installTestRuntime();
 const ABOUT_LAB: Omit<NetworkQueryInput, 'accountId' | 'requestId'> = {

@@ -23,10 +23,10 @@ import { SOURCE_RETRIES } from '../../src/exchange/queries/network-query/rules/r
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { BACKGROUND_QUEUES } from '../../src/temporal/task-queues.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
+import { installTestRuntime } from '../support/temporal-runtime.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 import { startTimeSkippingServer } from '../support/time-skipping-server.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';
-import { installTestRuntime } from './network-query-runtime.ts';
 
 type ExchangeActivities = RecordActivities &
   SourceActivities &

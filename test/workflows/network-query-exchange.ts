@@ -29,9 +29,9 @@ import { CALLBACK_KEY, createQueryEnvironment } from '../support/network-query-e
 import { observation, page, sourceOf } from '../support/source-pages.ts';
 import { takeUp } from '../support/take-up.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
+import { installTestRuntime } from '../support/temporal-runtime.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';
-import { installTestRuntime } from './network-query-runtime.ts';
 import { shortWorkflowTasks } from './short-workflow-tasks.ts';
 
 installTestRuntime();

@@ -8,7 +8,7 @@ import type { ExchangeClient } from '../../src/orchestrator/client/exchange-clie
 import { ExchangeCallError } from '../../src/orchestrator/client/failures.ts';
 import { openConnection } from '../../src/temporal/connection.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
-import { installTestRuntime } from './network-query-runtime.ts';
+import { installTestRuntime } from '../support/temporal-runtime.ts';
 
 installTestRuntime();
 const taskQueue = 'own-calls';

@@ -22,6 +22,7 @@ import { openConnection } from '../../src/temporal/connection.ts';
 import { type Stub, type StubRequest, startStub } from '../support/http-stub.ts';
 import { dumpTemporal } from '../support/scan-temporal.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
+import { installTestRuntime } from '../support/temporal-runtime.ts';
 import { makeTestFolder } from '../support/test-folder.ts';
 import { TEST_DATA_KEYS } from '../support/test-keys.ts';
 import type { ownWorkflow } from './plugin-workflows.ts';
@@ -78,6 +79,7 @@ function answer({ method, url }: StubRequest) {
 }
 
 beforeAll(async () => {
+  installTestRuntime();
   const address = inject('temporalAddress');
   exchange = await startStub();
   exchange.answer = answer;

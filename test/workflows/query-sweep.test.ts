@@ -28,10 +28,10 @@ import {
 } from '../support/sweep-environment.ts';
 import { takeUp } from '../support/take-up.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
+import { installTestRuntime } from '../support/temporal-runtime.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';
 import { eventually, untilStuck } from './network-query-environment.ts';
-import { installTestRuntime } from './network-query-runtime.ts';
 import { shortWorkflowTasks } from './short-workflow-tasks.ts';
 
 installTestRuntime();

@@ -15,10 +15,10 @@ import { createWorkers } from '../../src/temporal/workers.ts';
 import { addEvent, createDeliveries, startReceiver } from '../support/events-environment.ts';
 import { createQueryEnvironment, type QueryEnvironment } from '../support/network-query-environment.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
+import { installTestRuntime } from '../support/temporal-runtime.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';
 import { eventually } from './network-query-environment.ts';
-import { installTestRuntime } from './network-query-runtime.ts';
 
 installTestRuntime();
 let environment: QueryEnvironment;

@@ -3,15 +3,14 @@ import { fileURLToPath } from 'node:url';
 import { Client, type Connection } from '@temporalio/client';
 import { ApplicationFailure, TypedSearchAttributes } from '@temporalio/common';
 import { NativeConnection, Worker } from '@temporalio/worker';
-import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { openConnection } from '../../../src/temporal/connection.ts';
 import { createDataConverter } from '../../../src/temporal/data-converter.ts';
 import { registerSearchAttributes } from '../../../src/temporal/register-search-attributes.ts';
-import { installTemporalRuntime } from '../../../src/temporal/runtime.ts';
 import { searchAttribute } from '../../../src/temporal/search-attributes.ts';
 import { loadWorkflowBundle } from '../../../src/temporal/workflow-bundle.ts';
 import { dumpTemporal } from '../../support/scan-temporal.ts';
+import { takeRuntimeLogs } from '../../support/temporal-runtime.ts';
 import { testKeyRing } from '../../support/test-keys.ts';
 import { askUpdate, leakyWorkflow, tellSignal, toldQuery } from './workflows.ts';
 
@@ -31,10 +30,10 @@ describe('what Temporal holds of a workflow that is full of a name', () => {
   let native: NativeConnection;
   let client: Client;
   let failure: unknown;
-  const logLines: string[] = [];
+  let logs: ReturnType<typeof takeRuntimeLogs>;
 
   beforeAll(async () => {
-    installTemporalRuntime(pino({ level: 'trace' }, { write: (line: string) => void logLines.push(line) }));
+    logs = takeRuntimeLogs();
     connection = await openConnection({ address });
     await registerSearchAttributes(connection, namespace);
     await registerSearchAttributes(connection, namespace);
@@ -72,7 +71,10 @@ describe('what Temporal holds of a workflow that is full of a name', () => {
       expect(await handle.query(toldQuery)).toBe(NAME);
     });
   });
-  afterAll(() => Promise.all([connection?.close(), native?.close()]));
+  afterAll(() => {
+    logs?.stop();
+    return Promise.all([connection?.close(), native?.close()]);
+  });
 
   test('nothing of the name is readable: arguments, signals, updates, memo, summaries, failures, stacks', async () => {
     const dump = await dumpTemporal(client);
@@ -83,7 +85,7 @@ describe('what Temporal holds of a workflow that is full of a name', () => {
   });
 
   test('the logs say what failed and where, and nothing of the name', () => {
-    const failed = logLines.map((line) => JSON.parse(line)).filter((line) => /failed/.test(line.msg));
+    const failed = logs.lines.map((line) => JSON.parse(line)).filter((line) => /failed/.test(line.msg));
     expect(failed).toContainEqual(
       expect.objectContaining({
         msg: 'Activity failed',
@@ -97,7 +99,7 @@ describe('what Temporal holds of a workflow that is full of a name', () => {
       }),
     );
     expect(failed).toContainEqual(expect.objectContaining({ msg: 'Workflow failed', workflowId }));
-    for (const word of WORDS) expect(logLines.join('')).not.toContain(word);
+    for (const word of WORDS) expect(logs.lines.join('')).not.toContain(word);
   });
 
   test('a client that holds the key reads everything, failures included', async () => {

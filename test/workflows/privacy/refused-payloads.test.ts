@@ -9,6 +9,7 @@ import { openConnection } from '../../../src/temporal/connection.ts';
 import { createDataConverter } from '../../../src/temporal/data-converter.ts';
 import { interceptionOptions } from '../../../src/temporal/workers.ts';
 import { loadWorkflowBundle } from '../../../src/temporal/workflow-bundle.ts';
+import { installTestRuntime } from '../../support/temporal-runtime.ts';
 import { TEST_DATA_KEYS } from '../../support/test-keys.ts';
 import { addSignal, addUpdate, believer, countQuery } from './refused-workflow.ts';
 
@@ -24,6 +25,7 @@ let stranger: Client;
 
 beforeAll(async () => {
   connection = await openConnection({ address });
+  installTestRuntime();
   native = await NativeConnection.connect({ address });
   stranger = new Client({ connection, namespace });
 });
