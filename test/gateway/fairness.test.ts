@@ -107,6 +107,8 @@ async function lockPatient(id: unknown): Promise<() => Promise<unknown>> {
 }
 
 async function waitingForLocks(): Promise<number> {
+  // In a transaction PostgreSQL shows what it saw at the first look.
+  await locker.query('select pg_stat_clear_snapshot()');
   const { rows } = await locker.query(
     "select count(*)::int as n from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
   );
