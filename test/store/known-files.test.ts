@@ -1,19 +1,18 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import {
-  createQueryEnvironment,
-  type QueryEnvironment,
-  runActivity,
-  stepOf,
-} from '../support/network-query-environment.ts';
+import { expect } from 'vitest';
+import { queryTest } from '../support/fixtures.ts';
+import { type QueryEnvironment, runActivity, stepOf } from '../support/network-query-environment.ts';
 import { observation, page, sourceOf } from '../support/source-pages.ts';
 
-let environment: QueryEnvironment;
-let accountId: string;
-beforeAll(async () => {
-  environment = await createQueryEnvironment();
-  ({ accountId } = await environment.addAccount({ limits: { networkQueriesPerMinute: 100_000 } }));
+const test = queryTest.extend('querying', { scope: 'file' }, async ({ environment }) => {
+  const { accountId } = await environment.addAccount({ limits: { networkQueriesPerMinute: 100_000 } });
+  return {
+    accountId,
+    addPatient: () => environment.addPatient(accountId),
+    ask: (patientId: string, text: string, beforeStoring?: (requestId: string) => Promise<void>) =>
+      ask({ environment, accountId }, { patientId, text, beforeStoring }),
+    read: async (ref: string | undefined) => (await environment.blobs.read(ref ?? '')).toString(),
+  };
 });
-afterAll(() => environment.close());
 
 const attachment = (text: string) => ({
   bytes: Buffer.from(text),
@@ -22,13 +21,17 @@ const attachment = (text: string) => ({
 });
 
 /** Queries a patient of the hie source. Returns the blobs of the query's documents, and those of them that it stored. */
-async function ask(patientId: string, text: string, beforeStoring = async (_requestId: string) => {}) {
+async function ask(
+  { environment, accountId }: { environment: QueryEnvironment; accountId: string },
+  asked: { patientId: string; text: string; beforeStoring?: (requestId: string) => Promise<void> },
+) {
+  const { patientId, text, beforeStoring } = asked;
   const requestId = await environment.addQuery(accountId, patientId, ['hie']);
   const stored: string[] = [];
   const blobs = {
     ...environment.blobs,
     has: async (ref: string) => {
-      await beforeStoring(requestId);
+      await beforeStoring?.(requestId);
       return environment.blobs.has(ref);
     },
     put: async (...args: Parameters<typeof environment.blobs.put>) => {
@@ -51,10 +54,11 @@ async function ask(patientId: string, text: string, beforeStoring = async (_requ
   return { documents, stored };
 }
 
-const read = async (ref: string | undefined) => (await environment.blobs.read(ref ?? '')).toString();
-
-test('a query stores only the files that are new, or that got lost; each of its documents can be read', async () => {
-  const patientId = await environment.addPatient(accountId);
+test('a query stores only the files that are new, or that got lost; each of its documents can be read', async ({
+  environment,
+  querying: { ask, addPatient, read },
+}) => {
+  const patientId = await addPatient();
   const first = await ask(patientId, 'a note');
   expect(first.stored).toHaveLength(2);
 
@@ -73,8 +77,11 @@ test('a query stores only the files that are new, or that got lost; each of its 
   expect(await read(healed.documents[0]?.ref)).toBe('a note');
 });
 
-test('an execution that comes too late deletes no file of an earlier answer', async () => {
-  const patientId = await environment.addPatient(accountId);
+test('an execution that comes too late deletes no file of an earlier answer', async ({
+  environment,
+  querying: { accountId, addPatient, ask },
+}) => {
+  const patientId = await addPatient();
   const { documents } = await ask(patientId, 'a note');
   const late = ask(patientId, 'a note', (requestId) =>
     environment.store.asAccount(accountId, async (tx) => {
@@ -86,8 +93,8 @@ test('an execution that comes too late deletes no file of an earlier answer', as
   for (const { ref } of documents) expect(await environment.blobs.has(ref)).toBe(true);
 });
 
-test('files of another patient are not shared', async () => {
-  const [one, other] = [await environment.addPatient(accountId), await environment.addPatient(accountId)];
+test('files of another patient are not shared', async ({ querying: { addPatient, ask } }) => {
+  const [one, other] = [await addPatient(), await addPatient()];
   const [first, second] = [await ask(one, 'a note'), await ask(other, 'a note')];
   expect(second.stored).toHaveLength(2);
   expect(second.documents.map(({ ref }) => ref)).not.toContain(first.documents[0]?.ref);

@@ -64,7 +64,7 @@ async function baseOf(
   if (base === undefined)
     throw new ExchangeError(
       422,
-      'No completed run of these views for these patients from that time is known, so nobody can say who has left since; run them whole, without _since',
+      'No completed run of these views for these patients from that time is known, so the patients that have left since cannot be listed; run them whole, without _since',
     );
   try {
     await requireUnchanged(tx, base.created_at);

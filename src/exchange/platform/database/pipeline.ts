@@ -14,7 +14,7 @@ import {
 import pg from 'pg';
 import type { Database } from './schema.ts';
 
-/** A transaction that is being begun: the statements that set its role and account, its connection, and what nobody waits for. */
+/** A transaction: the statements that begin it and set its role and account, its connection, and what `work` does not wait for. */
 interface Begun {
   readonly begin: string;
   connection?: DatabaseConnection;
@@ -47,7 +47,7 @@ export async function transact<T>(
 }
 
 /**
- * The transaction for statements whose result nobody needs: they leave together with the next statement that is waited for, or with
+ * The transaction for statements whose result is not needed: they leave together with the next statement that is waited for, or with
  * the commit, which saves a round trip each, and run in their turn. Their result is empty. If one fails, so does what follows it.
  */
 export const later = ({ db }: { db: Transaction<Database> }): Transaction<Database> => hasty.get(db) ?? db;
@@ -59,7 +59,7 @@ function notWaiting(tx: Transaction<Database>, dialect: Dialect, begun: Begun): 
       return { rows: [] };
     },
     streamQuery: () => {
-      throw new Error('Rows of a statement that nobody waits for cannot be read');
+      throw new Error('Rows of a statement that is not waited for cannot be read');
     },
   };
   const executor = tx
