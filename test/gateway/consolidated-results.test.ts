@@ -121,47 +121,54 @@ async function build(parameters: ConsolidatedParameters) {
   return { requestId, event, attachment, answer };
 }
 
-test('a summary is the same whether its record is read once, as a usual one, or for each table', async () => {
-  const summaryOf = async (atOnceMax?: number) => {
+test('a summary is the same whether its record is kept, in part or not at all, and read for each table', async () => {
+  const summaryOf = async (left = 32_000_000) => {
     let transactions = 0;
     const asAccount = ((account, work) => {
       transactions += 1;
       return environment.store.asAccount(account, work);
     }) as typeof environment.store.asAccount;
-    const reader = await openRecordReader({ asAccount }, { accountId, patientId, filter: {} }, atOnceMax);
+    const kept = { left };
+    const reader = await openRecordReader({ asAccount }, { accountId, patientId, filter: {} }, kept);
     let html = '';
     const madeAt = new Date('2026-11-20T08:00:00Z');
     for await (const piece of renderHtml(summarise(reader, { filter: {}, madeAt }))) html += piece;
-    return { html, transactions };
+    const taken = left - kept.left;
+    reader.close();
+    expect(kept.left).toBe(left);
+    return { html, transactions, taken };
   };
   await environment.records.merge(accountId, patientId);
-  const [once, inPages] = [await summaryOf(), await summaryOf(1)];
+  const [once, inPages] = [await summaryOf(), await summaryOf(0)];
   expect(once.html).toBe(inPages.html);
   expect(once.transactions).toBe(3);
+  expect(once.taken).toBeGreaterThan(100_000);
   expect(inPages.transactions).toBeGreaterThan(20);
+  expect(inPages.taken).toBe(0);
 });
 
-test('the embedded page’s summaries hold eight records at most; others are read page by page, to the same lines', async () => {
+test('the embedded page’s summaries keep so much of records together; others are read page by page, to the same lines', async () => {
   let transactions = 0;
   const asAccount = ((account, work) => {
     transactions += 1;
     return environment.store.asAccount(account, work);
   }) as typeof environment.store.asAccount;
-  const summaryLines = createSummaryLines({ asAccount });
+  // Each takes what its record has, if there was any room.
+  const summaryLines = createSummaryLines({ asAccount }, 1);
   const cost = async (lines: AsyncGenerator<string>) => {
     const before = transactions;
     let text = '';
     for await (const line of lines) text += line;
     return { text: text.replaceAll(/\["Created","[^"]*"\]/g, ''), transactions: transactions - before };
   };
-  const slow = Array.from({ length: 8 }, () => summaryLines({ accountId, patientId }));
-  for (const lines of slow) await lines.next();
-  const ninth = await cost(summaryLines({ accountId, patientId }));
-  expect(ninth.transactions).toBeGreaterThan(20);
-  await slow[0]?.return(undefined);
+  const slow = summaryLines({ accountId, patientId });
+  await slow.next();
+  const second = await cost(summaryLines({ accountId, patientId }));
+  expect(second.transactions).toBeGreaterThan(20);
+  await slow.return(undefined);
   const next = await cost(summaryLines({ accountId, patientId }));
   expect(next.transactions).toBe(3);
-  expect(next.text).toBe(ninth.text);
+  expect(next.text).toBe(second.text);
 });
 
 describe('a completed consolidated query', () => {

@@ -5,6 +5,7 @@ import {
   type ConsolidatedPlace,
   readConsolidated,
 } from '../../src/exchange/records/reading/read-consolidated.ts';
+import { openRecordReader } from '../../src/exchange/records/summary/section.ts';
 import { delivery, personOf, samples } from '../support/deliveries.ts';
 import { createFhirDoor, type FhirDoor, idsIn, resourcesIn } from '../support/fhir-door.ts';
 import { TEST_BASE_URL } from '../support/gateway.ts';
@@ -63,6 +64,28 @@ test('a record of large resources is read in pages that fit in memory, each reso
   const pages = await door.pages(`Patient/${patientId}/$everything?_count=15`);
   expect(pages.map((page) => codesOf(resourcesIn(page)).length)).toEqual([15, 5]);
   expect(codesOf(pages.flatMap(resourcesIn))).toEqual(all);
+});
+
+test.each([
+  ['all', 32_000_000],
+  ['the types that come before there is no more room', 10_000_000],
+  ['nothing', 0],
+])('a summary that keeps %s of such a record reads each resource once for each table', async (_, left) => {
+  const kept = { left };
+  const of = { accountId: door.accountId, patientId, filter: {} };
+  const reader = await openRecordReader(door.store, of, kept);
+  for (const types of [['Observation', 'Patient'], ['Observation'], ['Condition']]) {
+    const read: { id: string; resourceType: string; content: object }[] = [];
+    for await (const each of reader.read(types)) read.push(each);
+    expect(read.filter(({ resourceType }) => resourceType === 'Patient')).toHaveLength(
+      Number(types.length > 1),
+    );
+    expect(codesOf(read.map(({ content }) => content))).toEqual(types.includes('Observation') ? all : []);
+  }
+  // At most a page more than there was room for.
+  expect(kept.left).toBeGreaterThan(-HELD_BYTES_MAX);
+  reader.close();
+  expect(kept.left).toBe(left);
 });
 
 test.each([

@@ -129,37 +129,35 @@ const NOT_COUNTED = new Set(['Patient', 'Provenance']);
  * The parts of a record's summary as JSON lines, which the page renders itself. The first line is `{kind: 'total',
  * resources}`; with 0 resources no further lines follow. Exported for its test.
  */
-export function createSummaryLines(store: Pick<Store, 'asAccount'>) {
-  const read = createSummaryReads(store);
+export function createSummaryLines(store: Pick<Store, 'asAccount'>, keptMax?: number) {
+  const read = createSummaryReads(store, keptMax);
   return async function* (patient: { accountId: string; patientId: string }): AsyncGenerator<string> {
     for await (const part of read(patient)) yield `${JSON.stringify(part)}\n`;
   };
 }
 
+/** What the summaries under way may keep of their records together, as bytes of text; the others read theirs page by page. */
+const KEPT_BYTES_MAX = 64_000_000;
+
 /** The same parts as objects, of all types or of some. Merge the record before. */
-export function createSummaryReads(store: Pick<Store, 'asAccount'>) {
-  let held = 0;
+export function createSummaryReads(store: Pick<Store, 'asAccount'>, keptMax = KEPT_BYTES_MAX) {
+  const kept = { left: keptMax };
   return async function* (
     patient: { accountId: string; patientId: string },
     filter: ConsolidatedFilter = {},
   ): AsyncGenerator<SummaryPart | { kind: 'total'; resources: number }> {
-    const mayHold = held < HELD_RECORDS_MAX;
-    if (mayHold) held += 1;
+    const reader = await openRecordReader(store, { ...patient, filter }, kept);
     try {
-      const reader = await openRecordReader(store, { ...patient, filter }, mayHold ? undefined : 0);
       const resources = Object.entries(reader.counts)
         .filter(([type]) => !NOT_COUNTED.has(type))
         .reduce((sum, [, count]) => sum + count, 0);
       yield { kind: 'total', resources };
       if (resources > 0) yield* summarise(reader, { filter, madeAt: new Date() });
     } finally {
-      if (mayHold) held -= 1;
+      reader.close();
     }
   };
 }
-
-/** How many summaries may hold their record in memory, which makes them faster; others read it page by page. */
-const HELD_RECORDS_MAX = 8;
 
 /** Why a stream ended: the token expired or was revoked, the patient no longer exists, or the client must reconnect. */
 type WatchEnd = 'expired' | 'revoked' | 'gone' | 'renew';

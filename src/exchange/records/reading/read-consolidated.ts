@@ -49,6 +49,8 @@ export interface ConsolidatedResource {
 
 export interface ConsolidatedPage {
   resources: ConsolidatedResource[];
+  /** What their deliveries may have as text. */
+  bytes: number;
   /** Undefined after the last page. */
   next?: ConsolidatedPlace;
 }
@@ -70,25 +72,25 @@ export async function readConsolidated(
   const leading = await readLeading(tx, patientId, filter, after, count);
   const withPatient = after === undefined && hasPatient(filter);
   const patient = withPatient ? [{ resourceType: 'Patient', id: patientId }] : [];
-  const { resources, read } = await readResources(tx, patientId, [...patient, ...leading]);
+  const { resources, read, bytes } = await readResources(tx, patientId, [...patient, ...leading]);
   const last = leading[read - patient.length - 1];
   const isLast = read - patient.length === leading.length && leading.length < count;
-  return { resources, ...(isLast || last === undefined ? {} : { next: last }) };
+  return { resources, bytes, ...(isLast || last === undefined ? {} : { next: last }) };
 }
 
 /**
  * Reads these consolidated resources, in this order, without those that do not exist. The Patient always exists. Reads fewer
  * when they are too large to hold at once, and at least one.
  *
- * @returns with `read`, the number of them that were read
+ * @returns with `read`, the number of them that were read, and `bytes`, what their deliveries may have as text
  * @throws NotFoundError when the patient does not exist
  */
 export async function readResources(
   tx: AccountTx,
   patientId: string,
   wanted: readonly { resourceType: string; id: string }[],
-): Promise<{ resources: ConsolidatedResource[]; read: number }> {
-  const { members, read } = await readMembers(
+): Promise<{ resources: ConsolidatedResource[]; read: number; bytes: number }> {
+  const { members, read, bytes } = await readMembers(
     tx,
     patientId,
     wanted.map(({ id }) => id),
@@ -112,7 +114,7 @@ export async function readResources(
         ),
       );
   }
-  return { resources, read };
+  return { resources, read, bytes };
 }
 
 /** Finds the stored files of the leading delivery of a DocumentReference, whose content stands. */
@@ -232,7 +234,7 @@ async function readHeldDocuments(
 
 const heldKey = ({ source, sourceId }: SourceDocument): string => `${source} ${sourceId}`;
 
-const RESOURCES_PER_PAGE = 200;
+const RESOURCES_PER_PAGE = 1_000;
 
 /** Whose record is read, and which part of it. */
 export interface WantedRecord {
@@ -242,22 +244,37 @@ export interface WantedRecord {
 }
 
 /**
- * A patient's consolidated resources, read page by page, each in a transaction of its own: a slow reader holds no connection.
+ * The pages of a patient's consolidated record, each read in a transaction of its own, so that a slow reader holds no connection,
+ * and while the one before is worked on.
  *
  * @throws NotFoundError when the patient does not exist
  */
-export async function* consolidatedResources(
+export async function* consolidatedPages(
   store: Pick<Store, 'asAccount'>,
   { accountId, patientId, filter = {} }: WantedRecord,
-): AsyncGenerator<ConsolidatedResource> {
-  let after: ConsolidatedPlace | undefined;
-  do {
-    const page = await store.asAccount(accountId, (tx) =>
+): AsyncGenerator<ConsolidatedPage> {
+  const pageAfter = (after?: ConsolidatedPlace): Promise<ConsolidatedPage> => {
+    const page = store.asAccount(accountId, (tx) =>
       readConsolidated(tx, patientId, filter, after, RESOURCES_PER_PAGE),
     );
-    yield* page.resources;
-    after = page.next;
-  } while (after !== undefined);
+    // A reader that stops early does not wait for it; for any other one it fails where it is awaited.
+    page.catch(() => undefined);
+    return page;
+  };
+  let coming: Promise<ConsolidatedPage> | undefined = pageAfter();
+  while (coming !== undefined) {
+    const page: ConsolidatedPage = await coming;
+    coming = page.next && pageAfter(page.next);
+    yield page;
+  }
+}
+
+/** The resources of these pages. */
+export async function* consolidatedResources(
+  store: Pick<Store, 'asAccount'>,
+  of: WantedRecord,
+): AsyncGenerator<ConsolidatedResource> {
+  for await (const { resources } of consolidatedPages(store, of)) yield* resources;
 }
 
 /** Counts how a patient's record conforms to US Core. Call `RecordKeeper.merge` before. */

@@ -41,21 +41,23 @@ export async function readLeading(
   after: ConsolidatedPlace | undefined,
   count: number,
 ): Promise<ConsolidatedPlace[]> {
-  let query = filtered(tx, patientId, filter)
+  const places = filtered(tx, patientId, filter)
     .select(['resource_type as resourceType', 'sort_date as sortDate'])
     .select(sql<string>`resource_id`.as('id'))
     .orderBy('resource_type')
     .orderBy('sort_date', 'desc')
-    .orderBy('resource_id', 'desc')
-    .limit(count);
-  if (after !== undefined) {
-    const { resourceType, sortDate, id } = after;
-    query = query.where(
-      sql<boolean>`(resource_type > ${resourceType}
-        or resource_type = ${resourceType} and (sort_date, resource_id) < (${sortDate}, ${id}::uuid))`,
-    );
-  }
-  return query.execute();
+    .orderBy('resource_id', 'desc');
+  if (after === undefined) return places.limit(count).execute();
+  // Each begins where the index has it; of the two conditions joined by `or`, PostgreSQL would read all before `after`.
+  const { resourceType, sortDate, id } = after;
+  const sameType = await places
+    .where('resource_type', '=', resourceType)
+    .where(sql<boolean>`(sort_date, resource_id) < (${sortDate}, ${id}::uuid)`)
+    .limit(count)
+    .execute();
+  if (sameType.length === count) return sameType;
+  const further = places.where('resource_type', '>', resourceType).limit(count - sameType.length);
+  return [...sameType, ...(await further.execute())];
 }
 
 /** The number of consolidated resources per type, without the Patient. */
@@ -105,13 +107,13 @@ const STORED_AS_TEXT_MAX = 2_000;
  * those that a newer version has superseded last. Stops with the
  * resource that makes them too large to hold more at once, and always reads one. The Patient does not count.
  *
- * @returns with `read`, the number of the resources whose deliveries were read
+ * @returns with `read`, the number of the resources whose deliveries were read, and `bytes`, what these may have as text
  */
 export async function readMembers(
   tx: AccountTx,
   patientId: string,
   resourceIds: readonly string[],
-): Promise<{ members: RecordMember[]; read: number }> {
+): Promise<{ members: RecordMember[]; read: number; bytes: number }> {
   const { rows } = await READ_MEMBERS<RecordMember & { place: number; through: number }>({
     resourceIds: [...resourceIds],
     patientId,
@@ -121,7 +123,8 @@ export async function readMembers(
     most: READ_BYTES_MAX,
   }).execute(tx.db);
   const last = rows.find(({ through }) => through >= READ_BYTES_MAX);
-  return { members: rows, read: last?.place ?? resourceIds.length };
+  const bytes = rows.reduce((most, { through }) => Math.max(most, through), 0);
+  return { members: rows, read: last?.place ?? resourceIds.length, bytes };
 }
 
 export interface SourceReference {

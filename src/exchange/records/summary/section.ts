@@ -3,10 +3,10 @@ import { type RecordCompleteness, readRecordCompleteness } from '../reading/comp
 import {
   type ConsolidatedFilter,
   type ConsolidatedResource,
+  consolidatedPages,
   consolidatedResources,
   countConsolidated,
   type Origin,
-  readConsolidated,
 } from '../reading/read-consolidated.ts';
 import type { AbsenceStatement, AbsenceTopic } from '../rules/absence.ts';
 import { isJson, type Json, objectsOf } from '../rules/json.ts';
@@ -138,39 +138,71 @@ export interface RecordReader {
   read(types: readonly string[]): AsyncIterable<ConsolidatedResource>;
 }
 
-/** What fits in one page of this many is kept in memory, so that its tables cost no further statements. */
-const RESOURCES_AT_ONCE = 2_000;
+/** How much of records may be kept in memory, shared by those who read at the same time: bytes of text. */
+export interface KeptBytes {
+  left: number;
+}
+
+/** Some 20,000 usual resources. */
+const KEPT_BYTES_MAX = 32_000_000;
 
 /**
- * Opens a patient's consolidated record: a usual one is read once, a large one page by page for each table. Call
- * `RecordKeeper.merge` before.
+ * Opens a patient's consolidated record. It is read once and kept, so that its tables cost no further statements; types that
+ * `kept` leaves no room for are read page by page for each table. Call `RecordKeeper.merge` before, and `close` at the end.
  *
  * @throws NotFoundError when the patient does not exist
  */
 export async function openRecordReader(
   store: Pick<Store, 'asAccount'>,
   { accountId, patientId, filter }: { accountId: string; patientId: string; filter: ConsolidatedFilter },
-  atOnceMax = RESOURCES_AT_ONCE,
-): Promise<RecordReader> {
+  kept: KeptBytes = { left: KEPT_BYTES_MAX },
+): Promise<RecordReader & { close(): void }> {
   // Read first, so that data which arrives while we read is reported as still missing.
   const standing = await store.asAccount(accountId, (tx) => readRecordCompleteness(tx, patientId));
   const counts = await store.asAccount(accountId, (tx) => countConsolidated(tx, patientId, filter));
-  const isUsual = Object.values(counts).reduce((sum, count) => sum + count, 0) <= atOnceMax;
-  const first =
-    isUsual && filter.types === undefined
-      ? await store.asAccount(accountId, (tx) =>
-          readConsolidated(tx, patientId, filter, undefined, atOnceMax),
-        )
-      : undefined;
-  // Not the whole record if its resources are too large to hold.
-  const whole = first?.next === undefined ? first?.resources : undefined;
+  const byType = new Map<string, ConsolidatedResource[]>();
+  let bytesKept = 0;
+  const close = () => {
+    kept.left += bytesKept;
+    bytesKept = 0;
+  };
+  const isWhole = await keepAll().catch((error: unknown) => {
+    close();
+    throw error;
+  });
   return {
     standing,
     counts,
     async *read(types) {
-      if (whole === undefined)
-        yield* consolidatedResources(store, { accountId, patientId, filter: { ...filter, types } });
-      else yield* whole.filter(({ resourceType }) => types.includes(resourceType));
+      for (const [type, resources] of byType) if (types.includes(type)) yield* resources;
+      const others = isWhole ? [] : types.filter((type) => !byType.has(type));
+      if (others.length > 0)
+        yield* consolidatedResources(store, { accountId, patientId, filter: { ...filter, types: others } });
     },
+    close,
   };
+
+  /** Returns whether there was room for all. */
+  async function keepAll(): Promise<boolean> {
+    if (filter.types !== undefined || kept.left <= 0) return false;
+    for await (const { resources, bytes, next } of consolidatedPages(store, {
+      accountId,
+      patientId,
+      filter,
+    })) {
+      kept.left -= bytes;
+      bytesKept += bytes;
+      for (const each of resources) {
+        const own = byType.get(each.resourceType);
+        if (own === undefined) byType.set(each.resourceType, [each]);
+        else own.push(each);
+      }
+      if (next !== undefined && kept.left <= 0) {
+        // There may be more of the last type.
+        byType.delete(next.resourceType);
+        return false;
+      }
+    }
+    return true;
+  }
 }
