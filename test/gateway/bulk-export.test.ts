@@ -10,7 +10,7 @@ import { addPatients } from '../../src/exchange/people/cohorts/member-store.ts';
 import { orphanSweep } from '../../src/exchange/platform/blobs/orphan-sweep.ts';
 import { canonicalJson } from '../../src/exchange/records/rules/json.ts';
 import type { BlobStore } from '../../src/shared/blobs/blob-store.ts';
-import { delivery, personOf, samples } from '../support/deliveries.ts';
+import { delivery, personOf, smallSamples } from '../support/deliveries.ts';
 import {
   createFhirDoor,
   diagnosticsIn,
@@ -22,7 +22,6 @@ import { fhirIssues } from '../support/fhir-issues.ts';
 import { TEST_BASE_URL } from '../support/gateway.ts';
 import { takeUpAll } from '../support/take-up.ts';
 
-const chosen = samples.slice(0, 2);
 const ASYNC = { prefer: 'respond-async' };
 
 let door: FhirDoor;
@@ -31,7 +30,7 @@ let cohortId: string;
 beforeAll(async () => {
   door = await createFhirDoor();
   patientIds = [];
-  for (const sample of chosen) patientIds.push(await door.addSample(sample));
+  for (const sample of smallSamples) patientIds.push(await door.addSample(sample));
   cohortId = await addCohort(patientIds);
 });
 afterAll(() => door.close());
@@ -202,7 +201,7 @@ describe('an export', () => {
     let deaths = 0;
     for (;;) {
       // Each new execution survives a little longer than it takes to write one slice.
-      const survivor = puts > 300 ? runnerOf() : runnerOf(failing);
+      const survivor = puts > 60 ? runnerOf() : runnerOf(failing);
       const progress = await survivor.writeSlices(of).catch(() => undefined);
       if (progress?.state === 'completed') break;
       deaths += 1;
@@ -302,7 +301,7 @@ describe('an export', () => {
 
 describe('an export since a time', () => {
   test('contains what is new in our record, deletions, and all of a patient who is new to the cohort', async () => {
-    const old = await door.addPatient(personOf(chosen[0] ?? samples[0] ?? fail()));
+    const old = await door.addPatient(personOf(smallSamples[0] ?? fail()));
     const condition = (id: string, subject = 'p') =>
       delivery('hie', {
         resourceType: 'Condition',
@@ -312,7 +311,7 @@ describe('an export since a time', () => {
       });
     await door.deliver(old, 'hie', [condition('one'), condition('two')], ['p']);
     await door.records.merge(door.accountId, old);
-    const added = await door.addPatient(personOf(chosen[0] ?? samples[0] ?? fail()));
+    const added = await door.addPatient(personOf(smallSamples[0] ?? fail()));
     await door.deliver(added, 'hie', [condition('three')], ['p']);
     await door.records.merge(door.accountId, added);
     const cohort = await addCohort([old]);
@@ -379,7 +378,7 @@ describe('the status', () => {
   });
 
   test('of an export whose patient was deleted is 410, and its files are deleted', async () => {
-    const patientId = await door.addPatient(personOf(chosen[0] ?? samples[0] ?? fail()));
+    const patientId = await door.addPatient(personOf(smallSamples[0] ?? fail()));
     const url = await kickOff(`Group/${await addCohort([patientId])}/$export`);
     const manifest = await run(url);
     const file = manifest.output[0]?.url ?? '';

@@ -356,7 +356,7 @@ describe('a search', () => {
   });
 
   test('says that the record is incomplete', async () => {
-    const [page] = await search('Observation', '&_count=1');
+    const page = await door.bundle(`Observation?patient=${patientId}&_count=1`);
     const outcome = page && (inMode(page, 'outcome')[0] as OperationOutcome);
     expect(outcome && diagnosticsIn(outcome)).toContain('This record is incomplete');
     expect(page?.meta?.tag?.[0]?.code).toBe('incomplete');

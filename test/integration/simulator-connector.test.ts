@@ -125,7 +125,7 @@ describe('a connector at a simulated source', () => {
   test.each<[string, FaultRuleInput['fault'], ('bad-answer' | 'refused')?]>([
     ['broken JSON', { type: 'broken-json' }],
     ['HTML', { type: 'wrong-content-type' }],
-    ['a page beyond all measure', { type: 'giant-page', bytes: 100_000_000 }],
+    ['a page beyond all measure', { type: 'giant-page', bytes: 21_000_000 }],
     ['a link to somewhere else', { type: 'foreign-link', url: 'https://elsewhere.example/' }, 'refused'],
   ])('fails with a clear reason on %s', async (_, fault, kind = 'bad-answer') => {
     await simulator.admin.setRules([{ fault }]);

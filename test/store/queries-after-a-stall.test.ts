@@ -13,7 +13,7 @@ import { createQueryEnvironment, type QueryEnvironment } from '../support/networ
 import { createTestNamespace } from '../support/temporal-namespace.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 
-const QUERIES = 500;
+const QUERIES = 200;
 let environment: QueryEnvironment;
 let connection: Connection;
 let temporal: Client;
@@ -68,7 +68,7 @@ test('queries that were accepted while Temporal stalled are all started, althoug
     isImporting: async () => false,
     logger,
     // Rounds that end long before they are done.
-    kindMs: 300,
+    kindMs: 100,
   });
   const waiting = async (): Promise<number> => {
     const { rows } = await store.asSystem((tx) =>

@@ -11,6 +11,8 @@ import type { Delivered } from './merge-deliveries.ts';
 const SOURCES: SourceName[] = ['hie', 'lab', 'pharmacy'];
 const data = createSourceData();
 export const samples = loadSamplePatients();
+/** Those two that have least, 866 resources: for tests whose time goes with the size of records. */
+export const smallSamples = samples.filter(({ key }) => ['adan-fuentes', 'keith-kiehn'].includes(key));
 
 export const delivery = (source: string, resource: object, fileName = `${source}-page.json`): Delivered => {
   const { resourceType, id } = resource as FhirResource;

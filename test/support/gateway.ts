@@ -13,11 +13,7 @@ import type { GatewayDeps } from '../../src/exchange/features.ts';
 import { createUploadReceiver } from '../../src/exchange/people/bulk-create/service.ts';
 import { insertFacility } from '../../src/exchange/people/facilities/facility-store.ts';
 import type { AccountSettings, Dialect } from '../../src/exchange/platform/account.ts';
-import {
-  createStore,
-  type EventsCommitted,
-  type Store,
-} from '../../src/exchange/platform/database/database.ts';
+import type { EventsCommitted, Store } from '../../src/exchange/platform/database/database.ts';
 import { createErasures, type Erasures } from '../../src/exchange/platform/erasure/erasures.ts';
 import { ConflictError } from '../../src/exchange/platform/errors.ts';
 import { createResponseSeal } from '../../src/exchange/platform/http/idempotency-store.ts';
@@ -32,7 +28,7 @@ import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import type { BlobStore } from '../../src/shared/blobs/blob-store.ts';
 import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';
-import { createTestDatabase } from './postgres.ts';
+import { createTestStore, type TestStore } from './postgres.ts';
 import { TEST_ID_HMAC_KEY, testKeyRing } from './test-keys.ts';
 
 export const TEST_LINK_KEY = 'link-signing-key-of-the-tests-only';
@@ -54,6 +50,7 @@ export interface TestAccount {
 
 export interface TestGateway {
   app: FastifyInstance;
+  /** Of its own database; empty on a given store. */
   databaseUrl: string;
   store: Store;
   blobs: BlobStore;
@@ -72,11 +69,12 @@ export interface TestGateway {
 
 const ALL_SOURCES = { hie: { enabled: true }, pharmacy: { enabled: true }, lab: { enabled: true } };
 
-/** The gateway on a database of its own; queries are written for real, and their start is only noted. */
+/** The gateway on a given store or on a database of its own; queries are written for real, and their start is only noted. */
 export async function createTestGateway({
   onEvents,
   connectionWaitMs,
   changeBlobs = (blobs) => blobs,
+  store: given,
   ...overrides
 }: Partial<GatewayDeps> & {
   onEvents?: EventsCommitted;
@@ -84,14 +82,11 @@ export async function createTestGateway({
   /** Puts something between the gateway and its blob store. */
   changeBlobs?: (blobs: BlobStore) => BlobStore;
 } = {}): Promise<TestGateway> {
-  const database = await createTestDatabase();
-  const store = createStore({
-    databaseUrl: database.databaseUrl,
-    poolMax: 12,
-    accountMax: 6,
-    sharedMax: 2,
-    connectionWaitMs,
-  });
+  const own: TestStore =
+    given === undefined
+      ? await createTestStore({ poolMax: 12, accountMax: 6, sharedMax: 2, connectionWaitMs })
+      : { store: given, databaseUrl: '', close: async () => undefined };
+  const { store } = own;
   if (onEvents !== undefined) store.onEventsCommitted(onEvents);
   const blobFolder = await mkdtemp(join(tmpdir(), 'gateway-blobs-'));
   const blobs = changeBlobs(await openFileBlobStore(blobFolder, testKeyRing()));
@@ -140,7 +135,7 @@ export async function createTestGateway({
   });
   return {
     app,
-    databaseUrl: database.databaseUrl,
+    databaseUrl: own.databaseUrl,
     store,
     blobs,
     async blobCount() {
@@ -156,8 +151,7 @@ export async function createTestGateway({
       await app.close();
       await erasures.drain();
       await documentRenditions.close();
-      await store.close();
-      await database.drop();
+      await own.close();
       await rm(blobFolder, { recursive: true, force: true });
     },
   };

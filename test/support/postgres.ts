@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { inject } from 'vitest';
-import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
+import { createStore, type Store, type StoreOptions } from '../../src/exchange/platform/database/database.ts';
 import type { RunningPart } from '../../tools/embedded/child-process.ts';
 import { startPostgres } from '../../tools/embedded/postgres.ts';
 
@@ -61,9 +61,9 @@ export interface TestStore {
 }
 
 /** A store on a test database of its own: `beforeAll(async () => { …; return close; })` takes both away after the file. */
-export async function createTestStore({ poolMax = 4 } = {}): Promise<TestStore> {
+export async function createTestStore(options: Omit<StoreOptions, 'databaseUrl'> = {}): Promise<TestStore> {
   const { databaseUrl, drop } = await createTestDatabase();
-  const store = createStore({ databaseUrl, poolMax });
+  const store = createStore({ poolMax: 4, ...options, databaseUrl });
   const close = async () => {
     await store.close();
     await drop();

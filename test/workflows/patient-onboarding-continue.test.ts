@@ -30,7 +30,7 @@ test('an onboarding that waits long goes on in a new run with all it knew, and r
   });
   await onboardings.withWorker(activities, async () => {
     const run = await onboardings.start({
-      timing: { pollFirstMs: minutesMs, pollMaxMs: minutesMs, deadlineMs: 500 * minutesMs },
+      timing: { pollFirstMs: minutesMs, pollMaxMs: minutesMs, deadlineMs: 400 * minutesMs },
     });
     await run.signal(EVENT, ended('lab', 'completed', 5));
     const summary = await run.result();
