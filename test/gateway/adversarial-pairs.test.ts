@@ -44,7 +44,7 @@ const inOneZip = ({ leftChange: left, rightChange: right }: AdversarialPair): bo
 /** Each pair meets in a zip of its own, so that many can be created at once. */
 const PAIRS_AT_ONCE = 6;
 /** All have one birth date and e-mail address: each further pair is a possible duplicate of all those before it. */
-const PAIRS_PER_ACCOUNT = 8;
+const PAIRS_PER_ACCOUNT = 4;
 const KINDS: readonly (readonly [string, readonly AdversarialPair[]])[] = [
   ['look-alikes', TWO_PEOPLE],
   ['relatives', TWO_RELATIVES],

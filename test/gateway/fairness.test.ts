@@ -179,12 +179,12 @@ describe('an account that sends more than can be served', () => {
     });
     await expect.poll(() => accepted.greedy, { timeout: WAIT_MS }).toBeGreaterThan(10);
     begunMeanwhile.length = 0;
-    for (; accepted.other < 10; accepted.other += 1)
+    for (; accepted.other < 5; accepted.other += 1)
       expect(await create(other)).toMatchObject({ status: 201 });
     isOver = true;
     await Promise.all(flood);
     watched.mockRestore();
-    expect(begunMeanwhile.length).toBeGreaterThanOrEqual(10);
+    expect(begunMeanwhile.length).toBeGreaterThanOrEqual(5);
     expect(Math.max(...begunMeanwhile)).toBeLessThanOrEqual(TURNS_MAX);
     expect([...refused].filter((status) => status !== 503)).toEqual([]);
     expect(await listed(greedy)).toBe(before.greedy + accepted.greedy);

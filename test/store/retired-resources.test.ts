@@ -397,7 +397,7 @@ const situation = fc.record({
   isReadable: fc.boolean(),
 });
 
-property([fc.array(situation, { minLength: 1, maxLength: 4 })], { numRuns: 40 })(
+property([fc.array(situation, { minLength: 1, maxLength: 4 })], { numRuns: 20 })(
   'nothing that is still the person’s leaves the record, and after a whole answer that could be checked nothing else is in it',
   async (situations) => {
     const patientId = await patientWith(...IDS);

@@ -84,7 +84,7 @@ test('transactions that announce at the same time give each subscription its num
 });
 
 test('a process that is killed while it announces and sends leaves no hole and no double, and all of it arrives', async () => {
-  const killed = { at: 40, child: undefined as ReturnType<typeof fork> | undefined };
+  const killed = { at: 15, child: undefined as ReturnType<typeof fork> | undefined };
   const receiver = await startReceiver((_, response) => {
     if (receiver.received.length === killed.at) killed.child?.kill('SIGKILL');
     else setTimeout(() => response.end(), 5);
