@@ -2,7 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Browser } from 'playwright-core';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
+import { launchChromium } from '../../test/support/chromium.ts';
 import { callGateway, type StackAccount, startTestStack, type TestStack } from '../../test/support/stack.ts';
 import { deliveriesOfSample } from '../merge/deliveries.ts';
 import { addPatient, deliver, sampleOf } from '../merge/run.ts';
@@ -12,16 +14,18 @@ export interface FirstSummaryOptions {
   /** How many times the record is repeated, each time as different resources. */
   copies: number;
   rounds: number;
-  format: 'html' | 'pdf' | 'json';
+  /** `page`: the embedded page in a browser. */
+  format: 'html' | 'pdf' | 'json' | 'page';
 }
 
 export interface FirstSummaryRound {
   deliveries: number;
-  /** Until the consolidated query was accepted. */
+  /** Until the consolidated query was accepted; the page has its overview. */
   acceptedMs: number;
-  /** Until it was completed: nothing had been merged before. */
+  /** Until it was completed, the page has all its sections: nothing had been merged before. */
   completedMs: number;
   /** The same for a second one of the same record. */
+  againAcceptedMs: number;
   againMs: number;
 }
 
@@ -37,6 +41,11 @@ export async function benchFirstSummary(
   const stack = await startTestStack({ dataDir, logLevel: 'warn' });
   const store = createStore({ databaseUrl: stack.connection.databaseUrl, poolMax: 2 });
   const measured: FirstSummaryRound[] = [];
+  const browser = format === 'page' ? await launchChromium() : undefined;
+  const take = (account: StackAccount, patientId: string) =>
+    browser === undefined
+      ? summarise(stack, account, patientId, format)
+      : openPage(browser, stack, account, patientId);
   try {
     const account = await stack.addAccount();
     const deliveries = deliveriesOfSample(sampleOf(sample));
@@ -48,15 +57,21 @@ export async function benchFirstSummary(
         'select count(*)::int as count from patient_resource where patient_id = $1',
         [patientId],
       );
-      const first = await summarise(stack, account, patientId, format);
-      const again = await summarise(stack, account, patientId, format);
+      const first = await take(account, patientId);
+      const again = await take(account, patientId);
       if (round === 0) continue;
-      measured.push({ deliveries: count, ...first, againMs: again.completedMs });
+      measured.push({
+        deliveries: count,
+        ...first,
+        againAcceptedMs: again.acceptedMs,
+        againMs: again.completedMs,
+      });
       note(`round ${round}: ${JSON.stringify(measured.at(-1))}`);
     }
     load[1] = loadavg()[0] ?? 0;
     return { rounds: measured, load };
   } finally {
+    await browser?.close();
     await store.close();
     await stack.stop();
     await rm(dataDir, { recursive: true, force: true });
@@ -79,5 +94,28 @@ async function summarise(
     if (query.status === 'completed') return { acceptedMs, completedMs: performance.now() - begunAt };
     if (query.status !== 'processing') throw new Error(`The consolidated query is ${query.status}`);
     await sleep(POLL_MS);
+  }
+}
+
+/** Opens the embedded page as an application does: a new context of the browser, so that nothing is cached. */
+async function openPage(
+  browser: Browser,
+  { connection }: TestStack,
+  account: StackAccount,
+  patientId: string,
+): Promise<Pick<FirstSummaryRound, 'acceptedMs' | 'completedMs'>> {
+  const { body } = await callGateway(connection, account, 'POST', 'token/embed');
+  const context = await browser.newContext();
+  try {
+    const page = await context.newPage();
+    const begunAt = performance.now();
+    const url = `${new URL(connection.baseUrl).origin}/embed/${account.accountId}/patient/${patientId}`;
+    await page.goto(`${url}#access_token=${body.token}`, { waitUntil: 'commit' });
+    await page.locator('#record .overview').waitFor();
+    const acceptedMs = performance.now() - begunAt;
+    await page.locator('#record details').first().waitFor();
+    return { acceptedMs, completedMs: performance.now() - begunAt };
+  } finally {
+    await context.close();
   }
 }

@@ -130,6 +130,34 @@ describeInChromium('what is read in a browser', () => {
     expect(await page.locator('#connection').isVisible()).toBe(false);
   });
 
+  test('shows the overview as soon as it is there, while the rest of the record still comes', async () => {
+    const block = { title: 'Allergies', items: [{ text: 'Peanut', detail: 'HIE' }], notes: [] };
+    const first = [
+      { kind: 'total', resources: 3_000 },
+      { kind: 'head', head: { alert: 'Incomplete: the laboratory did not answer.', notes: [] } },
+      { kind: 'overview', blocks: [block] },
+    ];
+    const rest = [{ kind: 'section', id: 'allergies', title: 'All allergies' }];
+    const lines = (parts: object[]) =>
+      JSON.stringify(parts.map((part) => `${JSON.stringify(part)}\n`).join(''));
+    await page.addInitScript(`
+      const all = fetch;
+      window.fetch = (url, init) => String(url).endsWith('/summary') ? Promise.resolve(new Response(new ReadableStream({
+        start(stream) {
+          const send = (text) => stream.enqueue(new TextEncoder().encode(text));
+          send(${lines(first)});
+          window.sendRest = () => { send(${lines(rest)}); stream.close(); };
+        } }))) : all(url, init);`);
+    await show(await environment.token());
+    await page.locator('#record .overview').getByText('Peanut').waitFor();
+    await page.locator('#record').getByText('the laboratory did not answer').waitFor();
+    await page.locator('#record .content[aria-busy]').getByText('Loading the record').waitFor();
+    await page.evaluate('sendRest()');
+    await page.locator('#record').getByRole('heading', { name: 'All allergies' }).waitFor();
+    await loaded();
+    expect(await page.getByText('Peanut').count()).toBe(1);
+  });
+
   test('a record of thousands is opened in part: how much is told, the rest comes on demand', async () => {
     const rows = Array.from({ length: 3_000 }, (_, index) => ({
       kind: 'row',

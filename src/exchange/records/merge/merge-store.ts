@@ -53,9 +53,9 @@ export async function stillPending(
 ): Promise<DeliveryPlace[]> {
   const { rows } = await sql<DeliveryPlace>`
     select place.source, place.resource_type as "resourceType", place.source_id as "sourceId"
-    from ${placesOf(places)}
-    left join lateral (select sha256 from patient_resource where ${atPlace(patientId)} limit 1) p on true
-    left join lateral (select sha256, rules from record_origin where ${atPlace(patientId)} limit 1) o on true
+    from ${placesOf(patientId, places)}
+    left join lateral (select sha256 from patient_resource where ${AT_PLACE} limit 1) p on true
+    left join lateral (select sha256, rules from record_origin where ${AT_PLACE} limit 1) o on true
     where p.sha256 is distinct from o.sha256 or o.rules <> ${rules}`.execute(tx.db);
   return rows;
 }
@@ -69,9 +69,9 @@ export async function readDeliveries(
   const { rows } = await sql<Delivery>`
     select p.source, p.resource_type as "resourceType", p.source_id as "sourceId", encode(p.sha256, 'hex') as sha256,
       p.converted_from is not null as "isConverted", p.content,
-      exists (select from record_split where ${atPlace(patientId)}) as "isSplit"
-    from ${placesOf(places)}
-    cross join lateral (select * from patient_resource where ${atPlace(patientId)} limit 1) p`.execute(tx.db);
+      exists (select from record_split where ${AT_PLACE}) as "isSplit"
+    from ${placesOf(patientId, places)}
+    cross join lateral (select * from patient_resource where ${AT_PLACE} limit 1) p`.execute(tx.db);
   return rows;
 }
 
@@ -82,8 +82,8 @@ export async function readOrigins(
   places: readonly DeliveryPlace[],
 ): Promise<KnownOrigin[]> {
   const { rows } = await sql<KnownOrigin>`
-    select ${ORIGIN_COLUMNS} from ${placesOf(places)}
-    cross join lateral (select * from record_origin where ${atPlace(patientId)} limit 1) o`.execute(tx.db);
+    select ${ORIGIN_COLUMNS} from ${placesOf(patientId, places)}
+    cross join lateral (select * from record_origin where ${AT_PLACE} limit 1) o`.execute(tx.db);
   return rows;
 }
 
@@ -97,7 +97,7 @@ export async function dependentsOf(
   const { rows } = await sql<DeliveryPlace>`
     select o.source, o.resource_type as "resourceType", o.source_id as "sourceId"
     from record_origin o
-    join ${placesOf(medications)} on o.source = place.source and o.medication_id = place.source_id
+    join ${placesOf(patientId, medications)} on o.source = place.source and o.medication_id = place.source_id
     where o.patient_id = ${patientId}`.execute(tx.db);
   return rows;
 }
@@ -113,12 +113,13 @@ export async function readAffected(
     with affected as (
       select unnest(${familyIds}::uuid[]) as family_id
       union
-      select k.resource_id from json_to_recordset(${JSON.stringify(keys)}::json) as n("resourceType" text, key text)
+      select k.resource_id from (select ${patientId}::uuid as patient_id, each.*
+        from json_to_recordset(${JSON.stringify(keys)}::json) as each("resourceType" text, key text) offset 0) as n
       cross join lateral (select resource_id from record_key
-        where patient_id = ${patientId} and resource_type = n."resourceType" and key = n.key limit 1) k)
-    select ${ORIGIN_COLUMNS} from affected
+        where patient_id = n.patient_id and resource_type = n."resourceType" and key = n.key limit 1) k)
+    select ${ORIGIN_COLUMNS} from (select ${patientId}::uuid as patient_id, family_id from affected offset 0) as affected
     cross join lateral (select * from record_origin
-      where patient_id = ${patientId} and family_id = affected.family_id offset 0) o`.execute(tx.db);
+      where patient_id = affected.patient_id and family_id = affected.family_id offset 0) o`.execute(tx.db);
   return rows;
 }
 
@@ -181,8 +182,8 @@ export async function deleteOrigins(
 ): Promise<void> {
   if (places.length === 0) return;
   await sql`
-    delete from record_origin o using ${placesOf(places)}
-    where o.patient_id = ${patientId} and o.source = place.source and o.resource_type = place.resource_type
+    delete from record_origin o using ${placesOf(patientId, places)}
+    where o.patient_id = place.patient_id and o.source = place.source and o.resource_type = place.resource_type
       and o.source_id = place.source_id`.execute(later(tx));
 }
 
@@ -200,8 +201,9 @@ export async function writeKeys(
   if (gone.length > 0)
     await sql`
       delete from record_key k
-      using json_to_recordset(${JSON.stringify(gone)}::json) as n("resourceType" text, key text)
-      where k.patient_id = ${patientId} and k.resource_type = n."resourceType" and k.key = n.key`.execute(
+      using (select ${patientId}::uuid as patient_id, each.*
+        from json_to_recordset(${JSON.stringify(gone)}::json) as each("resourceType" text, key text) offset 0) as n
+      where k.patient_id = n.patient_id and k.resource_type = n."resourceType" and k.key = n.key`.execute(
       later(tx),
     );
   if (written.length > 0)
@@ -218,12 +220,15 @@ export async function writeKeys(
  * Looks up each delivery through the primary key. With a plain join, the planner assumes one row for a patient without
  * statistics and chooses a nested loop over everything.
  */
-const atPlace = (patientId: string) =>
-  sql`patient_id = ${patientId} and source = place.source and resource_type = place.resource_type
+const AT_PLACE = sql`patient_id = place.patient_id and source = place.source and resource_type = place.resource_type
     and source_id = place.source_id`;
 
-const placesOf = (places: readonly DeliveryPlace[]) =>
-  sql`(select source, "resourceType" as resource_type, "sourceId" as source_id
+/**
+ * `offset 0` hides from the planner which patient it is: where it knows each patient but a new one, it expects no row of that one, takes
+ * any index that begins with the patient, and so reads the whole record for each place.
+ */
+const placesOf = (patientId: string, places: readonly DeliveryPlace[]) =>
+  sql`(select ${patientId}::uuid as patient_id, source, "resourceType" as resource_type, "sourceId" as source_id
        from json_to_recordset(${JSON.stringify(
          places.map(({ source, resourceType, sourceId }) => ({ source, resourceType, sourceId })),
-       )}::json) as n(source text, "resourceType" text, "sourceId" text)) as place`;
+       )}::json) as n(source text, "resourceType" text, "sourceId" text) offset 0) as place`;

@@ -142,9 +142,10 @@ export async function resolveReferences(
   if (targets.length === 0) return [];
   const { rows } = await sql<SourceReference & { resourceId: string; mayLeave: boolean }>`
     select n.source, n.type, n.id, o.resource_id as "resourceId", ${mayLeave(tx, patientId, sql`o.resource_id`)} as "mayLeave"
-    from json_to_recordset(${JSON.stringify(targets)}::json) as n(source text, type text, id text)
+    from (select ${patientId}::uuid as patient_id, each.*
+      from json_to_recordset(${JSON.stringify(targets)}::json) as each(source text, type text, id text) offset 0) as n
     cross join lateral (select resource_id from record_origin
-      where patient_id = ${patientId} and source = n.source and resource_type = n.type and source_id = n.id
+      where patient_id = n.patient_id and source = n.source and resource_type = n.type and source_id = n.id
       limit 1) o
     where o.resource_id is not null`.execute(tx.db);
   return rows;

@@ -15,6 +15,7 @@ const KEPT = ['allergies', 'rest'];
  * @param {Response} answer @returns {Promise<boolean>} whether the record has any resources
  */
 export async function showRecord(answer) {
+  const content = contentOf('record');
   /** @type {HTMLElement[]} */
   const made = [];
   /** @type {HTMLElement | undefined} */
@@ -39,6 +40,8 @@ export async function showRecord(answer) {
         break;
       case 'overview':
         overview = overviewOf(part.blocks);
+        // Above what says that the record is loading: the rest of a large one takes seconds.
+        content.prepend(...[incomplete, overview].filter((each) => each !== undefined));
         break;
       case 'section':
         section = el('details.part', { id: sectionId(part.id) }, el('summary', {}, el('h3', {}, part.title)));
@@ -68,7 +71,6 @@ export async function showRecord(answer) {
         break;
     }
   }
-  const content = contentOf('record');
   if (resources === 0) show(content, el('p.quiet', {}, 'No data has been collected for this patient yet.'));
   else show(content, ...[incomplete, overview].filter((each) => each !== undefined), ...inOrder(made));
   return resources > 0;
