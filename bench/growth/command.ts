@@ -5,13 +5,14 @@ import { plotGrowth } from './plot.ts';
 import { benchGrowth, type GrowthBenchOptions, type MeasuredOperation } from './run.ts';
 
 export const growthCommand = new Command('growth')
-  .description('the same calls with more and more patients of one account in the database, made by SQL')
+  .description('the same calls with more and more patients in the database, made by SQL')
   .option(
     '--sizes <list>',
     'numbers of patients, ascending',
     (text) => text.split(',').map(whole),
     [1_000, 100_000, 1_000_000],
   )
+  .option('--accounts <n>', 'accounts that the patients are spread over', whole, 1)
   .option('--calls <n>', 'calls of each kind at each size', whole, 40)
   .option('--statements', 'print the statements that read the most in each call')
   .option('--plot <file>', 'write a plot of the pages read per call (SVG)')

@@ -1,12 +1,14 @@
 import { loadavg } from 'node:os';
 import { startGrowthEnvironment } from './environment.ts';
-import { growTo } from './mass.ts';
+import { growTo, shareAmong } from './mass.ts';
 import { operationsOf } from './operations.ts';
 import { costliestStatements, createStatementCount } from './statements.ts';
 import { readTableSizes, type TableSize } from './table-sizes.ts';
 
 export interface GrowthBenchOptions {
   sizes: number[];
+  /** Accounts that the patients are spread over. One of them makes the calls. */
+  accounts: number;
   calls: number;
   /** Also print the statements that read the most in each call. */
   statements?: boolean;
@@ -33,7 +35,7 @@ export interface GrowthBenchResult {
 
 const WARM_UP = 10;
 
-/** Measures the same calls with more and more patients of one account in the database. */
+/** Measures the same calls with more and more patients in the database. */
 export async function benchGrowth(
   options: GrowthBenchOptions,
   print: (line: string) => void,
@@ -46,6 +48,7 @@ export async function benchGrowth(
       cohort?: { id: string };
     };
     const cohortId = cohort.cohort?.id ?? cohort.id ?? '';
+    await shareAmong(admin, { ...account, cohortId }, options.accounts);
     const operations = operationsOf(environment, cohortId);
     const statements = await createStatementCount(admin);
     const result: GrowthBenchResult = {
@@ -56,7 +59,7 @@ export async function benchGrowth(
     };
     let [patients, number] = [0, 0];
     for (const size of options.sizes) {
-      await growTo(admin, { ...account, cohortId }, patients, size);
+      await growTo(admin, patients, size);
       patients = size;
       print(`${size} patients`);
       for (const { name, run } of operations) {

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { growTo } from '../../bench/growth/mass.ts';
+import { growTo, shareAmong } from '../../bench/growth/mass.ts';
 import { deletePatient } from '../../src/exchange/operations/erasure/delete-patient.ts';
 import { createTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
@@ -25,7 +25,8 @@ afterAll(async () => {
 
 test('what deleting a patient reads does not grow with the other patients and what is kept about them', async () => {
   const cohortId = (await account.call('POST', 'cohort', { name: 'All' })).json().id;
-  await growTo(admin, { ...account, cohortId }, 0, PATIENTS);
+  await shareAmong(admin, { ...account, cohortId }, 1);
+  await growTo(admin, 0, PATIENTS);
   // As many POSTs with an idempotency key as a busy account sends in a day.
   await admin.query(`insert into idempotency_key (account_id, key_hash, request_hash, status, answer, patient_id)
     select account_id, sha256(id::text::bytea), sha256('request'), 200, '{"sealed": "…"}', id from patient`);
