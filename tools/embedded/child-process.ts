@@ -135,7 +135,7 @@ interface RunningNodeProcess extends RunningPart {
   readonly info: Readonly<Record<string, unknown>>;
 }
 
-const PROJECT = new URL('../../', import.meta.url);
+export const PROJECT = new URL('../../', import.meta.url);
 /** Long enough to bundle the workflows on a busy machine. */
 const READY_TIMEOUT_MS = 240_000;
 /** glibc keeps freed memory in one arena per thread; with two arenas a worker uses some 40 MiB less. */

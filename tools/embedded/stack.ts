@@ -1,7 +1,11 @@
+import { existsSync } from 'node:fs';
 import { mkdir, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { runCommand } from '../../src/lib/run-command.ts';
 import { ensureSecrets, holdsCluster } from '../../src/starter/local-stack/connection-file.ts';
 import { getTemporalCli } from '../../src/temporal/server-binary.ts';
+import { PROJECT } from './child-process.ts';
 import { allOrThrow, openStack, type StackSite, type StartedParts } from './open-stack.ts';
 import {
   backgroundWorkerEnvironment,
@@ -68,6 +72,7 @@ async function startParts(options: StackOptions, site: StackSite): Promise<Start
     step('PostgreSQL', startDatabase(context)),
     step('Temporal', startTemporal(context)),
     startNode('simulator', simulatorEnvironment({ dataDir, logLevel, ports, secrets })),
+    bundleWorkflows(),
   ]);
   const servers = { databaseUrl, temporal, logLevel };
   const prepared = await step('database schema', prepareStack(context, servers));
@@ -82,6 +87,20 @@ async function startParts(options: StackOptions, site: StackSite): Promise<Start
   ]);
   return { connection: connectionOf(prepared, servers), ui: temporal.ui };
 }
+
+/**
+ * At the very first start, bundles the workflow code while the servers start, because both workers need it and would each bundle it. A
+ * failure is left to them to report.
+ */
+async function bundleWorkflows(): Promise<void> {
+  if (existsSync(new URL('.cache/workflow-bundles', PROJECT))) return;
+  const options = { cwd: fileURLToPath(PROJECT), timeoutMs: BUNDLE_TIMEOUT_MS };
+  await runCommand(process.execPath, ['run.mjs', 'tools/bundle-workflows.ts'], options).catch(
+    () => undefined,
+  );
+}
+
+const BUNDLE_TIMEOUT_MS = 60_000;
 
 const programOf = (name: ProcessName): ProgramName => (name === 'worker-background' ? 'worker' : name);
 
