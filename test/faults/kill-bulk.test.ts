@@ -14,10 +14,10 @@ test(
   'asks about each patient of two monitored cohorts once when the worker is killed',
   FAULT_TEST,
   async ({ stack }) => {
-    const round = { patients: 100, queriesPerMinute: 12_000, kills: 1, timeoutMs: TIMEOUT_MS };
+    const round = { patients: 60, queriesPerMinute: 12_000, kills: 1, timeoutMs: TIMEOUT_MS };
     const { faults, queries } = await runMonitoringRound(stack, round);
     expect(faults).toEqual([]);
-    expect(queries).toBe(100);
+    expect(queries).toBe(60);
   },
 );
 
@@ -33,11 +33,11 @@ test(
   'gives the same result for a CSV, row by row, when the worker and PostgreSQL are killed in the middle of a chunk',
   FAULT_TEST,
   async ({ stack }) => {
-    const round = { rows: 3_000, toQuery: 30, workerAfterRows: 0, postgresAfterRows: 2_000 };
+    const round = { rows: 2_300, toQuery: 30, workerAfterRows: 0, postgresAfterRows: 2_000 };
     const { faults, killedAt } = await runBulkRound(stack, { ...round, timeoutMs: TIMEOUT_MS });
     expect(faults).toEqual([]);
     expect(killedAt).toEqual({ worker: 0, postgres: expect.any(Number) });
-    expect(killedAt.postgres).toBeLessThan(3_000);
+    expect(killedAt.postgres).toBeLessThan(2_300);
   },
 );
 
@@ -48,7 +48,7 @@ test(
     const from = await stack.addAccount();
     await runWorkload(stack, from, { timeoutMs: TIMEOUT_MS });
     expect(await settle(stack, from, TIMEOUT_MS)).toEqual([]);
-    const round = { from, copies: 3, timeoutMs: TIMEOUT_MS };
+    const round = { from, copies: 2, timeoutMs: TIMEOUT_MS };
     const { account, exportId, faults, killedAt, slices } = await runExportRound(stack, round);
     expect(faults).toEqual([]);
     expect(killedAt.writing).toBeGreaterThanOrEqual(killedAt.merging);
