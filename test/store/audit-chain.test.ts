@@ -15,9 +15,9 @@ import type { AuditHeads } from '../../src/exchange/platform/audit/heads.ts';
 import { openAuditHeads } from '../../src/exchange/platform/audit/open-heads.ts';
 import { auditSealing } from '../../src/exchange/platform/audit/sealer.ts';
 import { verifyChain } from '../../src/exchange/platform/audit/verify.ts';
-import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
+import type { Store } from '../../src/exchange/platform/database/database.ts';
 import { fhirIssues } from '../support/fhir-issues.ts';
-import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { createTestStore, type TestStore } from '../support/postgres.ts';
 import { takeUp } from '../support/take-up.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 
@@ -25,7 +25,7 @@ const KEY = 'audit-key-of-the-tests-only';
 const chain = createAuditChain([KEY]);
 const PATIENT = '0198a000-0000-7000-8000-00000000000a';
 
-let database: TestDatabase;
+let database: TestStore;
 let store: Store;
 /** Somebody who may do everything in the database. */
 let intruder: pg.Client;
@@ -33,8 +33,8 @@ let folder: string;
 let heads: AuditHeads;
 const logged: string[] = [];
 beforeAll(async () => {
-  database = await createTestDatabase();
-  store = createStore({ databaseUrl: database.databaseUrl, poolMax: 6 });
+  database = await createTestStore({ poolMax: 6 });
+  ({ store } = database);
   intruder = new pg.Client({ connectionString: database.databaseUrl });
   await intruder.connect();
   folder = await mkdtemp(join(tmpdir(), 'audit-heads-'));
@@ -42,8 +42,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await intruder.end();
-  await store.close();
-  await database.drop();
+  await database.close();
   await rm(folder, { recursive: true, force: true });
 });
 

@@ -3,27 +3,27 @@ import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import { v7 as uuidv7 } from 'uuid';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, beforeAll, expect, test } from 'vitest';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
 import { createDestinationPing } from '../../src/exchange/messaging/webhooks/ping.ts';
 import { findDestination, setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
-import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
+import type { Store } from '../../src/exchange/platform/database/database.ts';
 import { createWebhookSender } from '../../src/exchange/platform/outbox/sender.ts';
 import { createWebhookKeys, generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
-import { createTestDatabase } from '../support/postgres.ts';
+import { createTestStore } from '../support/postgres.ts';
 import { sealedWebhookKey, testKeyRing } from '../support/test-keys.ts';
 
 let store: Store;
 const servers = new Set<Server>();
 beforeAll(async () => {
-  store = createStore({ databaseUrl: (await createTestDatabase()).databaseUrl, poolMax: 4 });
-  await store.migrate();
+  const own = await createTestStore();
+  store = own.store;
+  return own.close;
 });
 afterEach(() => {
   for (const server of servers) server.close();
   servers.clear();
 });
-afterAll(() => store.close());
 
 /** A receiver that answers what `answer` makes of the body; gives its address. */
 async function receiver(answer: (body: string, headers: Record<string, string>) => string): Promise<string> {

@@ -5,18 +5,18 @@ import { insertAccount } from '../../src/exchange/access/accounts/account-store.
 import { listPatients, PATIENT_ORDER } from '../../src/exchange/people/patients/patient-store.ts';
 import { searchIndexing } from '../../src/exchange/people/patients/search-indexing.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
-import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { createTestStore, type TestStore } from '../support/postgres.ts';
 import { takeUp } from '../support/take-up.ts';
 
 const ONE = '0198a000-0000-7000-8000-000000000001';
 const OTHER = '0198a000-0000-7000-8000-000000000002';
-let database: TestDatabase;
+let database: TestStore;
 let store: Store;
 let client: pg.Client;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  store = createStore({ databaseUrl: database.databaseUrl, poolMax: 4 });
+  database = await createTestStore();
+  ({ store } = database);
   for (const id of [ONE, OTHER])
     await store.asSystem((tx) => insertAccount(tx, { id, name: 'Test', settings: {} }));
   client = new pg.Client({ connectionString: database.databaseUrl });
@@ -24,8 +24,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await client.end();
-  await store.close();
-  await database.drop();
+  await database.close();
 });
 
 /** Adds patients whose last name is `name` and a number. */

@@ -7,22 +7,22 @@ import { insertApiKey } from '../../src/exchange/access/accounts/api-key-store.t
 import { insertAuditEntry } from '../../src/exchange/platform/audit/audit-store.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
 import { ensureServiceLogin } from '../../tools/embedded/stack-facts.ts';
-import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { createTestStore, type TestStore } from '../support/postgres.ts';
 import { ROLES, TABLE_GRANTS } from './role-grants.ts';
 
 const ONE = '0198a000-0000-7000-8000-000000000001';
 const OTHER = '0198a000-0000-7000-8000-000000000002';
 const PASSWORD = 'of the service';
 
-let database: TestDatabase;
+let database: TestStore;
 let owner: pg.Client;
 let service: pg.Client;
 let backup: pg.Client;
 let backupLogin: string;
 let store: Store;
 beforeAll(async () => {
-  database = await createTestDatabase();
-  store = createStore({ databaseUrl: database.databaseUrl, poolMax: 2 });
+  database = await createTestStore({ poolMax: 2 });
+  ({ store } = database);
   for (const id of [ONE, OTHER]) {
     await store.asSystem((tx) => insertAccount(tx, { id, name: 'Test', settings: {} }));
     const entry = { actor: 'test', operation: 'read', outcome: 'done' } as const;
@@ -38,10 +38,10 @@ beforeAll(async () => {
   await backup.connect();
 });
 afterAll(async () => {
-  await Promise.all([service.end(), backup.end(), store.close()]);
+  await Promise.all([service.end(), backup.end()]);
   await owner.query(`drop role ${backupLogin}`);
   await owner.end();
-  await database.drop();
+  await database.close();
 });
 
 /** The rights that a role effectively has, inherited ones included, in the notation of role-grants.ts. */

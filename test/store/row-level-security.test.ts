@@ -1,27 +1,24 @@
 import { sql } from 'kysely';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
 import { insertCohort, listCohorts } from '../../src/exchange/people/cohorts/cohort-store.ts';
 import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
-import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { createTestStore, type TestStore } from '../support/postgres.ts';
 
 const ONE = '0198a000-0000-7000-8000-000000000001';
 const OTHER = '0198a000-0000-7000-8000-000000000002';
-let database: TestDatabase;
+let database: TestStore;
 let store: Store;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  store = createStore({ databaseUrl: database.databaseUrl, poolMax: 4 });
+  database = await createTestStore();
+  ({ store } = database);
   for (const id of [ONE, OTHER]) {
     await store.asSystem((tx) => insertAccount(tx, { id, name: 'Test', settings: {} }));
     await store.asAccount(id, (tx) => insertCohort(tx, cohort('Same name')));
   }
-});
-afterAll(async () => {
-  await store.close();
-  await database.drop();
+  return database.close;
 });
 
 function cohort(name: string) {
