@@ -43,7 +43,9 @@ const codingsOf = (concept: unknown): Json[] => objectsOf(concept).flatMap(({ co
 
 /** Whether a concept, or one of several, has one of the codes in the system. */
 export const hasCode = (concept: unknown, system: string, codes: readonly string[]): boolean =>
-  codingsOf(concept).some((coding) => coding.system === system && codes.includes(textOf(coding.code) ?? ''));
+  objectsOf(concept).some(({ coding }) =>
+    objectsOf(coding).some((each) => each.system === system && codes.includes(textOf(each.code) ?? '')),
+  );
 
 export const LOINC = 'http://loinc.org';
 const UCUM = 'http://unitsofmeasure.org';

@@ -1,7 +1,7 @@
 import type { RecordSource } from '../../../../contract/primitives.ts';
 import type { RecordConformance } from '../../../../contract/record-conformance.ts';
 import { lookupTable } from '../../../../lib/lookup-table.ts';
-import { isJson, type Json, objectsOf, textOf } from '../json.ts';
+import { isJson, type Json, objectsOf, sortedNames, textOf } from '../json.ts';
 import { r4Faults } from '../r4/check-r4.ts';
 import atMostOnce from './at-most-once.json' with { type: 'json' };
 import words from './defect-words.json' with { type: 'json' };
@@ -123,12 +123,11 @@ function whenStatus(states: string, requirement: Requirement): Requirement {
  */
 const AT_MOST_ONCE: Readonly<Record<string, readonly string[]>> = lookupTable(atMostOnce);
 
-const isOnce =
-  (rule: string) =>
-  (resource: Json): boolean => {
-    const [path = '', code] = rule.split('=');
-    const [list = '', member] = path.split('.');
-    const [system = '', wanted = ''] = code?.split('|') ?? [];
+const isOnce = (rule: string) => {
+  const [path = '', code] = rule.split('=');
+  const [list = '', member] = path.split('.');
+  const [system = '', wanted = ''] = code?.split('|') ?? [];
+  return (resource: Json): boolean => {
     const items = objectsOf(resource[list]);
     if (code === undefined && member !== undefined)
       return items.every((item) => !Array.isArray(item[member]) || item[member].length <= 1);
@@ -138,6 +137,7 @@ const isOnce =
         : items.filter((item) => hasCode(member === undefined ? item : item[member], system, [wanted]));
     return counted.length <= 1;
   };
+};
 
 const rules = (name: string): Requirement[] =>
   (AT_MOST_ONCE[name] ?? []).map((rule) => ({ element: rule.split('=')[0] ?? '', holds: isOnce(rule) }));
@@ -293,13 +293,16 @@ export function examined(resource: Json): Examined {
   let filled = resource;
   const defects: Defect[] = [];
   const claims: string[] = [];
+  const isReversed = profiles.length > 0 && hasReversedPeriod(resource);
+  let [checked, isR4]: [Json | undefined, boolean] = [undefined, false];
   for (const { name, requires: own } of profiles) {
-    const requires = [...own, IN_ORDER, ...(BOUNDS[name] ?? [])];
-    const missing = requires.filter(({ holds, isOfVersion }) => isOfVersion !== true && !holds(resource));
+    const requires = [...own, ...(isReversed ? [IN_ORDER] : []), ...(BOUNDS[name] ?? [])];
+    const lacking = requires.filter(({ holds }) => !holds(resource));
+    const missing = lacking.filter(({ isOfVersion }) => isOfVersion !== true);
     const completed = fill(filled, requires);
-    const unmet = requires.filter(({ holds }) => !holds(completed));
+    const unmet = completed === resource ? lacking : requires.filter(({ holds }) => !holds(completed));
     // After what is unknown has been filled in, which R4 may require too.
-    const isR4 = r4Faults(completed).length === 0;
+    if (completed !== checked) [checked, isR4] = [completed, r4Faults(completed).length === 0];
     if (!isR4) defects.push({ profile: name, element: NOT_R4, isStated: false });
     const versions = US_CORE_VERSIONS.filter(
       (version) => isR4 && !unmet.some((each) => concerns(each, version)),
@@ -329,8 +332,8 @@ const profilesFor = (resource: Json): Profile[] =>
 
 const NOT_R4 = 'FHIR R4';
 
-/** No period ends before it starts (per-1 of FHIR itself), which sources get wrong. */
-const IN_ORDER: Requirement = { element: 'Period', holds: (resource) => !hasReversedPeriod(resource) };
+/** A period ends before it starts (per-1 of FHIR itself), which sources get wrong, and which nothing that is filled in mends. */
+const IN_ORDER: Requirement = { element: 'Period', holds: () => false };
 
 function hasReversedPeriod(value: unknown): boolean {
   if (Array.isArray(value)) return value.some(hasReversedPeriod);
@@ -338,7 +341,10 @@ function hasReversedPeriod(value: unknown): boolean {
   const { start, end } = value;
   if (start !== undefined && end !== undefined && Date.parse(String(start)) > Date.parse(String(end)))
     return true;
-  return Object.values(value).some(hasReversedPeriod);
+  // Most members are texts, which need no call.
+  for (const name of Object.keys(value))
+    if (typeof value[name] === 'object' && hasReversedPeriod(value[name])) return true;
+  return false;
 }
 
 const concerns = ({ version }: Requirement, wanted: UsCoreVersion): boolean =>
@@ -365,4 +371,4 @@ function withClaims(resource: Json, claims: readonly string[]): Json {
 }
 
 const sorted = (resource: Json): Json =>
-  Object.fromEntries(Object.entries(resource).sort(([left], [right]) => (left < right ? -1 : 1)));
+  Object.fromEntries(sortedNames(resource).map((name) => [name, resource[name]]));
