@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { SourceStep } from '../../src/contract/network-query-workflow.ts';
 import type { Store } from '../../src/exchange/platform/database/database.ts';
 import type { SourceConnector } from '../../src/exchange/sources/connectors/connector.ts';
 import type { BlobStore } from '../../src/shared/blobs/blob-store.ts';
-import {
-  createQueryEnvironment,
-  type QueryEnvironment,
-  runActivity,
-  stepOf,
-} from '../support/network-query-environment.ts';
+import { queryTest as test } from '../support/fixtures.ts';
+import { type QueryEnvironment, runActivity, stepOf } from '../support/network-query-environment.ts';
 import { observation, page, sourceOf } from '../support/source-pages.ts';
 
 /** The process dies here. */
@@ -67,14 +63,12 @@ const kinds: Record<string, Partial<SourceConnector>> = {
 };
 
 describe('a worker that dies at any point', () => {
-  let environment: QueryEnvironment;
-  beforeAll(async () => {
-    environment = await createQueryEnvironment();
-  });
-  afterAll(() => environment.close());
-
   /** What the workflow does for one source, with a worker that dies at `point` and is started again. */
-  async function collectWith(connector: Partial<SourceConnector>, point: number) {
+  async function collectWith(
+    environment: QueryEnvironment,
+    connector: Partial<SourceConnector>,
+    point: number,
+  ) {
     const { accountId } = await environment.addAccount();
     const patientId = await environment.addPatient(accountId);
     const requestId = await environment.addQuery(accountId, patientId, ['hie']);
@@ -100,13 +94,13 @@ describe('a worker that dies at any point', () => {
     };
   }
 
-  test.each(Object.entries(kinds))(
+  test.for(Object.entries(kinds))(
     'leaves what one that lives does, when the source %s',
-    async (_, connector) => {
-      const whole = await collectWith(connector, Number.POSITIVE_INFINITY);
+    async ([, connector], { environment }) => {
+      const whole = await collectWith(environment, connector, Number.POSITIVE_INFINITY);
       let points = 0;
       for (let survived = false; !survived; points++) {
-        const run = await collectWith(connector, points);
+        const run = await collectWith(environment, connector, points);
         const where = `died at point ${points}`;
         // An event that was committed unseen by the worker is reconcile's; all else is the same.
         expect({ ...run.outcome, where }).toEqual({ ...withKeysOf(run.outcome, whole.outcome), where });
@@ -117,8 +111,8 @@ describe('a worker that dies at any point', () => {
     },
   );
 
-  test('leaves one row per attempt, one event per fact, each resource once', async () => {
-    const { outcome } = await collectWith(scripted, 7);
+  test('leaves one row per attempt, one event per fact, each resource once', async ({ environment }) => {
+    const { outcome } = await collectWith(environment, scripted, 7);
     expect(outcome.attempts).toMatchObject([
       { attempt: 1, status: 'completed', pages: 3, resources: 5, strays: 2, documents: 1 },
     ]);
