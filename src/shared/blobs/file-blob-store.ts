@@ -19,20 +19,26 @@ export async function openFolder(folder: string): Promise<SealedStorage> {
     const { kind, name } = parseBlobRef(ref);
     return join(folder, kind, name.slice(0, 2), name);
   };
-  const openKnown = (ref: string): Promise<FileHandle> =>
-    open(pathOf(ref)).catch((error: unknown) => {
+  const found = <T>(ref: string, file: Promise<T>): Promise<T> =>
+    file.catch((error: unknown) => {
       throw isMissing(error) ? new BlobNotFoundError(ref) : error;
     });
+  const openKnown = (ref: string): Promise<FileHandle> => found(ref, open(pathOf(ref)));
   return {
     write,
     read: async (ref) => (await openKnown(ref)).createReadStream(),
     async withSource(ref, use) {
-      const file = await openKnown(ref);
+      const { size: sizeBytes } = await found(ref, stat(pathOf(ref)));
+      // Whoever only asks for the size opens nothing.
+      let file: Promise<FileHandle> | undefined;
+      const read = async (at: number, size: number) => {
+        file ??= openKnown(ref);
+        return readAt(await file, at, size);
+      };
       try {
-        const sizeBytes = (await file.stat()).size;
-        return await use({ sizeBytes, read: (at, size) => readAt(file, at, size) });
+        return await use({ sizeBytes, read });
       } finally {
-        await file.close();
+        await (await file)?.close();
       }
     },
     delete: async (ref) => rm(pathOf(ref), { force: true }),

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import {
   type Client,
   ScheduleAlreadyRunning,
@@ -74,9 +74,7 @@ export const describeMonitoringSchedule = (
 /** A hash of everything that we set (times, action, policies), which does not change with pauses and runs. */
 export function monitoringFingerprint({ spec, action, policies }: ScheduleDescription): Buffer {
   const { typedSearchAttributes: _sameAsSearchAttributes, ...rest } = action;
-  return createHash('sha256')
-    .update(JSON.stringify({ spec, action: rest, policies }))
-    .digest();
+  return hash('sha256', JSON.stringify({ spec, action: rest, policies }), 'buffer');
 }
 
 /** A handle of the Schedule, which need not exist. */

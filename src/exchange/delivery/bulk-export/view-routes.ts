@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { ExchangeError } from '../../platform/errors.ts';
@@ -44,9 +44,7 @@ export function addViewRoutes(app: FastifyInstance, deps: ExportRouteDeps): void
 
 /** The same for runs of the same caller, cohort, form and definitions. */
 const keyOf = (request: FastifyRequest, { plan: { isDeidentified, views }, cohortId }: ViewRequest): string =>
-  createHash('sha256')
-    .update(canonicalJson([callerOf(request).actor, cohortId ?? null, isDeidentified, views]))
-    .digest('hex');
+  hash('sha256', canonicalJson([callerOf(request).actor, cohortId ?? null, isDeidentified, views]));
 
 /**
  * The run that an incremental one follows, and from when on changes count. Undefined: everything is written.

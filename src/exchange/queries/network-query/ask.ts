@@ -1,8 +1,9 @@
 import type { SourceStep } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { withinGrace } from '../../../lib/timeout-signal.ts';
-import type { Store } from '../../platform/database/database.ts';
+import type { AccountTx, Store } from '../../platform/database/database.ts';
 import { isRefusedData } from '../../platform/database/postgres-errors.ts';
+import { readStoredFiles } from '../../records/deliveries/delivery-store.ts';
 import type { ChangeChecks } from '../../sources/connectors/change-check-store.ts';
 import {
   type Begin,
@@ -64,13 +65,16 @@ export async function askSource(deps: Asking, on: SourceWork): Promise<SourceSte
 
   const now = deps.clock?.() ?? new Date();
   checkAccess(work, now);
-  const beginning = await whatToAsk(deps, on, now);
+  const { beginning, review, files } = await store.asAccount(step.accountId, async (tx) => ({
+    beginning: await whatToAsk(tx, deps.checks, on, now),
+    review: await reviewOf(tx, store, step, work.patientId),
+    files: await readStoredFiles(tx, work.patientId, step.source),
+  }));
   const options = {
     callbackUrl: callbackUrlOf(deps, on),
     realtime: work.realtime,
-    changes: beginning.changes,
+    changes: await beginning.changes?.(),
   };
-  const review = await reviewOf(store, step, work.patientId);
   const begun = await withinGrace(connector.begin({ ...work.demographics, review }, options, signal), {
     ...{ signal, graceMs: JOB_AWAITED_MS },
     late: (late) => void cancelLate(deps, on, late).catch(deps.noteUncancelled),
@@ -84,10 +88,10 @@ export async function askSource(deps: Asking, on: SourceWork): Promise<SourceSte
   await beginning.noteChecked(begun.checked);
   const collection = beginning.collection(begun);
   if (begun.kind === 'ready') {
-    if (collection?.since === undefined) return collect(deps, on, begun.pages, collection);
+    if (collection?.since === undefined) return collect(deps, on, begun.pages, files, collection);
     // Before the first page: should that page not be one of changes, the source is asked again, and for everything.
     await store.asAccount(step.accountId, (tx) => beginCollection(tx, step, work.patientId, collection));
-    return collect(deps, on, begun.pages);
+    return collect(deps, on, begun.pages, files);
   }
   const isKept = await store.asAccount(step.accountId, async (tx) => {
     const kept = await keepJob(tx, step, begun.job);
@@ -142,10 +146,11 @@ const collect = (
   deps: Asking,
   on: SourceWork,
   pages: AsyncIterable<SourcePage>,
+  files?: ReadonlyMap<string, string>,
   beginning?: Collection,
 ): Promise<SourceStep> =>
   orAskAgain(deps, on, () =>
-    collectPages(deps, on, pages, beginning).catch((error: unknown) => {
+    collectPages(deps, on, pages, files, beginning).catch((error: unknown) => {
       if (!cannotBeStored(error)) throw error;
       throw new SourceFailure('bad-answer', `${on.step.source} sent data that cannot be stored`, {
         cause: error,
@@ -200,7 +205,7 @@ const SUPPORTING_MAX = 500;
 
 /** How a collection begins: the question for the source, and what to record of it. */
 interface BeginningCollection {
-  changes?: ChangesQuestion;
+  changes?: () => Promise<ChangesQuestion>;
   /** What is recorded once the source has accepted the question; undefined when nothing is. */
   collection(begun: Begun): Collection | undefined;
   /** Remembers what this has found out about the server. */
@@ -217,7 +222,8 @@ const NOT_RECORDED: BeginningCollection = {
  * redrives ask for everything, because something about the earlier answers was wrong.
  */
 async function whatToAsk(
-  { store, checks }: Asking,
+  tx: AccountTx,
+  checks: ChangeChecks,
   { step, work, connector }: SourceWork,
   now: Date,
 ): Promise<BeginningCollection> {
@@ -226,17 +232,17 @@ async function whatToAsk(
   const connection = connectionKey(step);
   const basis = basisOf(work.demographics, fingerprint);
   const isFirst = step.attempt === 1 && step.run === 0;
-  const { last, held } = await store.asAccount(step.accountId, async (tx) => {
-    const collected = isFirst ? await readLastCollection(tx, step, work.patientId) : undefined;
-    const isAsked = changesSince(collected, { basis, now, fullAfterDays }) !== undefined;
-    return { last: collected, held: isAsked ? await readHeld(tx, step, work.patientId) : undefined };
-  });
+  const last = isFirst ? await readLastCollection(tx, step, work.patientId) : undefined;
   const since = changesSince(last, { basis, now, fullAfterDays })?.toISOString();
+  const held = since === undefined ? undefined : await readHeld(tx, step, work.patientId);
   const canAsk = held !== undefined && held.newest.length > 0 && held.supporting.length <= SUPPORTING_MAX;
   const changes =
     last === undefined || since === undefined || !canAsk
       ? undefined
-      : { since, patientIds: last.patientIds, ...held, honoured: await checks.read(connection, fingerprint) };
+      : async () => ({
+          ...{ since, patientIds: last.patientIds, ...held },
+          honoured: await checks.read(connection, fingerprint),
+        });
   return {
     changes,
     collection: (begun) => ({

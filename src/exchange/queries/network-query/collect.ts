@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { extensionOf } from '../../../lib/file-extension.ts';
 import type { BlobRef, BlobStore } from '../../../shared/blobs/blob-store.ts';
@@ -36,6 +36,7 @@ export interface Collecting extends Completing {
  * resume from in one transaction. After the last page everything is merged into the patient's record, and only then the
  * attempt ends, so a webhook never announces data that is not merged. A killed step resumes after the last committed page.
  *
+ * @param files the files that are stored (`readStoredFiles`), if they have been read
  * @param beginning how the source was asked, to be recorded with the first page
  * @returns how many resources the attempt has collected in total
  * @throws AttemptSuperseded when the attempt was ended or taken over meanwhile
@@ -44,13 +45,13 @@ export async function collectPages(
   deps: Collecting,
   on: SourceWork,
   pages: AsyncIterable<SourcePage>,
+  files?: ReadonlyMap<string, string>,
   beginning?: Collection,
 ): Promise<number> {
   const { step, work } = on;
-  const files = await deps.store.asAccount(step.accountId, (tx) =>
-    readStoredFiles(tx, work.patientId, step.source),
-  );
-  const storing = { store: deps.store, blobs: knowing(deps.blobs, files) };
+  const readFiles = (tx: AccountTx) => readStoredFiles(tx, work.patientId, step.source);
+  const known = files ?? (await deps.store.asAccount(step.accountId, readFiles));
+  const storing = { store: deps.store, blobs: knowing(deps.blobs, known) };
   let { resources, pages: pageCount } = work;
   let answer: Answer | undefined;
   let isAnnounced = step.source !== 'hie';
@@ -145,7 +146,7 @@ function knowing(blobs: BlobStore, files: ReadonlyMap<string, string>): BlobStor
     ...blobs,
     put: async (kind, content, contentType) => {
       if (!(content instanceof Uint8Array)) return blobs.put(kind, content, contentType);
-      const sha256 = createHash('sha256').update(content).digest('hex');
+      const sha256 = hash('sha256', content);
       const ref = files.get(sha256);
       return ref !== undefined && (await blobs.has(ref))
         ? { ref, sha256, sizeBytes: content.length, contentType }
@@ -250,9 +251,7 @@ function identify(page: SourcePage, fileName: string): CollectedResource[] {
       resourceType,
       sourceId: id,
       // The file name differs with every collection, and equal content must have an equal hash.
-      sha256: createHash('sha256')
-        .update(fileName === '' ? json : json.replaceAll(fileName, ''))
-        .digest('hex'),
+      sha256: hash('sha256', fileName === '' ? json : json.replaceAll(fileName, '')),
       json,
       revision,
     });

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { sql } from 'kysely';
 import type { SourceStepInput } from '../../../contract/network-query-workflow.ts';
 import { counted } from '../../../lib/counted.ts';
@@ -171,9 +171,7 @@ const RULES_VERSION = 1;
 export function basisOf(person: Demographics, fingerprint: string): string {
   const { firstNames, lastNames, dob, gender, addresses, contacts, personalIdentifiers } = person;
   const identity = [firstNames, lastNames, dob, gender, addresses, contacts, personalIdentifiers];
-  return createHash('sha256')
-    .update(JSON.stringify([RULES_VERSION, fingerprint, identity]))
-    .digest('hex');
+  return hash('sha256', JSON.stringify([RULES_VERSION, fingerprint, identity]));
 }
 
 /**

@@ -10,25 +10,24 @@ const LISTED_MAX = 1_000;
 
 /** What has been decided about the Patients of this connection, and where those go that a person has to decide on. */
 export async function reviewOf(
+  tx: AccountTx,
   store: Pick<Store, 'asAccount'>,
   step: PartStep,
   patientId: string,
 ): Promise<SoughtPerson['review']> {
   const connection = connectionKey(step);
-  const rows = await store.asAccount(step.accountId, (tx) =>
-    tx.db
-      .selectFrom('source_candidate')
-      .select(['source_patient_id', 'status'])
-      .where(({ and }) => and({ patient_id: patientId, connection }))
-      .where('status', '<>', 'open')
-      .execute(),
-  );
+  const rows = await tx.db
+    .selectFrom('source_candidate')
+    .select(['source_patient_id', 'status'])
+    .where(({ and }) => and({ patient_id: patientId, connection }))
+    .where('status', '<>', 'open')
+    .execute();
   return {
     decided: new Map(rows.map((row) => [row.source_patient_id, row.status === 'accepted'])),
     note: async (held) => {
       if (held.length === 0) return;
-      await store.asAccount(step.accountId, (tx) =>
-        noteCandidates(tx, { step, connection, patientId }, held),
+      await store.asAccount(step.accountId, (later) =>
+        noteCandidates(later, { step, connection, patientId }, held),
       );
     },
   };

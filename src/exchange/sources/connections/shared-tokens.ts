@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { DecryptionError, type KeyRing } from '../../../lib/key-ring.ts';
@@ -72,9 +72,7 @@ export function createSharedTokens(store: Pick<Store, 'asSystem'>, keyRing: KeyR
 
 /** The credentials are part of the purpose, so a token obtained with other credentials does not decrypt. */
 function nameOf({ connectionKey, baseUrl, auth, purposeOfUse }: ResolvedSourceConfig) {
-  const credentials = createHash('sha256')
-    .update(JSON.stringify([baseUrl.href, auth]))
-    .digest('base64url');
+  const credentials = hash('sha256', JSON.stringify([baseUrl.href, auth]), 'base64url');
   // A token that was requested for one purpose must not be used for another one.
   const name = auth.kind === 'udap' ? `${connectionKey}/${purposeOfUse}` : connectionKey;
   return { name, purpose: `source-token/${name}/${credentials}` };

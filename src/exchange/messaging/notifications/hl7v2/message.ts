@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { invalid, type UnreadableMessageError } from '../inbound.ts';
 import tables from './tables.json' with { type: 'json' };
@@ -197,9 +197,7 @@ const hashOf = (code: string): string => createHash('sha256').update(code).diges
 function fingerprintOf([first = '', ...others]: readonly string[], { field }: Separators): string {
   const header = first.split(field);
   header[6] = '';
-  return createHash('sha256')
-    .update([header.join(field), ...others].join('\r'))
-    .digest('hex');
+  return hash('sha256', [header.join(field), ...others].join('\r'));
 }
 
 function separatorsOf(header: string): Separators {
