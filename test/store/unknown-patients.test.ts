@@ -9,8 +9,11 @@ import { delivery, personOf, samples } from '../support/deliveries.ts';
 import { recordTest } from '../support/fixtures.ts';
 
 const VALUES = 2_000;
-/** Rows that may be read for each delivery, by all steps together. */
-const READ_MAX = 25;
+/**
+ * Rows that may be read for each delivery, by all steps together: some 10 to 40, depending on when PostgreSQL analyses the tables. A step
+ * that reads the whole record for each reads 1,700 or more.
+ */
+const READ_MAX = 200;
 
 recordTest(
   'what is read to merge a record and to show it grows with the record only, also for a patient that PostgreSQL’s statistics lack',
