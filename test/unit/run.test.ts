@@ -1,6 +1,17 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, mkdir, readdir, readFile, realpath, stat, symlink, utimes, writeFile } from 'node:fs/promises';
+import {
+  cp,
+  mkdir,
+  readdir,
+  readFile,
+  realpath,
+  rm,
+  stat,
+  symlink,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
@@ -120,6 +131,38 @@ describe('run.mjs', () => {
     const end = await run(root, 'src/program.ts', 'word');
     expect(said(end)).toMatchObject({ said: 'hello', argv: [join(root, 'src/program.ts'), 'word'] });
     expect(end.stderr).toMatch(/^Compiled programs cannot be kept in .* \(E\w+: .+\): .*\n$/);
+  });
+
+  test('a package of ES modules is compiled in, and a package within it is its own, not that of the same name beside it', async () => {
+    const root = await project();
+    await rm(join(root, 'node_modules'));
+    await mkdir(join(root, 'node_modules'));
+    for (const name of await readdir(join(ROOT, 'node_modules')))
+      await symlink(join(ROOT, 'node_modules', name), join(root, 'node_modules', name));
+    const write = async (name: string, type: string, code: string) => {
+      await mkdir(join(root, 'node_modules', name), { recursive: true });
+      await writeFile(
+        join(root, 'node_modules', name, 'package.json'),
+        JSON.stringify({ name, type, main: 'index.js' }),
+      );
+      await writeFile(join(root, 'node_modules', name, 'index.js'), code);
+    };
+    await write(
+      'outer-of-test',
+      'module',
+      "import inner from 'inner-of-test';\nexport const said = 'outer with '.concat(inner);\n",
+    );
+    await write('inner-of-test', 'commonjs', "module.exports = 'the one beside';\n");
+    await write('outer-of-test/node_modules/inner-of-test', 'commonjs', "module.exports = 'its own';\n");
+    await writeFile(
+      join(root, 'src/program.ts'),
+      "import inner from 'inner-of-test';\nimport { said } from 'outer-of-test';\nconsole.log(JSON.stringify([inner, said]));\n",
+    );
+    const end = await run(root, 'src/program.ts');
+    expect(said(end)).toEqual(['the one beside', 'outer with its own']);
+    // Compiled in: it is not looked for any more.
+    await writeFile(join(root, 'node_modules/outer-of-test/index.js'), 'throw new Error();\n');
+    expect(said(await run(root, 'src/program.ts'))).toEqual(said(end));
   });
 
   test('code that does not compile is named with its line, and the build before does not run instead', async () => {

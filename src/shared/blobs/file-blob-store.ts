@@ -29,7 +29,7 @@ export async function openFolder(folder: string): Promise<SealedStorage> {
     read: async (ref) => (await openKnown(ref)).createReadStream(),
     async withSource(ref, use) {
       const { size: sizeBytes } = await found(ref, stat(pathOf(ref)));
-      // Whoever only asks for the size opens nothing.
+      // A caller that asks for the size only opens no file.
       let file: Promise<FileHandle> | undefined;
       const read = async (at: number, size: number) => {
         file ??= openKnown(ref);
