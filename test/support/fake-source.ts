@@ -1,6 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { onTestFinished } from 'vitest';
+import { test as base, onTestFinished } from 'vitest';
 import type { SourcePage } from '../../src/exchange/sources/connectors/connector.ts';
 import {
   type ConnectorDeps,
@@ -8,7 +8,7 @@ import {
 } from '../../src/exchange/sources/connectors/fhir-connector.ts';
 import type { SourceConfig } from '../../src/exchange/sources/connectors/source-config.ts';
 
-import { ada } from './ada.ts';
+import { ada, adaAtSource } from './ada.ts';
 
 export { ada, adaAtSource } from './ada.ts';
 
@@ -29,11 +29,13 @@ export interface Reply {
   write?: (response: ServerResponse) => void;
 }
 
-type Route = Reply | ((asked: Asked) => Reply);
+export type Route = Reply | ((asked: Asked) => Reply);
+export type Routes = Record<string, Route>;
 
 /** A real HTTP server that answers by `METHOD path`; what it does not know is 404. It goes with the test that started it. */
 export class FakeSource {
   readonly asked: Asked[] = [];
+  routes: Routes;
   replyToOthers: Reply = { status: 404 };
   private readonly server = createServer((request, response) => {
     const parts: Buffer[] = [];
@@ -51,7 +53,19 @@ export class FakeSource {
     });
   });
 
-  constructor(public routes: Record<string, Route> = {}) {}
+  constructor(private readonly always: Routes = {}) {
+    this.routes = { ...always };
+  }
+
+  /** Answers these from now on, besides what it answers always. */
+  serve(routes: Routes): void {
+    this.routes = { ...this.always, ...routes };
+  }
+
+  /** The same, with an answer to the request for everything of Ada's. */
+  serveEverything(everything: Route, more: Routes = {}): void {
+    this.serve({ 'GET Patient/p1/$everything': everything, ...more });
+  }
 
   async start(): Promise<this> {
     await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
@@ -69,6 +83,16 @@ export class FakeSource {
 
   askedFor(start: string): Asked[] {
     return this.asked.filter(({ method, path }) => `${method} ${path}`.startsWith(start));
+  }
+
+  /** A connector of its own asks for Ada. */
+  begin(config?: Partial<SourceConfig>) {
+    return connect(this, config).begin(ada, {}, never);
+  }
+
+  /** A connector of its own collects Ada's record. */
+  collect(config?: Partial<SourceConfig>): Promise<SourcePage[]> {
+    return collectAtOnce(connect(this, config));
   }
 
   async stop(): Promise<void> {
@@ -137,3 +161,11 @@ export async function collectAtOnce(connector: ReturnType<typeof connect>): Prom
 export function idsOf(pages: SourcePage[]): string[] {
   return pages.flatMap(({ resources }) => resources.map(({ resourceType, id }) => `${resourceType}/${id}`));
 }
+
+/** What a source answers that knows Ada. */
+export const knowsAda: Routes = { 'POST Patient/$match': { json: bundle([adaAtSource]) } };
+
+/** Tests with a `source` each that knows Ada; a file may give it other `routes`. */
+export const sourceTest = base
+  .extend('routes', knowsAda)
+  .extend('source', ({ routes }) => new FakeSource(routes).start());

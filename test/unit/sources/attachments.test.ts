@@ -1,21 +1,19 @@
 import type { ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { SourceFailure, type SourcePage } from '../../../src/exchange/sources/connectors/connector.ts';
 import type { SourceConfig } from '../../../src/exchange/sources/connectors/source-config.ts';
 import {
   ada,
-  adaAtSource,
   allOf,
   bundle,
-  collectAtOnce,
   connect,
   FakeSource,
   never,
   type Reply,
+  type Routes,
+  sourceTest as test,
 } from '../../support/fake-source.ts';
-
-let source: FakeSource;
 
 const document = (attachment: unknown, id = 'd1') => ({
   resourceType: 'DocumentReference',
@@ -25,16 +23,13 @@ const document = (attachment: unknown, id = 'd1') => ({
 });
 
 async function pageWith(
+  source: FakeSource,
   documents: unknown[],
-  routes: FakeSource['routes'] = {},
+  routes: Routes = {},
   config: Partial<SourceConfig> = {},
 ): Promise<SourcePage> {
-  source = await new FakeSource({
-    'POST Patient/$match': { json: bundle([adaAtSource]) },
-    'GET Patient/p1/$everything': { json: bundle(documents) },
-    ...routes,
-  }).start();
-  const pages = await collectAtOnce(connect(source, config));
+  source.serveEverything({ json: bundle(documents) }, routes);
+  const pages = await source.collect(config);
   const [page] = pages;
   if (page === undefined) throw new Error('no page');
   return {
@@ -48,17 +43,18 @@ const pdf = { contentType: 'application/pdf', url: 'Binary/b1' };
 const asPdf: Reply = { text: '%PDF-1.7', headers: { 'content-type': 'application/pdf' } };
 
 describe('a document', () => {
-  test('comes as itself, with the type it really has', async () => {
-    const page = await pageWith([document(pdf)], { 'GET Binary/b1': asPdf });
+  test('comes as itself, with the type it really has', async ({ source }) => {
+    const page = await pageWith(source, [document(pdf)], { 'GET Binary/b1': asPdf });
     expect(page.attachments).toEqual([
       { documentReferenceId: 'd1', contentType: 'application/pdf', bytes: Buffer.from('%PDF-1.7') },
     ]);
     expect(page.skippedAttachments).toBe(0);
   });
 
-  test('comes wrapped in a Binary, or inline', async () => {
+  test('comes wrapped in a Binary, or inline', async ({ source }) => {
     const data = Buffer.from('<xml/>').toString('base64');
     const page = await pageWith(
+      source,
       [document(pdf), document({ contentType: 'text/plain; charset=utf-8', data }, 'd2')],
       { 'GET Binary/b1': { json: { resourceType: 'Binary', contentType: 'text/xml', data } } },
     );
@@ -74,16 +70,16 @@ describe('a document', () => {
     ]);
   });
 
-  test('without a usable type keeps the one its reference names', async () => {
-    const page = await pageWith([document(pdf)], {
+  test('without a usable type keeps the one its reference names', async ({ source }) => {
+    const page = await pageWith(source, [document(pdf)], {
       'GET Binary/b1': { text: 'x', headers: { 'content-type': 'application/octet-stream' } },
     });
     expect(page.attachments[0]?.contentType).toBe('application/pdf');
   });
 
-  test('that failed once is asked for once more', async () => {
+  test('that failed once is asked for once more', async ({ source }) => {
     let asked = 0;
-    const page = await pageWith([document(pdf)], {
+    const page = await pageWith(source, [document(pdf)], {
       'GET Binary/b1': () => {
         asked += 1;
         return asked === 1 ? { status: 503 } : asPdf;
@@ -92,38 +88,38 @@ describe('a document', () => {
     expect(page.attachments).toHaveLength(1);
   });
 
-  test.each<[string, unknown, Reply]>([
+  test.for<[string, unknown, Reply]>([
     ['is gone', pdf, { status: 404 }],
     ['is refused', pdf, { status: 403 }],
     ['keeps failing', pdf, { status: 500 }],
     ['is too large', pdf, { text: 'x'.repeat(300_000), headers: { 'content-type': 'text/plain' } }],
     ['has no address', { url: 'http://' }, {}],
     ['is a broken connection', pdf, { write: (response) => response.destroy() }],
-  ])('that %s is skipped and counted, and the page stands', async (_, attachment, reply) => {
+  ])('that %s is skipped and counted, and the page stands', async ([_, attachment, reply], { source }) => {
     const documents = [document(attachment), document({ data: 'eA==' }, 'd2')];
-    const page = await pageWith(documents, { 'GET Binary/b1': reply }, { documentBytesMax: 200_000 });
+    const page = await pageWith(source, documents, { 'GET Binary/b1': reply }, { documentBytesMax: 200_000 });
     expect(page.resources).toHaveLength(2);
     expect(page).toMatchObject({ skippedAttachments: 1, attachments: [{ documentReferenceId: 'd2' }] });
   });
 
-  test.each<[string, Reply]>([
+  test.for<[string, Reply]>([
     ['refuses our credentials', { status: 401 }],
     ['is down', { status: 503 }],
     ['limits us', { status: 429 }],
     ['breaks off', { write: (response) => response.destroy() }],
   ])(
     'is not skipped while the source %s: what came before is kept, and it comes later',
-    async (_, trouble) => {
+    async ([_, trouble], { source }) => {
       let isAway = true;
-      source = await new FakeSource({
-        'POST Patient/$match': { json: bundle([adaAtSource]) },
-        'GET Patient/p1/$everything': {
-          json: bundle([document({ url: 'Binary/b0' }, 'd0'), document(pdf, 'd1')]),
+      const documents = [document({ url: 'Binary/b0' }, 'd0'), document(pdf, 'd1')];
+      source.serveEverything(
+        { json: bundle(documents) },
+        {
+          'GET Binary/b0': asPdf,
+          'GET Binary/b1': () => (isAway ? trouble : asPdf),
+          'GET DocumentReference/d1': () => (isAway ? trouble : { status: 404 }),
         },
-        'GET Binary/b0': asPdf,
-        'GET Binary/b1': () => (isAway ? trouble : asPdf),
-        'GET DocumentReference/d1': () => (isAway ? trouble : { status: 404 }),
-      }).start();
+      );
       const pages: SourcePage[] = [];
       const reading = async (some: AsyncIterable<SourcePage>) => {
         for await (const page of some) pages.push(page);
@@ -142,30 +138,28 @@ describe('a document', () => {
     },
   );
 
-  test('at a foreign address is never asked for', async () => {
+  test('at a foreign address is never asked for', async ({ source }) => {
     const foreign = await new FakeSource().start();
-    const page = await pageWith([document({ url: `${foreign.origin}/fhir/x` })]);
+    const page = await pageWith(source, [document({ url: `${foreign.origin}/fhir/x` })]);
     expect(page).toMatchObject({ skippedAttachments: 1, attachments: [] });
     expect(foreign.asked).toEqual([]);
   });
 
-  test('of another patient is not fetched', async () => {
-    const page = await pageWith([{ ...document(pdf), subject: { reference: 'Patient/p9' } }], {
+  test('of another patient is not fetched', async ({ source }) => {
+    const page = await pageWith(source, [{ ...document(pdf), subject: { reference: 'Patient/p9' } }], {
       'GET Binary/b1': asPdf,
     });
     expect(page).toMatchObject({ misattributedCount: 1, attachments: [], skippedAttachments: 0 });
     expect(source.askedFor('GET Binary')).toEqual([]);
   });
 
-  test('is fetched, however many a page refers to, and a crash repeats none that is stored', async () => {
+  test('is fetched, however many a page refers to, and a crash repeats none that is stored', async ({
+    source,
+  }) => {
     const documents = Array.from({ length: 130 }, (_, n) => document({ url: `Binary/b${n}` }, `d${n}`));
     const routes = Object.fromEntries(documents.map((_, n) => [`GET Binary/b${n}`, asPdf]));
-    source = await new FakeSource({
-      'POST Patient/$match': { json: bundle([adaAtSource]) },
-      'GET Patient/p1/$everything': { json: bundle(documents) },
-      ...routes,
-    }).start();
-    const pages = await collectAtOnce(connect(source));
+    source.serveEverything({ json: bundle(documents) }, routes);
+    const pages = await source.collect();
     const ids = documents.map(({ id }) => id);
     const namesOf = (some: SourcePage[]) =>
       some.flatMap(({ attachments }) => attachments.map(({ documentReferenceId }) => documentReferenceId));
@@ -188,22 +182,18 @@ describe('a large document', () => {
       onWritten(response);
     },
   });
-  const largeOf = async (routes: FakeSource['routes'], config: Partial<SourceConfig> = {}) => {
-    source = await new FakeSource({
-      'POST Patient/$match': { json: bundle([adaAtSource]) },
-      'GET Patient/p1/$everything': { json: bundle([document(pdf), document({ url: 'Binary/b2' }, 'd2')]) },
-      'GET Binary/b2': asPdf,
-      ...routes,
-    }).start();
-    const begun = await connect(source, config).begin(ada, {}, never);
+  const largeOf = async (source: FakeSource, routes: Routes, config: Partial<SourceConfig> = {}) => {
+    const documents = [document(pdf), document({ url: 'Binary/b2' }, 'd2')];
+    source.serveEverything({ json: bundle(documents) }, { 'GET Binary/b2': asPdf, ...routes });
+    const begun = await source.begin(config);
     if (begun.kind !== 'ready') throw new Error(begun.kind);
     return begun.pages;
   };
 
-  test('is streamed, not held, on a page of its own; the next document follows', async () => {
+  test('is streamed, not held, on a page of its own; the next document follows', async ({ source }) => {
     let sizeBytes = 0;
     const others: string[] = [];
-    for await (const page of await largeOf({ 'GET Binary/b1': streamed() })) {
+    for await (const page of await largeOf(source, { 'GET Binary/b1': streamed() })) {
       for await (const chunk of page.largeAttachment?.chunks() ?? []) sizeBytes += chunk.length;
       others.push(...page.attachments.map(({ documentReferenceId }) => documentReferenceId));
     }
@@ -211,10 +201,10 @@ describe('a large document', () => {
     expect(others).toEqual(['d2']);
   });
 
-  test('that breaks off is read anew by a second reading', async () => {
+  test('that breaks off is read anew by a second reading', async ({ source }) => {
     let asked = 0;
     let breakOff = () => {};
-    const pages = await largeOf({
+    const pages = await largeOf(source, {
       'GET Binary/b1': () => {
         asked += 1;
         if (asked > 1) return streamed();
@@ -232,9 +222,9 @@ describe('a large document', () => {
     expect(asked).toBe(2);
   });
 
-  test('beyond the configured size ends with a failure, also without a declared size', async () => {
+  test('beyond the configured size ends with a failure, also without a declared size', async ({ source }) => {
     const config = { documentBytesMax: 6_000_000 };
-    for await (const { largeAttachment } of await largeOf({ 'GET Binary/b1': streamed() }, config)) {
+    for await (const { largeAttachment } of await largeOf(source, { 'GET Binary/b1': streamed() }, config)) {
       if (largeAttachment === undefined) continue;
       await expect(sizeOf(largeAttachment.chunks())).rejects.toMatchObject({
         kind: 'bad-answer',

@@ -1,40 +1,28 @@
 import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib';
-import { describe, expect, test } from 'vitest';
-import type { SourceConfig } from '../../../src/exchange/sources/connectors/source-config.ts';
+import { describe, expect } from 'vitest';
 import {
   ada,
-  adaAtSource,
   bundle,
-  collectAtOnce,
   condition,
   connect,
   FakeSource,
   idsOf,
   never,
   type Reply,
+  type Routes,
+  sourceTest as test,
 } from '../../support/fake-source.ts';
 
 /** With the default quality, megabytes of blanks take seconds. */
 const quickBrotli = (bytes: string | Buffer): Buffer =>
   brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } });
 
-let source: FakeSource;
+const startOther = (routes: Routes): Promise<FakeSource> => new FakeSource(routes).start();
 
-async function start(everything: Reply | (() => Reply), more: FakeSource['routes'] = {}): Promise<void> {
-  source = await new FakeSource({
-    'POST Patient/$match': { json: bundle([adaAtSource]) },
-    'GET Patient/p1/$everything': everything,
-    ...more,
-  }).start();
-}
-
-const startOther = (routes: FakeSource['routes']): Promise<FakeSource> => new FakeSource(routes).start();
-
-const collect = (config: Partial<SourceConfig> = {}) => collectAtOnce(connect(source, config));
 const EVERYTHING = 'Patient/$everything';
 
 describe('a status', () => {
-  test.each([
+  test.for<[number, string]>([
     [408, 'transport'],
     [429, 'rate-limited'],
     [500, 'transport'],
@@ -43,42 +31,44 @@ describe('a status', () => {
     [403, 'denied'],
     [422, 'refused'],
     [204, 'bad-answer'],
-  ])('%s is %s', async (status, kind) => {
-    await start({ status });
-    await expect(collect()).rejects.toMatchObject({
+  ])('%s is %s', async ([status, kind], { source }) => {
+    source.serveEverything({ status });
+    await expect(source.collect()).rejects.toMatchObject({
       kind,
       message: `hie answered ${status} to ${EVERYTHING}`,
       options: { httpStatus: status },
     });
   });
 
-  test.each([
+  test.for<[string, string]>([
     ['suppressed', 'refused'],
     ['business-rule', 'refused'],
     ['forbidden', 'denied'],
     ['login', 'denied'],
-  ])('403 with the issue code %s is %s', async (code, kind) => {
-    await start({
+  ])('403 with the issue code %s is %s', async ([code, kind], { source }) => {
+    source.serveEverything({
       status: 403,
       json: { resourceType: 'OperationOutcome', issue: [{ severity: 'error', code }] },
     });
-    await expect(collect()).rejects.toMatchObject({ kind });
+    await expect(source.collect()).rejects.toMatchObject({ kind });
   });
 
-  test('passes on the issue code of an OperationOutcome, never its texts or a code of its own making', async () => {
+  test('passes on the issue code of an OperationOutcome, never its texts or a code of its own making', async ({
+    source,
+  }) => {
     const outcome = (code: string) => ({
       resourceType: 'OperationOutcome',
       issue: [{ severity: 'error', code, diagnostics: 'Ada Lovelace, 1985-12-10', details: { text: 'Ada' } }],
     });
-    await start({ status: 422, json: outcome('processing') });
-    await expect(collect()).rejects.toThrow(`hie answered 422 (processing) to ${EVERYTHING}`);
+    source.serveEverything({ status: 422, json: outcome('processing') });
+    await expect(source.collect()).rejects.toThrow(`hie answered 422 (processing) to ${EVERYTHING}`);
     source.routes[`GET Patient/p1/$everything`] = { status: 422, json: outcome('lovelace') };
-    await expect(collect()).rejects.toThrow(`hie answered 422 to ${EVERYTHING}`);
+    await expect(source.collect()).rejects.toThrow(`hie answered 422 to ${EVERYTHING}`);
   });
 
-  test('tells when to come back, in seconds or as a date', async () => {
-    await start({ status: 429, headers: { 'retry-after': '7' } });
-    await expect(collect()).rejects.toMatchObject({ options: { retryAfterMs: 7_000 } });
+  test('tells when to come back, in seconds or as a date', async ({ source }) => {
+    source.serveEverything({ status: 429, headers: { 'retry-after': '7' } });
+    await expect(source.collect()).rejects.toMatchObject({ options: { retryAfterMs: 7_000 } });
     source.routes[`GET Patient/p1/$everything`] = {
       status: 503,
       headers: { 'retry-after': 'Fri, 21 Nov 2031 10:00:30 GMT' },
@@ -99,7 +89,7 @@ describe('a status', () => {
 });
 
 describe('a body', () => {
-  test.each<[string, Reply, string]>([
+  test.for<[string, Reply, string]>([
     [
       'HTML',
       { text: '<html>', headers: { 'content-type': 'text/html' } },
@@ -121,31 +111,34 @@ describe('a body', () => {
       { json: { resourceType: 'OperationOutcome', issue: [{ code: 'too-costly' }] } },
       'with an OperationOutcome (too-costly)',
     ],
-  ])('%s is a bad answer', async (_, reply, message) => {
-    await start(reply);
-    await expect(collect()).rejects.toMatchObject({
+  ])('%s is a bad answer', async ([_, reply, message], { source }) => {
+    source.serveEverything(reply);
+    await expect(source.collect()).rejects.toMatchObject({
       kind: 'bad-answer',
       message: expect.stringContaining(`hie answered ${EVERYTHING} ${message}`),
     });
   });
 
-  test.each([1_001, 300_000])('nested %i levels deep is a bad answer, wherever it comes', async (levels) => {
-    const deep = `{"resourceType":"Bundle","entry":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`;
-    const message = 'with JSON nested more than 1000 levels deep';
-    await start({ text: deep });
-    await expect(collect()).rejects.toMatchObject({
-      kind: 'bad-answer',
-      message: `hie answered ${EVERYTHING} ${message}`,
-    });
-    source.routes['POST Patient/$match'] = { text: deep };
-    await expect(collect()).rejects.toMatchObject({ kind: 'bad-answer' });
-    source.routes['POST Patient/$match'] = { status: 422, text: deep };
-    await expect(collect()).rejects.toMatchObject({ kind: 'refused' });
-  });
+  test.for([1_001, 300_000])(
+    'nested %i levels deep is a bad answer, wherever it comes',
+    async (levels, { source }) => {
+      const deep = `{"resourceType":"Bundle","entry":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`;
+      const message = 'with JSON nested more than 1000 levels deep';
+      source.serveEverything({ text: deep });
+      await expect(source.collect()).rejects.toMatchObject({
+        kind: 'bad-answer',
+        message: `hie answered ${EVERYTHING} ${message}`,
+      });
+      source.routes['POST Patient/$match'] = { text: deep };
+      await expect(source.collect()).rejects.toMatchObject({ kind: 'bad-answer' });
+      source.routes['POST Patient/$match'] = { status: 422, text: deep };
+      await expect(source.collect()).rejects.toMatchObject({ kind: 'refused' });
+    },
+  );
 
-  test('is refused by its declared size before it is read', async () => {
+  test('is refused by its declared size before it is read', async ({ source }) => {
     let wasClosed = false;
-    await start({
+    source.serveEverything({
       write: (response) => {
         response.on('close', () => {
           wasClosed = !response.writableFinished;
@@ -154,16 +147,16 @@ describe('a body', () => {
         response.write('{');
       },
     });
-    await expect(collect({ requestTimeoutSeconds: 0.5 })).rejects.toMatchObject({
+    await expect(source.collect({ requestTimeoutSeconds: 0.5 })).rejects.toMatchObject({
       kind: 'bad-answer',
       message: `hie answered ${EVERYTHING} with more than 20 MB, also when asked for one resource; pageBytesMax of HIE_SETTINGS is the limit`,
     });
     await expect.poll(() => wasClosed).toBe(true);
   });
 
-  test('is broken off while it streams, long before its hundred megabytes', async () => {
+  test('is broken off while it streams, long before its hundred megabytes', async ({ source }) => {
     let sentBytes = 0;
-    await start({
+    source.serveEverything({
       write: (response) => {
         response.writeHead(200, { 'content-type': 'application/fhir+json' });
         const part = Buffer.alloc(64_000, ' ');
@@ -177,86 +170,89 @@ describe('a body', () => {
         send();
       },
     });
-    await expect(collect({ pageBytesMax: 1_000_000, pageSize: 1 })).rejects.toMatchObject({
+    await expect(source.collect({ pageBytesMax: 1_000_000, pageSize: 1 })).rejects.toMatchObject({
       kind: 'bad-answer',
     });
     expect(sentBytes).toBeLessThan(20_000_000);
   });
 
-  test('is measured after it is unpacked', async () => {
+  test('is measured after it is unpacked', async ({ source }) => {
     const packed = gzipSync(JSON.stringify(bundle([condition('c1')])));
     const gzip = { 'content-type': 'application/fhir+json', 'content-encoding': 'gzip' };
-    await start({ write: (response) => response.writeHead(200, gzip).end(packed) });
-    expect(idsOf(await collect())).toEqual(['Condition/c1']);
+    source.serveEverything({ write: (response) => response.writeHead(200, gzip).end(packed) });
+    expect(idsOf(await source.collect())).toEqual(['Condition/c1']);
     const bomb = gzipSync(Buffer.alloc(21_000_000, ' '));
     source.routes['GET Patient/p1/$everything'] = {
       write: (response) => response.writeHead(200, gzip).end(bomb),
     };
-    await expect(collect()).rejects.toThrow('with more than 20 MB');
+    await expect(source.collect()).rejects.toThrow('with more than 20 MB');
     source.routes['GET Patient/p1/$everything'] = {
       write: (response) => response.writeHead(200, gzip).end('{}'),
     };
-    await expect(collect()).rejects.toMatchObject({
+    await expect(source.collect()).rejects.toMatchObject({
       kind: 'bad-answer',
       message: expect.stringContaining('gzip'),
     });
   });
 
-  test.each([
+  test.for<[string, (bytes: string | Buffer) => Buffer]>([
     ['br', quickBrotli],
     ['deflate', deflateSync],
     ['X-GZIP', gzipSync],
-  ])('in %s is read, though we did not ask for it, and bounded like any other', async (encoding, pack) => {
-    const answer = (packed: Buffer): Reply => ({
-      write: (response) =>
-        response
-          .writeHead(200, { 'content-type': 'application/fhir+json', 'content-encoding': encoding })
-          .end(packed),
-    });
-    await start(answer(pack(JSON.stringify(bundle([condition('c1')])))));
-    expect(idsOf(await collect())).toEqual(['Condition/c1']);
-    source.routes['GET Patient/p1/$everything'] = answer(pack(Buffer.alloc(21_000_000, ' ')));
-    await expect(collect()).rejects.toThrow('with more than 20 MB');
-    source.routes['GET Patient/p1/$everything'] = answer(Buffer.from('{"resourceType":"Bundle"}'));
-    await expect(collect()).rejects.toMatchObject({
-      kind: 'bad-answer',
-      message: `hie answered ${EVERYTHING} with broken ${encoding.toLowerCase()}`,
-    });
-  });
+  ])(
+    'in %s is read, though we did not ask for it, and bounded like any other',
+    async ([encoding, pack], { source }) => {
+      const answer = (packed: Buffer): Reply => ({
+        write: (response) =>
+          response
+            .writeHead(200, { 'content-type': 'application/fhir+json', 'content-encoding': encoding })
+            .end(packed),
+      });
+      source.serveEverything(answer(pack(JSON.stringify(bundle([condition('c1')])))));
+      expect(idsOf(await source.collect())).toEqual(['Condition/c1']);
+      source.routes['GET Patient/p1/$everything'] = answer(pack(Buffer.alloc(21_000_000, ' ')));
+      await expect(source.collect()).rejects.toThrow('with more than 20 MB');
+      source.routes['GET Patient/p1/$everything'] = answer(Buffer.from('{"resourceType":"Bundle"}'));
+      await expect(source.collect()).rejects.toMatchObject({
+        kind: 'bad-answer',
+        message: `hie answered ${EVERYTHING} with broken ${encoding.toLowerCase()}`,
+      });
+    },
+  );
 
-  test.each(['zstd', 'gzip, gzip', 'identity, gzip, br', 'Ada Lovelace'])(
+  test.for(['zstd', 'gzip, gzip', 'identity, gzip, br', 'Ada Lovelace'])(
     'in %j is a bad answer, and the process goes on',
-    async (encoding) => {
-      await start(
+    async (encoding, { source }) => {
+      source.serveEverything(
         { text: '{}', headers: { 'content-encoding': encoding } },
         { 'GET metadata': { text: '{}', headers: { 'content-encoding': encoding } } },
       );
-      await expect(collect()).rejects.toMatchObject({
+      await expect(source.collect()).rejects.toMatchObject({
         kind: 'bad-answer',
         message: `hie answered ${EVERYTHING} in a content encoding that is not supported`,
       });
     },
   );
 
-  test('that is cut short is a matter of transport', async () => {
-    await start({
+  test('that is cut short is a matter of transport', async ({ source }) => {
+    source.serveEverything({
       write: (response) => {
         response.writeHead(200, { 'content-type': 'application/fhir+json', 'content-length': 1_000 });
         response.write('{"resourceType"', () => response.destroy());
       },
     });
-    await expect(collect()).rejects.toMatchObject({ kind: 'transport' });
+    await expect(source.collect()).rejects.toMatchObject({ kind: 'transport' });
   });
 
-  test('that trickles on and on is given up', async () => {
-    await start({
+  test('that trickles on and on is given up', async ({ source }) => {
+    source.serveEverything({
       write: (response) => {
         response.writeHead(200, { 'content-type': 'application/fhir+json' });
         const timer = setInterval(() => response.write(' '), 20);
         response.on('close', () => clearInterval(timer));
       },
     });
-    await expect(collect({ requestTimeoutSeconds: 0.3 })).rejects.toMatchObject({
+    await expect(source.collect({ requestTimeoutSeconds: 0.3 })).rejects.toMatchObject({
       kind: 'transport',
       message: `hie did not answer ${EVERYTHING} within 0.3 s`,
     });
@@ -264,22 +260,23 @@ describe('a body', () => {
 });
 
 describe('a connection', () => {
-  test('that is refused or cut, and an answer that never comes, are matters of transport', async () => {
-    await start({ write: (response) => response.destroy() });
-    await expect(collect()).rejects.toMatchObject({ kind: 'transport' });
+  test('that is refused or cut, and an answer that never comes, are matters of transport', async ({
+    source,
+  }) => {
+    source.serveEverything({ write: (response) => response.destroy() });
+    await expect(source.collect()).rejects.toMatchObject({ kind: 'transport' });
     source.routes['GET Patient/p1/$everything'] = { write: () => undefined };
-    await expect(collect({ requestTimeoutSeconds: 0.2 })).rejects.toMatchObject({ kind: 'transport' });
+    await expect(source.collect({ requestTimeoutSeconds: 0.2 })).rejects.toMatchObject({ kind: 'transport' });
     const connector = connect(source);
     await source.stop();
     await expect(connector.begin(ada, {}, never)).rejects.toMatchObject({
       kind: 'transport',
       message: expect.stringContaining('(ECONNREFUSED)'),
     });
-    await start({});
   });
 
-  test('is let go when the caller cancels', async () => {
-    await start({ write: () => undefined });
+  test('is let go when the caller cancels', async ({ source }) => {
+    source.serveEverything({ write: () => undefined });
     const cancel = new AbortController();
     // A request that may become a job has some seconds to name it (jobs.test.ts).
     const call = connect(source).begin(ada, { realtime: true }, cancel.signal);
@@ -292,103 +289,107 @@ describe('a connection', () => {
 });
 
 describe('a link', () => {
-  test('to another origin is not followed, and the token stays at home', async () => {
+  test('to another origin is not followed, and the token stays at home', async ({ source }) => {
     const foreign = await startOther({});
-    await start({ json: bundle([condition('c1')], `${foreign.origin}/fhir/more`) });
-    await expect(collect({ auth: { kind: 'bearer', token: 'secret' } })).rejects.toMatchObject({
+    source.serveEverything({ json: bundle([condition('c1')], `${foreign.origin}/fhir/more`) });
+    await expect(source.collect({ auth: { kind: 'bearer', token: 'secret' } })).rejects.toMatchObject({
       kind: 'refused',
       message: `hie linked to ${foreign.origin}, which is not one of its configured origins: name it in allowedOrigins of HIE_SETTINGS, or in ownBaseUrls of HIE_SETTINGS if the server calls itself so`,
     });
     expect(foreign.asked).toEqual([]);
   });
 
-  test('to another origin is named with the command that allows it, for a connection of an account', async () => {
+  test('to another origin is named with the command that allows it, for a connection of an account', async ({
+    source,
+  }) => {
     const foreign = await startOther({});
-    await start({ json: bundle([condition('c1')], `${foreign.origin}/fhir/more`) });
-    await expect(collect({ connectionKey: 'connection-1' })).rejects.toMatchObject({
+    source.serveEverything({ json: bundle([condition('c1')], `${foreign.origin}/fhir/more`) });
+    await expect(source.collect({ connectionKey: 'connection-1' })).rejects.toMatchObject({
       message: `hie linked to ${foreign.origin}, which is not one of its configured origins: name it in --allowed-origins, or in --own-base-urls if the server calls itself so (npm run admin -- connections set connection-1)`,
     });
   });
 
-  test('under a name by which the server wrongly calls itself leads to the server, with its references', async () => {
+  test('under a name by which the server wrongly calls itself leads to the server, with its references', async ({
+    source,
+  }) => {
     const own = 'http://fhir.internal:8080/api/fhir';
     const c1 = { ...condition('c1', `${own}/Patient/p1`), encounter: { reference: `${own}/Encounter/e1` } };
-    await start(
+    source.serveEverything(
       { json: bundle([c1], `${own}?_getpages=2`) },
       {
         'GET ?_getpages=2': { json: bundle([condition('c2')], `${own}/Condition?page=3`) },
         'GET Condition?page=3': { json: bundle([condition('c3')]) },
       },
     );
-    const pages = await collect({ ownBaseUrls: [`${own}/`] });
+    const pages = await source.collect({ ownBaseUrls: [`${own}/`] });
     expect(idsOf(pages)).toEqual(['Condition/c1', 'Condition/c2', 'Condition/c3']);
     expect(pages[0]?.resources[0]).toMatchObject({ encounter: { reference: 'Encounter/e1' } });
     const similar = { json: bundle([condition('c1')], `${own}-other/more`) };
     source.routes['GET Patient/p1/$everything'] = similar;
-    await expect(collect({ ownBaseUrls: [own] })).rejects.toMatchObject({ kind: 'refused' });
+    await expect(source.collect({ ownBaseUrls: [own] })).rejects.toMatchObject({ kind: 'refused' });
   });
 
-  test('to a configured origin is followed', async () => {
+  test('to a configured origin is followed', async ({ source }) => {
     const second = await startOther({ 'GET more': { json: bundle([condition('c2')]) } });
-    await start({ json: bundle([condition('c1')], `${second.origin}/fhir/more`) });
-    expect(idsOf(await collect({ allowedOrigins: [second.origin] }))).toEqual([
+    source.serveEverything({ json: bundle([condition('c1')], `${second.origin}/fhir/more`) });
+    expect(idsOf(await source.collect({ allowedOrigins: [second.origin] }))).toEqual([
       'Condition/c1',
       'Condition/c2',
     ]);
   });
 
-  test('to a configured origin gets the token only where the configuration says so', async () => {
+  test('to a configured origin gets the token only where the configuration says so', async ({ source }) => {
     const second = await startOther({
       'GET more': { json: bundle([condition('c2')]) },
       'GET Patient/p1/$everything': { json: bundle([]) },
     });
     const auth = { kind: 'bearer', token: 'secret' } as const;
     const tokens = () => second.asked.map(({ headers }) => headers.authorization);
-    await start({ json: bundle([condition('c1')], `${second.origin}/fhir/more`) });
-    await collect({ auth, allowedOrigins: [second.origin] });
+    source.serveEverything({ json: bundle([condition('c1')], `${second.origin}/fhir/more`) });
+    await source.collect({ auth, allowedOrigins: [second.origin] });
     expect(tokens()).toEqual([undefined]);
-    await collect({ auth, tokenOrigins: [second.origin] });
+    await source.collect({ auth, tokenOrigins: [second.origin] });
     expect(tokens()).toEqual([undefined, 'Bearer secret']);
 
     source.routes['GET Patient/p1/$everything'] = {
       status: 307,
       headers: { location: `${second.origin}/fhir/Patient/p1/$everything` },
     };
-    await collect({ auth, allowedOrigins: [second.origin] });
+    await source.collect({ auth, allowedOrigins: [second.origin] });
     expect(tokens().slice(2)).toEqual([undefined]);
     expect(source.asked.every(({ headers }) => headers.authorization === 'Bearer secret')).toBe(true);
   });
 
-  test.each(['ftp://127.0.0.1/x', 'http://', '', 'http://user:word@127.0.0.1/'])(
+  test.for(['ftp://127.0.0.1/x', 'http://', '', 'http://user:word@127.0.0.1/'])(
     '%j is a bad answer',
-    async (link) => {
-      await start({ json: bundle([condition('c1')], link) });
-      await expect(collect()).rejects.toMatchObject({ kind: 'bad-answer' });
+    async (link, { source }) => {
+      source.serveEverything({ json: bundle([condition('c1')], link) });
+      await expect(source.collect()).rejects.toMatchObject({ kind: 'bad-answer' });
     },
   );
 
-  test('that came before ends in a bad answer instead of a loop', async () => {
-    await start(
+  test('that came before ends in a bad answer instead of a loop', async ({ source }) => {
+    source.serveEverything(
       { json: bundle([condition('c1')], '?page=2') },
       {
         'GET Patient/p1/$everything?page=2': { json: bundle([condition('c2')], '?page=3') },
         'GET Patient/p1/$everything?page=3': { json: bundle([condition('c3')], '?page=2') },
       },
     );
-    await expect(collect()).rejects.toMatchObject({
+    await expect(source.collect()).rejects.toMatchObject({
       kind: 'bad-answer',
       message: expect.stringContaining('loop'),
     });
     expect(source.asked).toHaveLength(5);
   });
 
-  test('that is new each time ends at the bound of pages', async () => {
+  test('that is new each time ends at the bound of pages', async ({ source }) => {
     let page = 0;
-    await start(() => {
+    source.serveEverything(() => {
       page += 1;
       return { json: bundle([condition('c1')], `?page=${page}`) };
     });
-    await expect(collect({ pagesMax: 5 })).rejects.toMatchObject({
+    await expect(source.collect({ pagesMax: 5 })).rejects.toMatchObject({
       kind: 'bad-answer',
       message: 'hie returned more than 5 pages',
     });
@@ -396,15 +397,15 @@ describe('a link', () => {
 });
 
 describe('a redirect', () => {
-  test('within the configured origins is followed', async () => {
-    await start(
+  test('within the configured origins is followed', async ({ source }) => {
+    source.serveEverything(
       { status: 302, headers: { location: '/fhir/moved' } },
       { 'GET moved': { json: bundle([condition('c1')]) } },
     );
-    expect(idsOf(await collect())).toEqual(['Condition/c1']);
+    expect(idsOf(await source.collect())).toEqual(['Condition/c1']);
   });
 
-  test('is followed five times, not more', async () => {
+  test('is followed five times, not more', async ({ source }) => {
     const hops = (count: number) =>
       Object.fromEntries(
         Array.from({ length: count }, (_, hop) => [
@@ -415,23 +416,23 @@ describe('a redirect', () => {
         ]),
       );
     const first = { status: 302, headers: { location: '/fhir/hop0' } };
-    await start(first, hops(5));
-    expect(idsOf(await collect())).toEqual(['Condition/c1']);
-    await start(first, hops(6));
-    await expect(collect()).rejects.toThrow('more than 5 times');
+    source.serveEverything(first, hops(5));
+    expect(idsOf(await source.collect())).toEqual(['Condition/c1']);
+    source.serveEverything(first, hops(6));
+    await expect(source.collect()).rejects.toThrow('more than 5 times');
   });
 
-  test('to elsewhere, round in circles, or one that drops the request body is not', async () => {
+  test('to elsewhere, round in circles, or one that drops the request body is not', async ({ source }) => {
     const foreign = await startOther({});
-    await start({ status: 307, headers: { location: `${foreign.origin}/fhir/steal` } });
-    await expect(collect({ auth: { kind: 'bearer', token: 'secret' } })).rejects.toMatchObject({
+    source.serveEverything({ status: 307, headers: { location: `${foreign.origin}/fhir/steal` } });
+    await expect(source.collect({ auth: { kind: 'bearer', token: 'secret' } })).rejects.toMatchObject({
       kind: 'refused',
     });
     expect(foreign.asked).toEqual([]);
     source.routes['GET Patient/p1/$everything'] = { status: 302, headers: { location: '?again' } };
     source.routes['GET Patient/p1/?again'] = { status: 302, headers: { location: '?again' } };
-    await expect(collect()).rejects.toThrow('redirected');
+    await expect(source.collect()).rejects.toThrow('redirected');
     source.routes['POST Patient/$match'] = { status: 302, headers: { location: '/fhir/x' } };
-    await expect(collect()).rejects.toThrow('a redirect that drops the request body');
+    await expect(source.collect()).rejects.toThrow('a redirect that drops the request body');
   });
 });

@@ -1,24 +1,17 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import {
   ada,
   adaAtSource,
   bundle,
-  collectAtOnce,
   condition,
-  connect,
-  FakeSource,
+  type FakeSource,
   idsOf,
-  never,
   somebodyElse,
+  sourceTest,
 } from '../../support/fake-source.ts';
 
-let source: FakeSource;
+const test = sourceTest.extend('routes', {});
 
-async function start(routes: FakeSource['routes']): Promise<void> {
-  source = await new FakeSource(routes).start();
-}
-
-const begin = () => connect(source).begin(ada, {}, never);
 const GRADE = 'http://hl7.org/fhir/StructureDefinition/match-grade';
 const graded = (resource: unknown, grade: string) => ({
   resourceType: 'Bundle',
@@ -27,103 +20,109 @@ const graded = (resource: unknown, grade: string) => ({
 });
 
 describe('$match', () => {
-  test('an answer that grades a different person as certain ends the request at once, without personal data in the error', async () => {
-    await start({ 'POST Patient/$match': { json: bundle([somebodyElse]) } });
-    await expect(begin()).rejects.toMatchObject({
+  test('an answer that grades a different person as certain ends the request at once, without personal data in the error', async ({
+    source,
+  }) => {
+    source.serve({ 'POST Patient/$match': { json: bundle([somebodyElse]) } });
+    await expect(source.begin()).rejects.toMatchObject({
       kind: 'refused',
       message:
         'hie answered Patient/$match with another patient as a certain match: nothing was collected; compare our ' +
         'description of the patient with the source, then query it again',
     });
     source.routes = { 'POST Patient/$match': { json: graded(somebodyElse, 'certain') } };
-    await expect(begin()).rejects.toMatchObject({ kind: 'refused' });
+    await expect(source.begin()).rejects.toMatchObject({ kind: 'refused' });
     expect(source.askedFor('GET Patient/p9')).toEqual([]);
   });
 
-  test('somebody else who is only a candidate, and a namesake nobody can prove, leave the person unknown', async () => {
-    await start({ 'POST Patient/$match': { json: graded(somebodyElse, 'possible') } });
-    expect(await begin()).toEqual({ kind: 'unknown-patient' });
+  test('somebody else who is only a candidate, and a namesake nobody can prove, leave the person unknown', async ({
+    source,
+  }) => {
+    source.serve({ 'POST Patient/$match': { json: graded(somebodyElse, 'possible') } });
+    expect(await source.begin()).toEqual({ kind: 'unknown-patient' });
     const namesake = { ...adaAtSource, address: [{ postalCode: '90210' }] };
     source.routes = { 'POST Patient/$match': { json: graded(namesake, 'certain') } };
-    expect(await begin()).toMatchObject({
+    expect(await source.begin()).toMatchObject({
       kind: 'unknown-patient',
       notice: expect.stringContaining('1 Patient that may be this patient, which is not certain'),
     });
   });
 
-  test('twins who contradict each other are both held back, and not searched for one by one', async () => {
+  test('twins who contradict each other are both held back, and not searched for one by one', async ({
+    source,
+  }) => {
     const twins = ['Ann', 'Beth'].map((second, index) => ({
       ...adaAtSource,
       id: `p${index + 1}`,
       name: [{ family: 'LOVELACE', given: ['Ada', second] }],
     }));
-    await start({
+    source.serve({
       'POST Patient/$match': { json: bundle(twins) },
       'POST Patient/_search': { json: bundle(twins.slice(0, 1)) },
     });
-    expect(await begin()).toMatchObject({
+    expect(await source.begin()).toMatchObject({
       kind: 'unknown-patient',
       notice: expect.stringContaining('2 Patients that cannot be this patient together'),
     });
     expect(source.askedFor('POST Patient/_search')).toEqual([]);
   });
 
-  test('others beside our person are ignored', async () => {
-    await start({
+  test('others beside our person are ignored', async ({ source }) => {
+    source.serve({
       'POST Patient/$match': { json: bundle([somebodyElse, adaAtSource]) },
       'GET Patient/p1/$everything': { json: bundle([condition('c1')]) },
     });
-    expect(idsOf(await collectAtOnce(connect(source)))).toEqual(['Condition/c1']);
+    expect(idsOf(await source.collect())).toEqual(['Condition/c1']);
     expect(source.askedFor('GET Patient/p9')).toEqual([]);
   });
 
-  test.each([
+  test.for<[string, unknown]>([
     ['a broken name', { ...adaAtSource, name: 'Ada Lovelace' }],
     ['no id', { ...adaAtSource, id: undefined }],
     ['an id that climbs', { ...adaAtSource, id: '..' }],
     ['an id with a path in it', { ...adaAtSource, id: 'p1/../p2' }],
-  ])('a Patient with %s is not trusted', async (_, patient) => {
-    await start({ 'POST Patient/$match': { json: graded(patient, 'possible') } });
-    expect(await begin()).toEqual({ kind: 'unknown-patient' });
+  ])('a Patient with %s is not trusted', async ([_, patient], { source }) => {
+    source.serve({ 'POST Patient/$match': { json: graded(patient, 'possible') } });
+    expect(await source.begin()).toEqual({ kind: 'unknown-patient' });
   });
 
-  test('several records of our person are all collected', async () => {
-    await start({
+  test('several records of our person are all collected', async ({ source }) => {
+    source.serve({
       'POST Patient/$match': { json: bundle([adaAtSource, { ...adaAtSource, id: 'p2' }]) },
       'GET Patient/p1/$everything': { json: bundle([condition('c1')]) },
       'GET Patient/p2/$everything': { json: bundle([condition('c2', 'Patient/p2')]) },
     });
-    const pages = await collectAtOnce(connect(source));
+    const pages = await source.collect();
     expect(idsOf(pages)).toEqual(['Condition/c1', 'Condition/c2']);
     expect(pages.map(({ next }) => next === null)).toEqual([false, true]);
     expect(source.askedFor('GET Patient/p1/$everything')).toHaveLength(1);
     expect(source.askedFor('GET Patient/p2/$everything')).toHaveLength(1);
   });
 
-  test.each([404, 405, 501])('a source that answers %s to it is searched', async (status) => {
-    await start({ 'POST Patient/$match': { status }, 'POST Patient/_search': { json: bundle([]) } });
-    expect(await begin()).toEqual({ kind: 'unknown-patient' });
+  test.for([404, 405, 501])('a source that answers %s to it is searched', async (status, { source }) => {
+    source.serve({ 'POST Patient/$match': { status }, 'POST Patient/_search': { json: bundle([]) } });
+    expect(await source.begin()).toEqual({ kind: 'unknown-patient' });
   });
 });
 
 describe('a search', () => {
   const match = { 'POST Patient/$match': { status: 404 } };
 
-  test('that answers everybody finds our person on a later page, or nobody', async () => {
-    await start({
+  test('that answers everybody finds our person on a later page, or nobody', async ({ source }) => {
+    source.serve({
       ...match,
       'POST Patient/_search': { json: bundle([somebodyElse], '?page=2') },
       'GET Patient/_search?page=2': { json: bundle([adaAtSource]) },
       'GET Patient/p1/$everything': { json: bundle([condition('c1')]) },
     });
-    expect(idsOf(await collectAtOnce(connect(source)))).toEqual(['Condition/c1']);
+    expect(idsOf(await source.collect())).toEqual(['Condition/c1']);
     source.routes['GET Patient/_search?page=2'] = { json: bundle([somebodyElse]) };
-    expect(await begin()).toEqual({ kind: 'unknown-patient' });
+    expect(await source.begin()).toEqual({ kind: 'unknown-patient' });
   });
 
-  test('that answers everybody without end is a bad answer, not an unknown patient', async () => {
+  test('that answers everybody without end is a bad answer, not an unknown patient', async ({ source }) => {
     let page = 1;
-    await start({
+    source.serve({
       ...match,
       'POST Patient/_search': { json: bundle([somebodyElse], '?page=1') },
       'GET Patient/_search': () => {
@@ -131,24 +130,28 @@ describe('a search', () => {
         return { json: bundle([somebodyElse], `?page=${page}`) };
       },
     });
-    await expect(begin()).rejects.toMatchObject({ kind: 'bad-answer' });
+    await expect(source.begin()).rejects.toMatchObject({ kind: 'bad-answer' });
     expect(source.asked.length).toBeLessThan(20);
   });
 
-  test('is repeated without the birth date for a server that refuses it, and our rule compares it', async () => {
+  test('is repeated without the birth date for a server that refuses it, and our rule compares it', async ({
+    source,
+  }) => {
     const sent = ({ body }: { body: string }) =>
       new URLSearchParams(body).has('birthdate')
         ? { status: 400 }
         : { json: bundle([{ ...adaAtSource, id: 'p7', birthDate: '1985-12-11' }, adaAtSource]) };
-    await start({
+    source.serve({
       ...match,
       'POST Patient/_search': sent,
       'GET Patient/p1/$everything': { json: bundle([condition('c1')]) },
     });
-    expect(idsOf(await collectAtOnce(connect(source)))).toEqual(['Condition/c1']);
+    expect(idsOf(await source.collect())).toEqual(['Condition/c1']);
   });
 
-  test('by name alone finds a person whose birth date is mistyped there, and proves nothing else', async () => {
+  test('by name alone finds a person whose birth date is mistyped there, and proves nothing else', async ({
+    source,
+  }) => {
     const near = {
       ...adaAtSource,
       birthDate: '1985-12-11',
@@ -160,17 +163,17 @@ describe('a search', () => {
         new URLSearchParams(body).has('birthdate') ? { json: bundle([]) } : named,
       'GET Patient/p1/$everything': { json: bundle([condition('c1')]) },
     });
-    await start(found({ json: bundle([near]) }));
-    expect(idsOf(await collectAtOnce(connect(source)))).toEqual(['Condition/c1']);
+    source.serve(found({ json: bundle([near]) }));
+    expect(idsOf(await source.collect())).toEqual(['Condition/c1']);
     const namesake = { resourceType: 'Patient', id: 'p1', name: near.name, birthDate: '1958-12-11' };
     for (const answer of [{ json: bundle([namesake]) }, { status: 400 }, { status: 403 }, { status: 500 }]) {
-      await start(found(answer));
-      expect(await begin()).toEqual({ kind: 'unknown-patient' });
+      source.serve(found(answer));
+      expect(await source.begin()).toEqual({ kind: 'unknown-patient' });
     }
   });
 
-  test('is sent by GET to a server that has no other', async () => {
-    await start({
+  test('is sent by GET to a server that has no other', async ({ source }) => {
+    source.serve({
       ...match,
       'POST Patient/_search': { status: 405 },
       'GET Patient': ({ path }: { path: string }) => ({
@@ -178,18 +181,18 @@ describe('a search', () => {
       }),
       'GET Patient/p1/$everything': { json: bundle([condition('c1')]) },
     });
-    expect(idsOf(await collectAtOnce(connect(source)))).toEqual(['Condition/c1']);
+    expect(idsOf(await source.collect())).toEqual(['Condition/c1']);
   });
 
-  test('that reports an error is no proof that the patient is unknown', async () => {
+  test('that reports an error is no proof that the patient is unknown', async ({ source }) => {
     const outcome = { resourceType: 'OperationOutcome', issue: [{ severity: 'error', code: 'timeout' }] };
-    await start({ ...match, 'POST Patient/_search': { json: bundle([outcome]) } });
-    await expect(begin()).rejects.toMatchObject({ kind: 'bad-answer' });
+    source.serve({ ...match, 'POST Patient/_search': { json: bundle([outcome]) } });
+    await expect(source.begin()).rejects.toMatchObject({ kind: 'bad-answer' });
   });
 
-  test('is not continued by a link that would put the name into an address', async () => {
+  test('is not continued by a link that would put the name into an address', async ({ source }) => {
     let posts = 0;
-    await start({
+    source.serve({
       ...match,
       'POST Patient/_search': () => {
         posts += 1;
@@ -198,7 +201,7 @@ describe('a search', () => {
         };
       },
     });
-    expect(await begin()).toEqual({ kind: 'unknown-patient' });
+    expect(await source.begin()).toEqual({ kind: 'unknown-patient' });
     expect(source.askedFor('POST Patient/_search')[1]?.body).toBe(
       'family=Lovelace&birthdate=1985-12-10&page=2',
     );
@@ -227,15 +230,17 @@ describe('a person whom the exact search does not find', () => {
   });
   const namesake = { ...adaAtSource, id: 'p5', address: [{ postalCode: '90210' }] };
   const everything = { 'GET Patient/p1/$everything': { json: bundle([condition('c1')]) } };
-  const searched = () =>
+  const searched = (source: FakeSource) =>
     source
       .askedFor('POST Patient/_search')
       .map(({ body }) => [...new URLSearchParams(body).keys()].filter((name) => name !== '_count').join('+'));
 
-  test('is searched by the birth date and a similar name, the zip, the phone and the identifier, in this order', async () => {
-    await start({ 'POST Patient/$match': { status: 404 }, ...byParameter('nothing', adaAtSource) });
-    expect(await begin()).toMatchObject({ kind: 'unknown-patient' });
-    expect(searched()).toEqual([
+  test('is searched by the birth date and a similar name, the zip, the phone and the identifier, in this order', async ({
+    source,
+  }) => {
+    source.serve({ 'POST Patient/$match': { status: 404 }, ...byParameter('nothing', adaAtSource) });
+    expect(await source.begin()).toMatchObject({ kind: 'unknown-patient' });
+    expect(searched(source)).toEqual([
       'family+given+birthdate',
       'birthdate+name',
       'birthdate+address-postalcode',
@@ -248,24 +253,26 @@ describe('a person whom the exact search does not find', () => {
     );
   });
 
-  test('is found by the first search that returns an acceptable Patient; further ones are not sent', async () => {
-    await start({
+  test('is found by the first search that returns an acceptable Patient; further ones are not sent', async ({
+    source,
+  }) => {
+    source.serve({
       'POST Patient/$match': { status: 404 },
       ...byParameter('address-postalcode', adaAtSource),
       ...everything,
     });
-    expect(idsOf(await collectAtOnce(connect(source)))).toEqual(['Condition/c1']);
-    expect(searched()).toHaveLength(3);
+    expect(idsOf(await source.collect())).toEqual(['Condition/c1']);
+    expect(searched(source)).toHaveLength(3);
   });
 
-  test('is not searched by parameters that the server does not list', async () => {
-    await start({
+  test('is not searched by parameters that the server does not list', async ({ source }) => {
+    source.serve({
       ...searchable('family', 'given', 'birthdate', 'address-postalcode'),
       'POST Patient/$match': { status: 404 },
       ...byParameter('nothing', adaAtSource),
     });
-    await begin();
-    expect(searched()).toEqual([
+    await source.begin();
+    expect(searched(source)).toEqual([
       'family+given+birthdate',
       'birthdate+given',
       'birthdate+address-postalcode',
@@ -273,48 +280,52 @@ describe('a person whom the exact search does not find', () => {
     ]);
   });
 
-  test('is also searched after a $match without a result, if the server lists the birth date', async () => {
-    await start({
+  test('is also searched after a $match without a result, if the server lists the birth date', async ({
+    source,
+  }) => {
+    source.serve({
       ...searchable('birthdate', 'phone', 'address-postalcode'),
       'POST Patient/$match': { json: bundle([]) },
       ...byParameter('phone', adaAtSource),
       ...everything,
     });
-    expect(idsOf(await collectAtOnce(connect(source)))).toEqual(['Condition/c1']);
-    expect(searched()).toEqual(['birthdate+address-postalcode', 'birthdate+phone']);
+    expect(idsOf(await source.collect())).toEqual(['Condition/c1']);
+    expect(searched(source)).toEqual(['birthdate+address-postalcode', 'birthdate+phone']);
     source.routes['GET metadata'] = { status: 404 };
     source.asked.length = 0;
-    expect(await begin()).toEqual({ kind: 'unknown-patient' });
-    expect(searched()).toEqual([]);
+    expect(await source.begin()).toEqual({ kind: 'unknown-patient' });
+    expect(searched(source)).toEqual([]);
   });
 
-  test('is not searched further at a server that ignores the birth date', async () => {
-    await start({
+  test('is not searched further at a server that ignores the birth date', async ({ source }) => {
+    source.serve({
       'POST Patient/$match': { status: 404 },
       ...byParameter('name', adaAtSource, { ...namesake, birthDate: '1950-01-01' }),
     });
-    expect(await begin()).toEqual({ kind: 'unknown-patient' });
-    expect(searched()).toHaveLength(1);
+    expect(await source.begin()).toEqual({ kind: 'unknown-patient' });
+    expect(searched(source)).toHaveLength(1);
   });
 
-  test('is found although the server refuses the exact search; if it refuses all, the refusal is reported', async () => {
-    await start({
+  test('is found although the server refuses the exact search; if it refuses all, the refusal is reported', async ({
+    source,
+  }) => {
+    source.serve({
       'POST Patient/$match': { status: 404 },
       'POST Patient/_search': ({ body }) =>
         body.includes('postalcode') ? { json: bundle([adaAtSource]) } : { status: 400 },
       ...everything,
     });
-    expect(idsOf(await collectAtOnce(connect(source)))).toEqual(['Condition/c1']);
+    expect(idsOf(await source.collect())).toEqual(['Condition/c1']);
     source.routes['POST Patient/_search'] = { status: 400 };
-    await expect(begin()).rejects.toMatchObject({
+    await expect(source.begin()).rejects.toMatchObject({
       kind: 'refused',
       message: 'hie answered 400 to Patient/_search',
     });
   });
 
-  test('is never named in an address, whichever parameter a next link repeats', async () => {
+  test('is never named in an address, whichever parameter a next link repeats', async ({ source }) => {
     let posts = 0;
-    await start({
+    source.serve({
       'POST Patient/$match': { status: 404 },
       'POST Patient/_search': ({ body }) => {
         posts += 1;
@@ -322,7 +333,7 @@ describe('a person whom the exact search does not find', () => {
         return { json: bundle([], next) };
       },
     });
-    expect(await begin()).toEqual({ kind: 'unknown-patient' });
+    expect(await source.begin()).toEqual({ kind: 'unknown-patient' });
     expect(posts).toBe(12);
     expect(source.asked.some(({ path }) => path.includes('page=2'))).toBe(false);
   });
@@ -336,8 +347,8 @@ describe('Patient.link', () => {
   });
   const nothing = { json: bundle([]) };
 
-  test('is followed, round circles too, to records that agree with the person', async () => {
-    await start({
+  test('is followed, round circles too, to records that agree with the person', async ({ source }) => {
+    source.serve({
       'POST Patient/$match': { json: bundle([linked('p1', 'Patient/p2', 'replaced-by')]) },
       'GET Patient/p2': () => ({
         json: { ...linked('p2', `${source.baseUrl}/Patient/p3`), address: undefined },
@@ -347,10 +358,12 @@ describe('Patient.link', () => {
       'GET Patient/p2/$everything': { json: bundle([condition('c2', 'Patient/p2')]) },
       'GET Patient/p3/$everything': { json: bundle([condition('c3', 'Patient/p3')]) },
     });
-    expect(idsOf(await collectAtOnce(connect(source)))).toEqual(['Condition/c2', 'Condition/c3']);
+    expect(idsOf(await source.collect())).toEqual(['Condition/c2', 'Condition/c3']);
   });
 
-  test('to somebody else, to a record that is gone, or to another server brings nothing', async () => {
+  test('to somebody else, to a record that is gone, or to another server brings nothing', async ({
+    source,
+  }) => {
     const link = [
       { other: { reference: 'Patient/p9' }, type: 'seealso' },
       { other: { reference: 'Patient/gone' }, type: 'replaces' },
@@ -359,13 +372,13 @@ describe('Patient.link', () => {
       { other: {} },
       'nonsense',
     ];
-    await start({
+    source.serve({
       'POST Patient/$match': { json: bundle([{ ...adaAtSource, link }]) },
       'GET Patient/p9': { json: somebodyElse },
       'GET Patient/gone': { status: 410 },
       'GET Patient/p1/$everything': nothing,
     });
-    await collectAtOnce(connect(source));
+    await source.collect();
     const read = source.asked.map(({ path }) => path.split('?')[0]);
     expect(read).toEqual([
       'metadata',
@@ -376,16 +389,16 @@ describe('Patient.link', () => {
     ]);
   });
 
-  test('is followed to ten records and no further', async () => {
+  test('is followed to ten records and no further', async ({ source }) => {
     const link = Array.from({ length: 40 }, (_, n) => ({
       other: { reference: `Patient/x${n}` },
       type: 'seealso',
     }));
-    await start({
+    source.serve({
       'POST Patient/$match': { json: bundle([{ ...adaAtSource, link }]) },
       'GET Patient/p1/$everything': nothing,
     });
-    await collectAtOnce(connect(source));
+    await source.collect();
     expect(source.askedFor('GET Patient/x')).toHaveLength(9);
   });
 });

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, vi } from 'vitest';
 import {
   type Begin,
   type JobHandle,
@@ -17,26 +17,24 @@ import {
   connect,
   FakeSource,
   idsOf,
+  knowsAda,
   never,
   type Reply,
+  type Routes,
+  sourceTest,
 } from '../../support/fake-source.ts';
-
-let source: FakeSource;
 
 const accepted = (job: string): Reply => ({
   status: 202,
   headers: { 'content-location': `/fhir/${job}`, 'retry-after': '2' },
 });
 
-async function start(routes: FakeSource['routes']): Promise<void> {
-  source = await new FakeSource({
-    'POST Patient/$match': { json: bundle([adaAtSource]) },
-    'GET Patient/p1/$everything': accepted('jobs/1'),
-    ...routes,
-  }).start();
-}
+const test = sourceTest.extend('routes', {
+  ...knowsAda,
+  'GET Patient/p1/$everything': accepted('jobs/1'),
+});
 
-async function begin(config: Partial<SourceConfig> = {}, options = {}): Promise<JobHandle> {
+async function begin(source: FakeSource, config: Partial<SourceConfig> = {}, options = {}) {
   return jobOf(await connect(source, config).begin(ada, options, never));
 }
 
@@ -46,18 +44,17 @@ function jobOf(begun: Begin): JobHandle {
   return JSON.parse(JSON.stringify(begun.job)) as JobHandle;
 }
 
-async function pollPages(job: JobHandle, config: Partial<SourceConfig> = {}) {
+async function pollPages(source: FakeSource, job: JobHandle, config: Partial<SourceConfig> = {}) {
   const poll = await connect(source, config).poll(job, never);
   if (poll.kind !== 'ready') throw new Error('pending');
   return allOf(poll.pages);
 }
 
 describe('the request for a job', () => {
-  test('announces where to call back, where that is wanted', async () => {
-    await start({});
-    await begin({}, { callbackUrl: 'https://exchange.example/cb' });
-    await begin({}, {});
-    await begin({ callbacks: false }, { callbackUrl: 'https://exchange.example/cb' });
+  test('announces where to call back, where that is wanted', async ({ source }) => {
+    await begin(source, {}, { callbackUrl: 'https://exchange.example/cb' });
+    await begin(source, {}, {});
+    await begin(source, { callbacks: false }, { callbackUrl: 'https://exchange.example/cb' });
     const asked = source.askedFor('GET Patient/p1/$everything');
     expect(asked.map(({ headers }) => headers['x-callback-url'])).toEqual([
       'https://exchange.example/cb',
@@ -67,37 +64,36 @@ describe('the request for a job', () => {
     expect(asked[0]?.headers.prefer).toBe('respond-async');
   });
 
-  test('is not made where an answer at once is wanted', async () => {
-    await start({
+  test('is not made where an answer at once is wanted', async ({ source }) => {
+    source.serve({
       'GET Patient/p1/$everything': ({ headers }) =>
         headers.prefer ? accepted('jobs/1') : { json: bundle([]) },
     });
     expect((await connect(source).begin(ada, { realtime: true }, never)).kind).toBe('ready');
   });
 
-  test('tells when to ask', async () => {
-    await start({});
-    expect(await connect(source).begin(ada, {}, never)).toMatchObject({
+  test('tells when to ask', async ({ source }) => {
+    expect(await source.begin()).toMatchObject({
       kind: 'accepted',
       retryAfterMs: 2_000,
     });
   });
 
-  test('that is accepted with an address elsewhere is refused', async () => {
-    await start({
+  test('that is accepted with an address elsewhere is refused', async ({ source }) => {
+    source.serve({
       'GET Patient/p1/$everything': {
         status: 202,
         headers: { 'content-location': 'https://elsewhere.example/job' },
       },
     });
-    await expect(begin()).rejects.toMatchObject({ kind: 'refused' });
+    await expect(begin(source)).rejects.toMatchObject({ kind: 'refused' });
   });
 
-  test.each<[string, Record<string, string>]>([['no address for its state', {}]])(
+  test.for<[string, Record<string, string>]>([['no address for its state', {}]])(
     'that is accepted with %s is a bad answer',
-    async (_, headers) => {
-      await start({ 'GET Patient/p1/$everything': { status: 202, headers } });
-      await expect(begin()).rejects.toMatchObject({ kind: 'bad-answer' });
+    async ([_, headers], { source }) => {
+      source.serve({ 'GET Patient/p1/$everything': { status: 202, headers } });
+      await expect(begin(source)).rejects.toMatchObject({ kind: 'bad-answer' });
     },
   );
 });
@@ -106,43 +102,42 @@ describe('the request for a job that is cancelled while the source answers', () 
   const location = { 'content-location': '/fhir/jobs/1' };
 
   /** Begins, and cancels as soon as the source has received the request; the test answers it then. */
-  async function cancelled(routes: FakeSource['routes'] = {}, beforeCancel = () => {}) {
+  async function cancelled(source: FakeSource, routes: Routes = {}, beforeCancel = () => {}) {
     const cancel = new AbortController();
     let begun: Promise<Begin> | undefined;
-    const response = await new Promise<ServerResponse>((write, reject) => {
-      start({ 'GET Patient/p1/$everything': { write }, ...routes })
-        .then(() => {
-          begun = connect(source).begin(ada, {}, cancel.signal);
-          begun.catch(() => undefined);
-        })
-        .catch(reject);
+    const response = await new Promise<ServerResponse>((write) => {
+      source.serveEverything({ write }, routes);
+      begun = connect(source).begin(ada, {}, cancel.signal);
+      begun.catch(() => undefined);
     });
     beforeCancel();
     cancel.abort();
     return { begun, response };
   }
 
-  test('names the job, so that it can be cancelled at the source', async () => {
-    const { begun, response } = await cancelled();
+  test('names the job, so that it can be cancelled at the source', async ({ source }) => {
+    const { begun, response } = await cancelled(source);
     response.writeHead(202, location).end();
     expect(await begun).toMatchObject({ kind: 'accepted', job: { jobs: [{ isDone: false }] } });
   });
 
-  test('waits for the headers only', async () => {
-    const { begun, response } = await cancelled();
+  test('waits for the headers only', async ({ source }) => {
+    const { begun, response } = await cancelled(source);
     response.writeHead(202, location).write('{');
     expect(await begun).toMatchObject({ kind: 'accepted' });
   });
 
-  test('ends when the source answers with the data, and reads no more of it', async () => {
-    const { begun, response } = await cancelled();
+  test('ends when the source answers with the data, and reads no more of it', async ({ source }) => {
+    const { begun, response } = await cancelled(source);
     response.writeHead(200, { 'content-type': 'application/fhir+json' }).write('{');
     await expect(begun).rejects.toMatchObject({ message: 'hie: Patient/$everything was cancelled' });
   });
 
-  test('is given up after a minute', async () => {
+  test('is given up after a minute', async ({ source }) => {
     onTestFinished(() => void vi.useRealTimers());
-    const { begun } = await cancelled({}, () => vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
+    const { begun } = await cancelled(source, {}, () =>
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }),
+    );
     vi.advanceTimersByTime(59_999);
     expect(await Promise.race([begun?.catch(() => 'ended'), setImmediate('waits')])).toBe('waits');
     vi.advanceTimersByTime(1);
@@ -150,8 +145,10 @@ describe('the request for a job that is cancelled while the source answers', () 
     await expect(begun).rejects.toMatchObject({ message: 'hie: Patient/$everything was cancelled' });
   });
 
-  test('asks about no further record of the person, and leaves no job of the first one', async () => {
-    const { begun, response } = await cancelled({
+  test('asks about no further record of the person, and leaves no job of the first one', async ({
+    source,
+  }) => {
+    const { begun, response } = await cancelled(source, {
       'POST Patient/$match': { json: bundle([adaAtSource, { ...adaAtSource, id: 'p2' }]) },
     });
     response.writeHead(202, location).end();
@@ -162,7 +159,7 @@ describe('the request for a job that is cancelled while the source answers', () 
 });
 
 describe('the state of a job', () => {
-  test.each<[string, Reply, object]>([
+  test.for<[string, Reply, object]>([
     ['202', { status: 202, headers: { 'retry-after': '5' } }, { kind: 'pending', retryAfterMs: 5_000 }],
     ['429', { status: 429, headers: { 'retry-after': '9' } }, { kind: 'pending', retryAfterMs: 9_000 }],
     [
@@ -171,9 +168,9 @@ describe('the state of a job', () => {
       { kind: 'pending', retryAfterMs: 3_000 },
     ],
     ['202 without a time', { status: 202 }, { kind: 'pending' }],
-  ])('%s: not yet', async (_, reply, state) => {
-    await start({ 'GET jobs/1': reply });
-    const job = await begin();
+  ])('%s: not yet', async ([_, reply, state], { source }) => {
+    source.serve({ 'GET jobs/1': reply });
+    const job = await begin(source);
     expect(await connect(source).poll(job, never)).toMatchObject(state);
   });
 
@@ -181,7 +178,7 @@ describe('the state of a job', () => {
     resourceType: 'OperationOutcome',
     issue: [{ severity: 'fatal', code: 'timeout', diagnostics: 'Ada' }],
   };
-  test.each<[string, Reply, object]>([
+  test.for<[string, Reply, object]>([
     [
       'an OperationOutcome with 500',
       { status: 500, json: outcome },
@@ -220,17 +217,17 @@ describe('the state of a job', () => {
       { json: { output: [], error: [{ type: 'OperationOutcome', url: 'x' }] } },
       { kind: 'job-failed', message: 'hie finished its job with errors only' },
     ],
-  ])('%s: the end', async (_, reply, failure) => {
-    await start({ 'GET jobs/1': reply });
-    await expect(pollPages(await begin())).rejects.toMatchObject(failure);
+  ])('%s: the end', async ([_, reply, failure], { source }) => {
+    source.serve({ 'GET jobs/1': reply });
+    await expect(pollPages(source, await begin(source))).rejects.toMatchObject(failure);
   });
 
-  test('a Bundle that came with it is not fetched again, and its pages are followed', async () => {
-    await start({
+  test('a Bundle that came with it is not fetched again, and its pages are followed', async ({ source }) => {
+    source.serve({
       'GET jobs/1': { json: bundle([condition('c1')], '/fhir/jobs/1/2') },
       'GET jobs/1/2': { json: bundle([condition('c2')]) },
     });
-    expect(idsOf(await pollPages(await begin()))).toEqual(['Condition/c1', 'Condition/c2']);
+    expect(idsOf(await pollPages(source, await begin(source)))).toEqual(['Condition/c1', 'Condition/c2']);
     expect(source.askedFor('GET jobs/1')).toHaveLength(2);
   });
 });
@@ -238,41 +235,41 @@ describe('the state of a job', () => {
 describe('jobs for several records of one person', () => {
   const p2 = { ...adaAtSource, id: 'p2' };
 
-  test('are asked one by one, and the answers collected when all are done', async () => {
-    await start({
+  test('are asked one by one, and the answers collected when all are done', async ({ source }) => {
+    source.serve({
       'POST Patient/$match': { json: bundle([adaAtSource, p2]) },
       'GET Patient/p2/$everything': accepted('jobs/2'),
       'GET jobs/1': { json: bundle([condition('c1')]) },
       'GET jobs/2': { status: 202 },
     });
-    const poll = await connect(source).poll(await begin(), never);
+    const poll = await connect(source).poll(await begin(source), never);
     if (poll.kind !== 'pending') throw new Error(poll.kind);
     source.routes['GET jobs/2'] = { json: bundle([condition('c2', 'Patient/p2')]) };
     const job = JSON.parse(JSON.stringify(poll.job)) as JobHandle;
-    expect(idsOf(await pollPages(job))).toEqual(['Condition/c1', 'Condition/c2']);
+    expect(idsOf(await pollPages(source, job))).toEqual(['Condition/c1', 'Condition/c2']);
   });
 
-  test('may stand beside a record that was answered at once', async () => {
-    await start({
+  test('may stand beside a record that was answered at once', async ({ source }) => {
+    source.serve({
       'POST Patient/$match': { json: bundle([p2, adaAtSource]) },
       'GET Patient/p2/$everything': { json: bundle([condition('c2', 'Patient/p2')]) },
       'GET jobs/1': { json: bundle([condition('c1')]) },
     });
-    expect(idsOf(await pollPages(await begin()))).toEqual(['Condition/c1', 'Condition/c2']);
+    expect(idsOf(await pollPages(source, await begin(source)))).toEqual(['Condition/c1', 'Condition/c2']);
   });
 
-  test('are called off when one of them cannot be had', async () => {
-    await start({
+  test('are called off when one of them cannot be had', async ({ source }) => {
+    source.serve({
       'POST Patient/$match': { json: bundle([adaAtSource, p2]) },
       'GET Patient/p2/$everything': { status: 503 },
     });
-    await expect(begin()).rejects.toMatchObject({ kind: 'transport' });
+    await expect(begin(source)).rejects.toMatchObject({ kind: 'transport' });
     expect(source.askedFor('DELETE jobs/1')).toHaveLength(1);
   });
 
-  test('are cancelled, whether the source still knows them or not', async () => {
-    await start({ 'DELETE jobs/1': { status: 202 } });
-    const job = await begin();
+  test('are cancelled, whether the source still knows them or not', async ({ source }) => {
+    source.serve({ 'DELETE jobs/1': { status: 202 } });
+    const job = await begin(source);
     await connect(source).cancel(job, never);
     source.routes = {};
     await connect(source).cancel(job, never);
@@ -311,52 +308,54 @@ describe('a manifest', () => {
   });
   const many = Array.from({ length: 1_100 }, (_, n) => line(`c${n}`)).join('');
 
-  test('has its files read in pages of five hundred lines, and unwanted ones left alone', async () => {
-    await start({ 'GET jobs/1': manifest(), 'GET files/1': ndjson(many), 'GET files/2': ndjson('') });
-    const pages = await pollPages(await begin());
+  test('has its files read in pages of five hundred lines, and unwanted ones left alone', async ({
+    source,
+  }) => {
+    source.serve({ 'GET jobs/1': manifest(), 'GET files/1': ndjson(many), 'GET files/2': ndjson('') });
+    const pages = await pollPages(source, await begin(source));
     expect(pages.map(({ resources }) => resources.length)).toEqual([500, 500, 100, 0]);
     expect(Buffer.concat(pages.map(({ raw }) => raw.bytes)).toString()).toBe(many);
     expect(pages.map(({ next }) => next === null)).toEqual([false, false, false, true]);
     expect(source.askedFor('GET files/unwanted')).toEqual([]);
   });
 
-  test('goes on within a file after a crash', async () => {
-    await start({ 'GET jobs/1': manifest(), 'GET files/1': ndjson(many), 'GET files/2': ndjson(line('z')) });
-    const pages = await pollPages(await begin());
+  test('goes on within a file after a crash', async ({ source }) => {
+    source.serve({ 'GET jobs/1': manifest(), 'GET files/1': ndjson(many), 'GET files/2': ndjson(line('z')) });
+    const pages = await pollPages(source, await begin(source));
     const cursor = JSON.parse(JSON.stringify(pages[1]?.next)) as Record<string, unknown>;
     const rest = await allOf(connect(source).resume(cursor, never));
     expect(idsOf(rest)).toEqual(idsOf(pages.slice(2)));
     expect(idsOf(rest)[0]).toBe('Condition/c1000');
   });
 
-  test.each([
+  test.for<[boolean | undefined, string | undefined]>([
     [true, 'Bearer secret'],
     [undefined, 'Bearer secret'],
     [false, undefined],
   ])(
     'with requiresAccessToken %s has its files fetched with %s',
-    async (requiresAccessToken, authorization) => {
-      await start({
+    async ([requiresAccessToken, authorization], { source }) => {
+      source.serve({
         'GET jobs/1': manifest({ requiresAccessToken }),
         'GET files/1': ndjson(line('c1')),
         'GET files/2': ndjson(''),
       });
       const auth = { auth: { kind: 'bearer' as const, token: 'secret' } };
-      await pollPages(await begin(auth), auth);
+      await pollPages(source, await begin(source, auth), auth);
       expect(source.askedFor('GET files/1')[0]?.headers.authorization).toBe(authorization);
     },
   );
 
-  test('that points elsewhere is refused, and nobody there sees a request', async () => {
+  test('that points elsewhere is refused, and nobody there sees a request', async ({ source }) => {
     const foreign = await new FakeSource().start();
-    await start({ 'GET jobs/1': manifest({ output: [{ type: 'Condition', url: `${foreign.origin}/x` }] }) });
-    await expect(pollPages(await begin())).rejects.toMatchObject({ kind: 'refused' });
+    source.serve({ 'GET jobs/1': manifest({ output: [{ type: 'Condition', url: `${foreign.origin}/x` }] }) });
+    await expect(pollPages(source, await begin(source))).rejects.toMatchObject({ kind: 'refused' });
     expect(foreign.asked).toEqual([]);
   });
 
-  test('with errors beside its data tells how many', async () => {
-    await start({ 'GET jobs/1': manifest({ output: [], error: [] }) });
-    const [empty] = await pollPages(await begin());
+  test('with errors beside its data tells how many', async ({ source }) => {
+    source.serve({ 'GET jobs/1': manifest({ output: [], error: [] }) });
+    const [empty] = await pollPages(source, await begin(source));
     expect(empty).toMatchObject({ resources: [], next: null, reportedErrors: 0 });
     const output = [{ type: 'Condition', url: '/fhir/files/1' }];
     source.routes['GET files/1'] = ndjson(line('c1'));
@@ -364,12 +363,12 @@ describe('a manifest', () => {
       output,
       error: [{ type: 'OperationOutcome', url: '/fhir/errors' }],
     });
-    const pages = await pollPages(await begin());
+    const pages = await pollPages(source, await begin(source));
     expect(pages.map(({ reportedErrors }) => reportedErrors)).toEqual([1, 0]);
     expect(idsOf(pages)).toEqual(['Condition/c1']);
   });
 
-  test.each<[string, Reply, string, string]>([
+  test.for<[string, Reply, string, string]>([
     ['broken JSON', ndjson('{"resourceType":\n'), 'bad-answer', 'with a line of broken JSON'],
     [
       'HTML',
@@ -397,18 +396,18 @@ describe('a manifest', () => {
       'job-failed',
       'hie no longer has the rest of its result (404 to a file of its job)',
     ],
-  ])('with a file of %s fails clearly', async (_, reply, kind, message) => {
-    await start({ 'GET jobs/1': manifest(), 'GET files/1': reply });
+  ])('with a file of %s fails clearly', async ([_, reply, kind, message], { source }) => {
+    source.serve({ 'GET jobs/1': manifest(), 'GET files/1': reply });
     await expect(
-      pollPages(await begin(), { pageBytesMax: 100_000, requestTimeoutSeconds: 0.5 }),
+      pollPages(source, await begin(source), { pageBytesMax: 100_000, requestTimeoutSeconds: 0.5 }),
     ).rejects.toMatchObject({
       kind,
       message: expect.stringContaining(message),
     });
   });
 
-  test('with a file that breaks off keeps the pages before, and goes on from there', async () => {
-    await start({
+  test('with a file that breaks off keeps the pages before, and goes on from there', async ({ source }) => {
+    source.serve({
       'GET jobs/1': manifest({ output: [{ type: 'Condition', url: '/fhir/files/1' }] }),
       'GET files/1': {
         write: (response) => {
@@ -417,7 +416,7 @@ describe('a manifest', () => {
         },
       },
     });
-    const poll = await connect(source).poll(await begin(), never);
+    const poll = await connect(source).poll(await begin(source), never);
     if (poll.kind !== 'ready') throw new Error('pending');
     const got: string[] = [];
     let cursor: unknown;
@@ -434,8 +433,7 @@ describe('a manifest', () => {
   });
 });
 
-test('a handle or cursor that another build wrote is not the source’s failure', async () => {
-  await start({});
+test('a handle or cursor that another build wrote is not the source’s failure', async ({ source }) => {
   await expect(connect(source).poll({ version: 7 }, never)).rejects.toThrow(StoredByAnotherBuild);
   expect(() => connect(source).resume({ steps: [] }, never)).toThrow(StoredByAnotherBuild);
   await expect(connect(source).cancel({ version: 7 }, never)).rejects.toThrow(StoredByAnotherBuild);

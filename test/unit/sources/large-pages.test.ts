@@ -1,20 +1,18 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
+import type { SourcePage } from '../../../src/exchange/sources/connectors/connector.ts';
 import type { SourceConfig } from '../../../src/exchange/sources/connectors/source-config.ts';
 import {
   type Asked,
-  adaAtSource,
   allOf,
   bundle,
-  collectAtOnce,
   condition,
   connect,
-  FakeSource,
+  type FakeSource,
   idsOf,
   never,
   type Reply,
+  sourceTest as test,
 } from '../../support/fake-source.ts';
-
-let source: FakeSource;
 
 const BYTES_MAX = 20_000;
 const large = (id: string) => ({ ...condition(id), note: [{ text: 'x'.repeat(BYTES_MAX) }] });
@@ -25,8 +23,12 @@ function paged(
   resources: Array<{ id: string }>,
   linkOf = (offset: number, count: number) => `?at=${offset}&_count=${count}`,
 ) {
-  return ({ path }: Asked): Reply => {
+  return ({ path, headers }: Asked): Reply => {
     const query = new URLSearchParams(path.split('?')[1]);
+    const entry = (resource: { id: string }) => ({
+      fullUrl: `http://${headers.host}/fhir/Condition/${resource.id}`,
+      resource,
+    });
     const at = Number(query.get('at') ?? 0);
     const count = Number(query.get('_count') ?? 200);
     const next = at + count < resources.length ? linkOf(at + count, count) : undefined;
@@ -38,44 +40,30 @@ function paged(
     };
   };
 }
-const entry = (resource: { id: string }) => ({
-  fullUrl: `${source.baseUrl}/Condition/${resource.id}`,
-  resource,
-});
 
-async function start(
-  everything: FakeSource['routes'][string],
-  routes: FakeSource['routes'] = {},
-): Promise<void> {
-  source = await new FakeSource({
-    'POST Patient/$match': { json: bundle([adaAtSource]) },
-    'GET Patient/p1/$everything': everything,
-    ...routes,
-  }).start();
-}
-
-const collect = (config: Partial<SourceConfig> = {}) =>
-  collectAtOnce(connect(source, { pageBytesMax: BYTES_MAX, pageSize: 16, ...config }));
-const counts = () =>
+const LIMITS = { pageBytesMax: BYTES_MAX, pageSize: 16 };
+const collect = (source: FakeSource, config: Partial<SourceConfig> = {}) =>
+  source.collect({ ...LIMITS, ...config });
+const counts = (source: FakeSource) =>
   source
     .askedFor('GET Patient/p1/$everything')
     .map(({ path }) => new URLSearchParams(path.split('?')[1]).get('_count'));
-const leftOut = (pages: Awaited<ReturnType<typeof collect>>) => pages.flatMap((page) => page.leftOut ?? []);
+const leftOut = (pages: SourcePage[]) => pages.flatMap((page) => page.leftOut ?? []);
 
 describe('a page over the limit', () => {
-  test('is asked for in smaller pages, which grow again once they fit', async () => {
+  test('is asked for in smaller pages, which grow again once they fit', async ({ source }) => {
     const all = [
       ...Array.from({ length: 8 }, (_, n) => medium(`m${n}`)),
       ...Array.from({ length: 40 }, (_, n) => condition(`c${n}`)),
     ];
-    await start(paged(all));
-    const pages = await collect();
+    source.serveEverything(paged(all));
+    const pages = await collect(source);
     expect(new Set(idsOf(pages)).size).toBe(48);
     expect(leftOut(pages)).toEqual([]);
-    expect(counts()).toEqual(['16', '4', '8', '16', '16', '16']);
+    expect(counts(source)).toEqual(['16', '4', '8', '16', '16', '16']);
   });
 
-  test('loses only the one resource that is larger, which is named', async () => {
+  test('loses only the one resource that is larger, which is named', async ({ source }) => {
     const all = [
       condition('c0'),
       condition('c1'),
@@ -84,30 +72,28 @@ describe('a page over the limit', () => {
       condition('c3'),
       condition('c4'),
     ];
-    await start(paged(all));
-    const pages = await collect();
+    source.serveEverything(paged(all));
+    const pages = await collect(source);
     expect(idsOf(pages)).toEqual(['c0', 'c1', 'c2', 'c3', 'c4'].map((id) => `Condition/${id}`));
     expect(leftOut(pages)).toEqual(['Condition/big']);
     expect(pages.at(-1)?.next).toBeNull();
   });
 
-  test.each([
+  test.for<[string, { id: string }[]]>([
     ['the first', [large('big'), condition('c1')]],
     ['the last', [condition('c1'), large('big')]],
-  ])('loses %s resource without losing the other', async (_, all) => {
-    await start(paged(all));
-    const pages = await collect();
+  ])('loses %s resource without losing the other', async ([_, all], { source }) => {
+    source.serveEverything(paged(all));
+    const pages = await collect(source);
     expect(idsOf(pages)).toEqual(['Condition/c1']);
     expect(leftOut(pages)).toEqual(['Condition/big']);
   });
 
-  test('can be resumed in the middle of the smaller pages', async () => {
-    await start(paged([condition('c0'), large('big'), condition('c1'), condition('c2')]));
-    const pages = await collect();
+  test('can be resumed in the middle of the smaller pages', async ({ source }) => {
+    source.serveEverything(paged([condition('c0'), large('big'), condition('c1'), condition('c2')]));
+    const pages = await collect(source);
     const cursor = JSON.parse(JSON.stringify(pages[0]?.next)) as Record<string, unknown>;
-    const rest = await allOf(
-      connect(source, { pageBytesMax: BYTES_MAX, pageSize: 16 }).resume(cursor, never),
-    );
+    const rest = await allOf(connect(source, LIMITS).resume(cursor, never));
     expect([...idsOf(pages.slice(0, 1)), ...idsOf(rest)]).toEqual([
       'Condition/c0',
       'Condition/c1',
@@ -116,47 +102,49 @@ describe('a page over the limit', () => {
     expect(leftOut(rest)).toEqual(['Condition/big']);
   });
 
-  test('behind a link without _count makes the request start again with smaller pages', async () => {
+  test('behind a link without _count makes the request start again with smaller pages', async ({
+    source,
+  }) => {
     const all = [
       ...Array.from({ length: 4 }, (_, n) => condition(`c${n}`)),
       ...Array.from({ length: 4 }, (_, n) => medium(`m${n}`)),
     ];
     let state = 4;
-    const opaque = ({ path }: Asked): Reply => {
-      const query = new URLSearchParams(path.split('?')[1]);
+    const opaque = (asked: Asked): Reply => {
+      const query = new URLSearchParams(asked.path.split('?')[1]);
       state = Number(query.get('_count') ?? state);
       return paged(
         all,
         (offset) => `?at=${offset}`,
-      )({ path: `?at=${query.get('at') ?? 0}&_count=${state}` } as Asked);
+      )({ ...asked, path: `?at=${query.get('at') ?? 0}&_count=${state}` });
     };
-    await start(opaque);
-    const pages = await collect({ pageSize: 4, pageBytesMax: 10_000 });
+    source.serveEverything(opaque);
+    const pages = await collect(source, { pageSize: 4, pageBytesMax: 10_000 });
     expect([...new Set(idsOf(pages))]).toHaveLength(8);
     expect(leftOut(pages)).toEqual([]);
   });
 
-  test('of a search by type is treated alike', async () => {
-    await start(
+  test('of a search by type is treated alike', async ({ source }) => {
+    source.serveEverything(
       { status: 404 },
       { 'GET Condition': paged([condition('c0'), large('big'), condition('c1')]) },
     );
-    const pages = await collect();
+    const pages = await collect(source);
     expect(idsOf(pages)).toEqual(['Condition/c0', 'Condition/c1']);
     expect(leftOut(pages)).toEqual(['Condition/big']);
   });
 
-  test('of a server that ignores _count is a bad answer that says what to set', async () => {
+  test('of a server that ignores _count is a bad answer that says what to set', async ({ source }) => {
     const all = Array.from({ length: 8 }, (_, n) => medium(`m${n}`));
-    await start({ json: bundle(all) });
-    await expect(collect()).rejects.toMatchObject({
+    source.serveEverything({ json: bundle(all) });
+    await expect(collect(source)).rejects.toMatchObject({
       kind: 'bad-answer',
       message: expect.stringMatching(
         /more than 20000 bytes, also when asked for one resource; pageBytesMax of HIE_SETTINGS is the limit/,
       ),
     });
-    expect(counts()).toEqual(['16', '4', '1']);
-    await expect(collect({ connectionKey: 'connection-1' })).rejects.toMatchObject({
+    expect(counts(source)).toEqual(['16', '4', '1']);
+    await expect(collect(source, { connectionKey: 'connection-1' })).rejects.toMatchObject({
       message: expect.stringMatching(
         /; --page-bytes-max is the limit \(npm run admin -- connections set connection-1\)$/,
       ),

@@ -1,27 +1,17 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { SourceType } from '../../../src/contract/primitives.ts';
-import type { SourcePage } from '../../../src/exchange/sources/connectors/connector.ts';
 import {
   adaAtSource,
-  bundle,
-  collectAtOnce,
   condition,
-  connect,
-  FakeSource,
+  type FakeSource,
   idsOf,
   somebodyElse,
+  sourceTest as test,
 } from '../../support/fake-source.ts';
 
-let source: FakeSource;
-
-async function pageWith(entries: unknown[], sourceType: SourceType = 'hie'): Promise<SourcePage> {
-  source = await new FakeSource({
-    'POST Patient/$match': { json: bundle([adaAtSource]) },
-    'GET Patient/p1/$everything': () => ({
-      json: { resourceType: 'Bundle', type: 'searchset', entry: entries },
-    }),
-  }).start();
-  const [page] = await collectAtOnce(connect(source, { source: sourceType }));
+async function pageWith(source: FakeSource, entries: unknown[], sourceType: SourceType = 'hie') {
+  source.serveEverything({ json: { resourceType: 'Bundle', type: 'searchset', entry: entries } });
+  const [page] = await source.collect({ source: sourceType });
   if (page === undefined) throw new Error('no page');
   return page;
 }
@@ -35,7 +25,7 @@ const observation = (id: string, change = {}) => ({
 });
 
 describe('whom a resource is about', () => {
-  test.each([
+  test.for<[string, object]>([
     ['subject', { resourceType: 'Condition', subject: { reference: 'Patient/p9' } }],
     ['patient', { resourceType: 'Immunization', patient: { reference: 'Patient/p9' } }],
     ['beneficiary', { resourceType: 'Coverage', beneficiary: { reference: 'Patient/p9' } }],
@@ -54,9 +44,9 @@ describe('whom a resource is about', () => {
     ['a target', { resourceType: 'Provenance', target: [{ reference: 'Patient/p9' }] }],
     ['a device of somebody', { resourceType: 'Device', patient: { reference: 'Patient/p9' } }],
     ['somebody else', somebodyElse],
-  ])('by %s: put aside, counted, and kept in no document', async (_, resource) => {
+  ])('by %s: put aside, counted, and kept in no document', async ([_, resource], { source }) => {
     const stray = { id: 's1', ...resource };
-    const page = await pageWith([entry(stray), entry(condition('c1'))]);
+    const page = await pageWith(source, [entry(stray), entry(condition('c1'))]);
     expect(idsOf([page])).toEqual(['Condition/c1']);
     const isUnnamed = ['nobody', 'a group'].includes(_);
     expect(page.misattributedCount).toBe(isUnnamed ? 0 : 1);
@@ -64,12 +54,11 @@ describe('whom a resource is about', () => {
     expect(JSON.parse(page.raw.bytes.toString()).entry).toEqual([entry(condition('c1'))]);
   });
 
-  test('is told by relative, absolute and urn references alike', async () => {
+  test('is told by relative, absolute and urn references alike', async ({ source }) => {
     const urn = 'urn:uuid:4c70028f-e0a4-53b8-b664-602bd4bdd66f';
-    const page = await pageWith([]);
-    await source.stop();
+    const page = await pageWith(source, []);
     expect(page.resources).toEqual([]);
-    const { resources, misattributedCount } = await pageWith([
+    const { resources, misattributedCount } = await pageWith(source, [
       { fullUrl: urn, resource: adaAtSource },
       { fullUrl: 'urn:uuid:9', resource: somebodyElse },
       entry(condition('c1', 'Patient/p1/_history/4')),
@@ -85,24 +74,27 @@ describe('whom a resource is about', () => {
     expect(misattributedCount).toBe(2);
   });
 
-  test('does not matter for what supports others', async () => {
+  test('does not matter for what supports others', async ({ source }) => {
     const supporting = ['Organization', 'Practitioner', 'Location', 'Medication', 'Device'];
-    const page = await pageWith(supporting.map((resourceType) => entry({ resourceType, id: 'x' })));
+    const page = await pageWith(
+      source,
+      supporting.map((resourceType) => entry({ resourceType, id: 'x' })),
+    );
     expect(idsOf([page])).toEqual(supporting.map((type) => `${type}/x`));
     expect(page.misattributedCount).toBe(0);
   });
 });
 
-test("another patient's whole record is a bad answer", async () => {
+test("another patient's whole record is a bad answer", async ({ source }) => {
   const record = [somebodyElse, condition('c9', 'Patient/p9'), { resourceType: 'Organization', id: 'o1' }];
-  await expect(pageWith(record.map(entry))).rejects.toMatchObject({
+  await expect(pageWith(source, record.map(entry))).rejects.toMatchObject({
     kind: 'bad-answer',
     message: "hie answered with another patient's record",
   });
 });
 
-test('what is malformed is put aside and harms nothing', async () => {
-  const page = await pageWith([
+test('what is malformed is put aside and harms nothing', async ({ source }) => {
+  const page = await pageWith(source, [
     null,
     7,
     {},
@@ -117,9 +109,11 @@ test('what is malformed is put aside and harms nothing', async () => {
   expect(page.reported?.gaps).toEqual(['5 resources without a type', '2 resources without a valid id']);
 });
 
-test('a resource that names its patient by a number only is not counted as one of another patient', async () => {
+test('a resource that names its patient by a number only is not counted as one of another patient', async ({
+  source,
+}) => {
   const subject = { identifier: { system: 'urn:mrn', value: '77' } };
-  const page = await pageWith([entry({ ...condition('c1'), subject }), entry(condition('c2'))]);
+  const page = await pageWith(source, [entry({ ...condition('c1'), subject }), entry(condition('c2'))]);
   expect(idsOf([page])).toEqual(['Condition/c2']);
   expect(page).toMatchObject({
     misattributedCount: 0,
@@ -132,51 +126,54 @@ const of = (code: string, severity = 'error') => ({
   issue: [{ severity, code, diagnostics: 'Ada Lovelace' }],
 });
 
-test.each([
+test.for<[object, string[], string[]]>([
   [of('processing'), ['the source reports an error (processing)'], []],
   [of('Ada Lovelace', 'fatal'), ['the source reports an error (unknown)'], []],
   [of('incomplete', 'warning'), ['the source reports incomplete'], []],
   [of('not-supported', 'warning'), [], ['the source reports a warning (not-supported)']],
-])('an outcome of a page says that something is missing, or warns: %j', async (outcome, gaps, warnings) => {
-  const page = await pageWith([entry(condition('c1')), entry(outcome)]);
-  expect(page.reported).toEqual({ gaps, warnings });
-  const ofEntry = await source.stop().then(() => pageWith([{ response: { status: '500', outcome } }]));
-  expect(ofEntry.reported).toEqual({ gaps, warnings });
-});
+])(
+  'an outcome of a page says that something is missing, or warns: %j',
+  async ([outcome, gaps, warnings], { source }) => {
+    const page = await pageWith(source, [entry(condition('c1')), entry(outcome)]);
+    expect(page.reported).toEqual({ gaps, warnings });
+    const ofEntry = await pageWith(source, [{ response: { status: '500', outcome } }]);
+    expect(ofEntry.reported).toEqual({ gaps, warnings });
+  },
+);
 
-test.each([
+test.for<[string, Record<string, unknown>]>([
   ['R5', { resourceType: 'Encounter', class: [{ coding: [{ code: 'IMP' }] }], actualPeriod: {} }],
   ['R5', { resourceType: 'MedicationRequest', medication: { concept: { text: 'Aspirin' } } }],
   ['R5', { resourceType: 'Immunization', manufacturer: { reference: { display: 'Acme' } } }],
   ['STU3', { resourceType: 'Condition', clinicalStatus: 'active' }],
   ['STU3', { resourceType: 'Immunization', notGiven: true }],
   ['STU3', { resourceType: 'MedicationRequest', requester: { agent: { display: 'Dr. Who' } } }],
-])('a resource of %s is not kept, and it is said: %j', async (_, resource) => {
+])('a resource of %s is not kept, and it is said: %j', async ([_, resource], { source }) => {
   const subject = { reference: 'Patient/p1' };
   const whose = resource.resourceType === 'Immunization' ? { patient: subject } : { subject };
-  const page = await pageWith([entry({ id: 'x1', ...resource, ...whose }), entry(condition('c1'))]);
+  const page = await pageWith(source, [entry({ id: 'x1', ...resource, ...whose }), entry(condition('c1'))]);
   expect(idsOf([page])).toEqual(['Condition/c1']);
   expect(page.reported?.gaps).toEqual(['1 resource in another version of FHIR than R4']);
   expect(page.raw.bytes.toString()).toContain('x1');
 });
 
-test('an outcome beside the data is no stray', async () => {
-  const page = await pageWith([
+test('an outcome beside the data is no stray', async ({ source }) => {
+  const page = await pageWith(source, [
     entry({ resourceType: 'OperationOutcome', issue: [] }),
     entry(condition('c1')),
   ]);
   expect(page).toMatchObject({ misattributedCount: 0, resources: [{ id: 'c1' }] });
 });
 
-test('an answer without strays is kept byte for byte', async () => {
-  const page = await pageWith([entry(condition('c1'))]);
+test('an answer without strays is kept byte for byte', async ({ source }) => {
+  const page = await pageWith(source, [entry(condition('c1'))]);
   expect(page.raw.bytes.toString()).toBe(
     JSON.stringify({ resourceType: 'Bundle', type: 'searchset', entry: [entry(condition('c1'))] }),
   );
   expect(page.raw.contentType).toBe('application/fhir+json');
 });
 
-test('a laboratory brings results: by category, by report, or for want of a category', async () => {
+test('a laboratory brings results: by category, by report, or for want of a category', async ({ source }) => {
   const category = (code: string) => ({ category: [{ coding: [{ code }] }] });
   const report = {
     resourceType: 'DiagnosticReport',
@@ -185,6 +182,7 @@ test('a laboratory brings results: by category, by report, or for want of a cate
     result: [{ reference: 'Observation/reported' }],
   };
   const page = await pageWith(
+    source,
     [
       report,
       observation('lab', category('laboratory')),
@@ -207,8 +205,10 @@ test('a laboratory brings results: by category, by report, or for want of a cate
 });
 
 describe('references within an answer', () => {
-  test('are written as type and id where the answer or the address tells what they mean', async () => {
-    const { resources, patientIds } = await pageWith([
+  test('are written as type and id where the answer or the address tells what they mean', async ({
+    source,
+  }) => {
+    const { resources, patientIds } = await pageWith(source, [
       { fullUrl: 'urn:uuid:0f1d1fb4-0000-4000-8000-000000000001', resource: adaAtSource },
       {
         fullUrl: 'urn:uuid:0f1d1fb4-0000-4000-8000-000000000002',
@@ -219,8 +219,7 @@ describe('references within an answer', () => {
           subject: { reference: 'urn:uuid:0f1d1fb4-0000-4000-8000-000000000001' },
           performer: [
             { reference: 'urn:uuid:0f1d1fb4-0000-4000-8000-000000000002' },
-            // The address is known once the source has started.
-            { reference: { toJSON: () => new URL('Organization/o', `${source.baseUrl}/`).href } },
+            { reference: `${source.baseUrl}/Organization/o` },
             { reference: 'https://elsewhere.example/fhir/Organization/o' },
           ],
         }),

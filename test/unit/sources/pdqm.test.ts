@@ -1,18 +1,16 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { checkSource } from '../../../src/exchange/sources/connectors/check-source.ts';
-import {
-  resolveSourceConfig,
-  type SourceConfig,
-} from '../../../src/exchange/sources/connectors/source-config.ts';
+import { resolveSourceConfig } from '../../../src/exchange/sources/connectors/source-config.ts';
 import {
   ada,
   adaAtSource,
   bundle,
-  collectAtOnce,
   connect,
-  FakeSource,
+  type FakeSource,
   idsOf,
   never,
+  type Reply,
+  sourceTest,
 } from '../../support/fake-source.ts';
 
 /** A server that is a Patient Demographics Supplier of IHE PDQm, as its guide states it (ITI-119). */
@@ -46,17 +44,14 @@ const other = {
 };
 const outcome = { resourceType: 'OperationOutcome', issue: [{ severity: 'warning', code: 'informational' }] };
 
-let source: FakeSource;
-
-async function start(routes: FakeSource['routes']): Promise<void> {
-  source = await new FakeSource({ 'GET metadata': { json: supplier }, ...routes }).start();
-}
-const begin = (config: Partial<SourceConfig> = {}) => connect(source, config).begin(ada, {}, never);
-const asked = (what: string) => source.askedFor(what).length;
+const test = sourceTest.extend('routes', { 'GET metadata': { json: supplier } });
+const asked = (source: FakeSource, what: string) => source.askedFor(what).length;
 
 describe('a supplier of PDQm', () => {
-  test('is asked by $match with the person, without onlyCertainMatches, and without empty lists', async () => {
-    await start({ 'POST Patient/$match': { json: bundle([adaAtSource, outcome]) } });
+  test('is asked by $match with the person, without onlyCertainMatches, and without empty lists', async ({
+    source,
+  }) => {
+    source.serve({ 'POST Patient/$match': { json: bundle([adaAtSource, outcome]) } });
     const unidentified = { ...ada, personalIdentifiers: [] };
     expect((await connect(source).begin(unidentified, {}, never)).kind).toBe('ready');
     const sent: unknown = JSON.parse(source.askedFor('POST Patient/$match')[0]?.body ?? '');
@@ -65,10 +60,10 @@ describe('a supplier of PDQm', () => {
       parameter: [{ name: 'resource' }, { name: 'count' }],
     });
     expect(JSON.stringify(sent)).not.toMatch(/onlyCertainMatches|\[\]/);
-    expect(asked('POST Patient/_search')).toBe(0);
+    expect(asked(source, 'POST Patient/_search')).toBe(0);
   });
 
-  test.each([
+  test.for<[string, object]>([
     ['only by its operation', { ...supplier, instantiates: [] }],
     [
       'only by the definition of its operation',
@@ -92,38 +87,40 @@ describe('a supplier of PDQm', () => {
       'by the name of a national guide',
       { ...other, instantiates: ['http://fhir.ch/ig/CapabilityStatement/CH.PDQm.Supplier'] },
     ],
-  ])('is known %s', async (_, statement) => {
-    await start({
+  ])('is known %s', async ([_, statement], { source }) => {
+    source.serve({
       'GET metadata': { json: { ...statement, resourceType: 'CapabilityStatement' } },
       'POST Patient/$match': { json: bundle([adaAtSource]) },
     });
-    await begin();
-    expect(asked('POST Patient/$match')).toBe(1);
+    await source.begin();
+    expect(asked(source, 'POST Patient/$match')).toBe(1);
   });
 
-  test('who answers two people of one name is asked for neither unless one is proven to be ours', async () => {
+  test('who answers two people of one name is asked for neither unless one is proven to be ours', async ({
+    source,
+  }) => {
     const namesake = { ...adaAtSource, address: [{ postalCode: '90210' }] };
-    await start({ 'POST Patient/$match': { json: bundle([namesake, { ...namesake, id: 'p2' }]) } });
-    expect(await begin()).toMatchObject({ kind: 'unknown-patient' });
+    source.serve({ 'POST Patient/$match': { json: bundle([namesake, { ...namesake, id: 'p2' }]) } });
+    expect(await source.begin()).toMatchObject({ kind: 'unknown-patient' });
     source.routes['POST Patient/$match'] = { json: bundle([{ ...namesake, id: 'p2' }, adaAtSource]) };
-    expect(await begin()).toMatchObject({ kind: 'ready' });
-    expect(asked('GET Patient/p2')).toBe(0);
+    expect(await source.begin()).toMatchObject({ kind: 'ready' });
+    expect(asked(source, 'GET Patient/p2')).toBe(0);
   });
 });
 
 describe('what the connection says', () => {
   const never404 = { 'GET metadata': { json: { ...other, resourceType: 'CapabilityStatement' } } };
 
-  test('makes a server be asked by $match that does not state it', async () => {
-    await start({ ...never404, 'POST Patient/$match': { json: bundle([adaAtSource]) } });
-    await begin({ patientMatch: true });
-    expect(asked('POST Patient/$match')).toBe(1);
+  test('makes a server be asked by $match that does not state it', async ({ source }) => {
+    source.serve({ ...never404, 'POST Patient/$match': { json: bundle([adaAtSource]) } });
+    await source.begin({ patientMatch: true });
+    expect(asked(source, 'POST Patient/$match')).toBe(1);
   });
 
-  test('keeps a server from being asked by $match that states it', async () => {
-    await start({ 'POST Patient/_search': { json: bundle([adaAtSource]) } });
-    await begin({ patientMatch: false });
-    expect([asked('POST Patient/$match'), asked('POST Patient/_search')]).toEqual([0, 1]);
+  test('keeps a server from being asked by $match that states it', async ({ source }) => {
+    source.serve({ 'POST Patient/_search': { json: bundle([adaAtSource]) } });
+    await source.begin({ patientMatch: false });
+    expect([asked(source, 'POST Patient/$match'), asked(source, 'POST Patient/_search')]).toEqual([0, 1]);
   });
 });
 
@@ -131,82 +128,89 @@ describe('a $match that fails', () => {
   const found = { 'POST Patient/_search': { json: bundle([adaAtSource]) } };
   const nobody = { 'POST Patient/_search': { json: bundle([]) } };
 
-  test.each([
+  test.for<[number, string]>([
     [500, 'hie answered 500 to Patient/$match; the patient was searched for instead'],
     [503, 'hie answered 503 to Patient/$match; the patient was searched for instead'],
     [403, 'hie answered 403 to Patient/$match; the patient was searched for instead'],
     [422, 'hie answered 422 to Patient/$match; the patient was searched for instead'],
-  ])('with %s is followed by searches, and a notice', async (status, notice) => {
-    await start({ 'POST Patient/$match': { status }, ...found });
-    expect(await begin()).toMatchObject({ kind: 'ready', notice });
-    expect(idsOf(await collectAtOnce(connect(source)))).toEqual(['Patient/p1']);
+  ])('with %s is followed by searches, and a notice', async ([status, notice], { source }) => {
+    source.serve({ 'POST Patient/$match': { status }, ...found });
+    expect(await source.begin()).toMatchObject({ kind: 'ready', notice });
+    expect(idsOf(await source.collect())).toEqual(['Patient/p1']);
   });
 
-  test.each([
+  test.for<[string, Reply]>([
     ['something that is no Bundle', { json: adaAtSource }],
     ['broken JSON', { text: '{' }],
-    ['a dropped connection', { write: (response: { destroy(): void }) => response.destroy() }],
-  ])('with %s is followed by searches too', async (_, reply) => {
-    await start({ 'POST Patient/$match': reply, ...found });
-    expect(await begin()).toMatchObject({ kind: 'ready', notice: expect.stringContaining('Patient/$match') });
+    ['a dropped connection', { write: (response) => response.destroy() }],
+  ])('with %s is followed by searches too', async ([_, reply], { source }) => {
+    source.serve({ 'POST Patient/$match': reply, ...found });
+    expect(await source.begin()).toMatchObject({
+      kind: 'ready',
+      notice: expect.stringContaining('Patient/$match'),
+    });
   });
 
-  test.each([500, 503])(
+  test.for([500, 503])(
     'with %s, and searches that find nobody, is a bad answer to be asked again',
-    async (status) => {
-      await start({ 'POST Patient/$match': { status }, ...nobody });
-      await expect(begin()).rejects.toMatchObject({
+    async (status, { source }) => {
+      source.serve({ 'POST Patient/$match': { status }, ...nobody });
+      await expect(source.begin()).rejects.toMatchObject({
         kind: 'bad-answer',
         message: `hie answered ${status} to Patient/$match, and its searches do not find the patient`,
       });
     },
   );
 
-  test('because it is refused, and searches that find nobody, leave the person unknown, with a notice', async () => {
-    await start({ 'POST Patient/$match': { status: 422 }, ...nobody });
-    expect(await begin()).toEqual({
+  test('because it is refused, and searches that find nobody, leave the person unknown, with a notice', async ({
+    source,
+  }) => {
+    source.serve({ 'POST Patient/$match': { status: 422 }, ...nobody });
+    expect(await source.begin()).toEqual({
       kind: 'unknown-patient',
       notice: 'hie answered 422 to Patient/$match; the patient was searched for instead',
     });
   });
 
-  test('at a server without searches is the failure itself', async () => {
-    await start({ 'POST Patient/$match': { status: 500 } });
-    await expect(begin()).rejects.toMatchObject({
+  test('at a server without searches is the failure itself', async ({ source }) => {
+    source.serve({ 'POST Patient/$match': { status: 500 } });
+    await expect(source.begin()).rejects.toMatchObject({
       kind: 'transport',
       message: 'hie answered 500 to Patient/$match',
     });
   });
 
-  test.each([
+  test.for<[number, string]>([
     [401, 'denied'],
     [429, 'rate-limited'],
-  ])('with %s is not followed by searches: they would fail as well', async (status, kind) => {
-    await start({ 'POST Patient/$match': { status }, ...found });
-    await expect(begin()).rejects.toMatchObject({ kind });
-    expect(asked('POST Patient/_search')).toBe(0);
+  ])('with %s is not followed by searches: they would fail as well', async ([status, kind], { source }) => {
+    source.serve({ 'POST Patient/$match': { status }, ...found });
+    await expect(source.begin()).rejects.toMatchObject({ kind });
+    expect(asked(source, 'POST Patient/_search')).toBe(0);
   });
 
-  test.each(['suppressed', 'business-rule'])(
+  test.for(['suppressed', 'business-rule'])(
     'because of the patient (%s) is not followed by searches',
-    async (code) => {
+    async (code, { source }) => {
       const json = { resourceType: 'OperationOutcome', issue: [{ severity: 'error', code }] };
-      await start({ 'POST Patient/$match': { status: 403, json }, ...found });
-      await expect(begin()).rejects.toMatchObject({ kind: 'refused' });
-      expect(asked('POST Patient/_search')).toBe(0);
+      source.serve({ 'POST Patient/$match': { status: 403, json }, ...found });
+      await expect(source.begin()).rejects.toMatchObject({ kind: 'refused' });
+      expect(asked(source, 'POST Patient/_search')).toBe(0);
     },
   );
 
-  test('because the source claims somebody else to be ours, is not followed by searches', async () => {
+  test('because the source claims somebody else to be ours, is not followed by searches', async ({
+    source,
+  }) => {
     const somebody = { ...adaAtSource, id: 'p9', birthDate: '1971-01-01' };
-    await start({ 'POST Patient/$match': { json: bundle([somebody]) }, ...found });
-    await expect(begin()).rejects.toMatchObject({ kind: 'refused' });
-    expect(asked('POST Patient/_search')).toBe(0);
+    source.serve({ 'POST Patient/$match': { json: bundle([somebody]) }, ...found });
+    await expect(source.begin()).rejects.toMatchObject({ kind: 'refused' });
+    expect(asked(source, 'POST Patient/_search')).toBe(0);
   });
 });
 
-test('a check says in words how patients are looked up, and what $match answered', async () => {
-  await start({
+test('a check says in words how patients are looked up, and what $match answered', async ({ source }) => {
+  source.serve({
     'POST Patient/$match': { status: 403 },
     'POST Patient/_search': { json: bundle([adaAtSource]) },
   });

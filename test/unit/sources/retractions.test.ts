@@ -1,26 +1,15 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { SourceFailure } from '../../../src/exchange/sources/connectors/connector.ts';
 import {
   ada,
-  adaAtSource,
   allOf,
-  bundle,
-  collectAtOnce,
   condition,
   connect,
-  FakeSource,
+  type FakeSource,
   idsOf,
   never,
+  sourceTest as test,
 } from '../../support/fake-source.ts';
-
-let source: FakeSource;
-
-async function start(routes: FakeSource['routes']): Promise<void> {
-  source = await new FakeSource({
-    'POST Patient/$match': { json: bundle([adaAtSource]) },
-    ...routes,
-  }).start();
-}
 
 const deleted = (id: string) => ({
   resourceType: 'Condition',
@@ -31,26 +20,27 @@ const deleted = (id: string) => ({
 });
 
 describe('an answer says of a resource that it is gone', () => {
-  const pageOf = async (json: unknown) => {
-    await start({ 'GET Patient/p1/$everything': { json } });
-    const [page] = await collectAtOnce(connect(source));
+  const pageOf = async (source: FakeSource, json: unknown) => {
+    source.serveEverything({ json });
+    const [page] = await source.collect();
     if (page === undefined) throw new Error('no page');
     return page;
   };
   const bundleOf = (entry: unknown[], type = 'searchset') => ({ resourceType: 'Bundle', type, entry });
 
-  test.each([
+  test.for<[string, object]>([
     ['a deletion', { request: { method: 'DELETE', url: 'Condition/c1' } }],
     ['a deletion at an address', { request: { method: 'DELETE', url: '/Condition/c1' } }],
     ['the status 410', { fullUrl: 'Condition/c1', response: { status: '410 Gone' } }],
-  ])('by %s: it is retracted, and no stray', async (_, entry) => {
-    const page = await pageOf(bundleOf([entry, { resource: condition('c2') }]));
+  ])('by %s: it is retracted, and no stray', async ([_, entry], { source }) => {
+    const page = await pageOf(source, bundleOf([entry, { resource: condition('c2') }]));
     expect(page).toMatchObject({ retracted: [deleted('c1')], misattributedCount: 0 });
     expect(idsOf([page])).toEqual(['Condition/c2']);
   });
 
-  test('by naming another patient: it is retracted with whom it names', async () => {
+  test('by naming another patient: it is retracted with whom it names', async ({ source }) => {
     const page = await pageOf(
+      source,
       bundleOf([
         { resource: { ...condition('c1', 'Patient/p9'), meta: { lastUpdated: '2026-01-02T00:00:00Z' } } },
         { resource: condition('c2') },
@@ -66,9 +56,12 @@ describe('an answer says of a resource that it is gone', () => {
     ]);
   });
 
-  test('of a history the newest version counts, whether it is the deletion or what came after it', async () => {
+  test('of a history the newest version counts, whether it is the deletion or what came after it', async ({
+    source,
+  }) => {
     const deletion = (id: string) => ({ request: { method: 'DELETE', url: `Condition/${id}` } });
     const page = await pageOf(
+      source,
       bundleOf(
         [
           deletion('c1/_history/3'),
@@ -83,24 +76,26 @@ describe('an answer says of a resource that it is gone', () => {
     expect(idsOf([page])).toEqual(['Condition/c2']);
   });
 
-  test('not when the same answer brings it', async () => {
+  test('not when the same answer brings it', async ({ source }) => {
     const page = await pageOf(
+      source,
       bundleOf([{ request: { method: 'DELETE', url: 'Condition/c1' } }, { resource: condition('c1') }]),
     );
     expect(page.retracted).toEqual([]);
   });
 
-  test('not by an address at another server', async () => {
+  test('not by an address at another server', async ({ source }) => {
     const url = 'https://other.example/fhir/Condition/c1';
     const page = await pageOf(
+      source,
       bundleOf([{ request: { method: 'DELETE', url } }, { resource: condition('c2') }]),
     );
     expect(page.retracted).toEqual([]);
   });
 
-  test('in the list of deleted resources of a bulk manifest', async () => {
+  test('in the list of deleted resources of a bulk manifest', async ({ source }) => {
     const gone = bundleOf([{ request: { method: 'DELETE', url: 'Condition/c1' } }], 'transaction');
-    await start({
+    source.serve({
       'GET Patient/p1/$everything': { status: 202, headers: { 'content-location': '/fhir/jobs/1' } },
       'GET jobs/1': () => ({
         json: {
@@ -129,73 +124,73 @@ const ndjson = (...lines: unknown[]) => ({
 
 describe('what became of a resource that a whole answer no longer holds', () => {
   const missing = [{ resourceType: 'Condition', id: 'c1' }];
-  const ask = (present: [string, string][] = [], ids = missing) =>
+  const ask = (source: FakeSource, present: [string, string][] = [], ids = missing) =>
     connect(source).checkMissing(
       { missing: ids, patientIds: ['p1', 'p2'], present: new Map(present) },
       never,
     );
   const read = (json: unknown) => ({ 'GET Condition/c1': { json } });
 
-  test('410: it was deleted', async () => {
-    await start({ 'GET Condition/c1': { status: 410 } });
-    expect(await ask()).toEqual(['deleted']);
+  test('410: it was deleted', async ({ source }) => {
+    source.serve({ 'GET Condition/c1': { status: 410 } });
+    expect(await ask(source)).toEqual(['deleted']);
   });
 
-  test('404: it was deleted, where one that is there is found', async () => {
-    await start({ 'GET Condition/c2': { json: condition('c2') } });
-    expect(await ask([['Condition', 'c2']])).toEqual(['deleted']);
+  test('404: it was deleted, where one that is there is found', async ({ source }) => {
+    source.serve({ 'GET Condition/c2': { json: condition('c2') } });
+    expect(await ask(source, [['Condition', 'c2']])).toEqual(['deleted']);
   });
 
-  test('404: nobody knows, where one that is there is not found either', async () => {
-    await start({});
-    expect(await ask([['Condition', 'c2']])).toEqual(['unknown']);
+  test('404: nobody knows, where one that is there is not found either', async ({ source }) => {
+    source.serve({});
+    expect(await ask(source, [['Condition', 'c2']])).toEqual(['unknown']);
   });
 
-  test.each([
+  test.for<[object[], string]>([
     [[{ code: 'read' }], 'deleted'],
     [[{ code: 'search-type' }], 'unknown'],
   ])(
     '404 with none of its type left: as far as the server says that it serves %j, %s',
-    async (interaction, fate) => {
+    async ([interaction, fate], { source }) => {
       const resource = [{ type: 'Condition', interaction }];
-      await start({
+      source.serve({
         'GET metadata': {
           json: { resourceType: 'CapabilityStatement', rest: [{ mode: 'server', resource }] },
         },
       });
-      expect(await ask()).toEqual([fate]);
+      expect(await ask(source)).toEqual([fate]);
     },
   );
 
-  test.each([
+  test.for<[string, object, string]>([
     ['this person', condition('c1'), 'kept'],
     ['an earlier id of this person', condition('c1', 'Patient/p2'), 'kept'],
     ['nobody', { resourceType: 'Condition', id: 'c1' }, 'kept'],
     ['somebody of another server', condition('c1', 'https://other.example/Patient/p9'), 'kept'],
     ['another person', condition('c1', 'Patient/p9'), 'moved'],
     ['another resource', condition('c9', 'Patient/p9'), 'unknown'],
-  ])('it names %s', async (_, json, fate) => {
-    await start(read(json));
-    expect(await ask()).toEqual([fate]);
+  ])('it names %s', async ([_, json, fate], { source }) => {
+    source.serve(read(json));
+    expect(await ask(source)).toEqual([fate]);
   });
 
-  test('refused: nobody knows, and the others are asked for', async () => {
-    await start({ 'GET Condition/c1': { status: 403 }, 'GET Condition/c2': { status: 410 } });
-    expect(await ask([], [...missing, { resourceType: 'Condition', id: 'c2' }])).toEqual([
+  test('refused: nobody knows, and the others are asked for', async ({ source }) => {
+    source.serve({ 'GET Condition/c1': { status: 403 }, 'GET Condition/c2': { status: 410 } });
+    expect(await ask(source, [], [...missing, { resourceType: 'Condition', id: 'c2' }])).toEqual([
       'unknown',
       'deleted',
     ]);
   });
 
-  test('a source in trouble is left alone: what was not read by then is unknown', async () => {
-    await start({ 'GET Condition/c1': { status: 410 }, 'GET Condition/c2': { status: 503 } });
+  test('a source in trouble is left alone: what was not read by then is unknown', async ({ source }) => {
+    source.serve({ 'GET Condition/c1': { status: 410 }, 'GET Condition/c2': { status: 503 } });
     const more = ['c2', 'c3'].map((id) => ({ resourceType: 'Condition', id }));
-    expect(await ask([], [...missing, ...more])).toEqual(['deleted', 'unknown', 'unknown']);
+    expect(await ask(source, [], [...missing, ...more])).toEqual(['deleted', 'unknown', 'unknown']);
     expect(source.askedFor('GET Condition/c3')).toEqual([]);
   });
 
-  test('stops when it is cancelled', async () => {
-    await start({ 'GET Condition/c1': { write: () => undefined } });
+  test('stops when it is cancelled', async ({ source }) => {
+    source.serve({ 'GET Condition/c1': { write: () => undefined } });
     const controller = new AbortController();
     const asked = connect(source).checkMissing(
       { missing, patientIds: ['p1'], present: new Map() },
