@@ -17,7 +17,7 @@ import {
 // The real connectors against the simulated sources: what one speaks, the other understands.
 
 const quick: SettingsChange = { hie: { jobLatencyMs: { min: 0, max: 50 }, retryAfterSeconds: 0 } };
-const signal = AbortSignal.timeout(60_000);
+const { signal } = new AbortController();
 
 let simulator: TestSimulator;
 let connectors: Record<SourceName, SourceConnector>;

@@ -48,7 +48,7 @@ export async function download(
   for (const kind of ['output', 'deleted', 'error'] as const)
     for (const { type, url, count } of manifest[kind]) {
       const name = url.split('/').at(-1) ?? '';
-      const text = await textOf(await exports.download(exportId, name, AbortSignal.timeout(60_000)));
+      const text = await textOf(await exports.download(exportId, name, AbortSignal.timeout(240_000)));
       const hash = createHash('sha256').update(text).digest('hex');
       exported.files.push([kind, type, name, count, hash].join(' '));
       if (kind !== 'output') continue;

@@ -10,6 +10,7 @@ const BOUND_MS = 240_000;
 const MEANT_MS = 1_000;
 /** `vi.waitFor` gives up after a second unless it is told otherwise; `expect.poll` has its bound from vitest.config.ts. */
 const WAIT = /\bvi\.waitFor\(/g;
+const BOUND = /\b(?:(timeout|timeoutMs|withinMs)(?:: | = | \?\? )|AbortSignal\.timeout\()([\d_]+)/g;
 
 const files = readdirSync(TEST, { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.ts') && !/^(?:foreign|conformance)\b/.test(file))
@@ -26,14 +27,13 @@ function withinBrackets(text: string, from: number): string {
 /** Whether the last argument of a wait is a bound: a number, or options that are written or named. */
 const isBounded = (args: string) => /(?:\btimeout: [\w.]+[^(]*\}|,\s+[A-Z_]+|,\s+[\d_]+),?\s*$/.test(args);
 
-/** Bounds of waits that are shorter than they may be, and waits without one. */
+/** Bounds of waits that are shorter than they may be, one for a whole file (it begins when the file is loaded), and waits without one. */
 function shortWaits(text: string): string[] {
-  const bounds = [...text.matchAll(/\b(timeout|timeoutMs|withinMs)(?:: | = | \?\? )([\d_]+)/g)].filter(
-    ([, name, digits = '']) => {
-      const boundMs = Number(digits.replaceAll('_', ''));
-      return boundMs < BOUND_MS && (name === 'timeout' || boundMs >= MEANT_MS);
-    },
-  );
+  const bounds = [...text.matchAll(BOUND)].filter(([, name, digits = '']) => {
+    const boundMs = Number(digits.replaceAll('_', ''));
+    return boundMs < BOUND_MS && (name === 'timeout' || boundMs >= MEANT_MS);
+  });
+  const begunAtLoad = text.match(/^(?:export )?const .*AbortSignal\.timeout\(.*$/gm) ?? [];
   const waits = [...text.matchAll(WAIT)].map(({ index }) =>
     withinBrackets(text, index + 'vi.waitFor('.length),
   );
@@ -41,7 +41,7 @@ function shortWaits(text: string): string[] {
     const [, digits] = /,\s+([\d_]+),?\s*$/.exec(args) ?? [];
     return !isBounded(args) || (digits !== undefined && Number(digits.replaceAll('_', '')) < BOUND_MS);
   });
-  return [...bounds.map(([bound]) => bound), ...bare.map((args) => args.trim().slice(0, 80))];
+  return [...bounds.map(([bound]) => bound), ...begunAtLoad, ...bare.map((args) => args.trim().slice(0, 80))];
 }
 
 test('no wait of a test gives up in less than four minutes', () => {
@@ -83,6 +83,9 @@ test.each([
   ['createClient({ baseUrl, timeoutMs: 5_000 });', 1],
   ['async function until(check, { withinMs = 15_000 } = {}) {}', 1],
   ['AbortSignal.timeout(options.timeoutMs ?? 20_000)', 1],
+  ['  await download(name, AbortSignal.timeout(60_000));', 1],
+  ['const signal = AbortSignal.timeout(240_000);', 1],
+  ['  await request(url, { signal: AbortSignal.timeout(200) });', 0],
   ['expect(await failureOf(start({ timeoutMs: 300 }))).toBe(1);', 0],
   ['await expect.poll(a).toBe(1);', 0],
   ['await vi.waitFor(() => expect(a(b)).toBe(1), 240_000);', 0],
