@@ -2,6 +2,7 @@ import pg from 'pg';
 import { Agent } from 'undici';
 import type { SourceType } from '../../src/contract/primitives.ts';
 import { DEMO_ACCOUNT_ID } from '../../src/exchange/operations/admin/seed.ts';
+import type { Ends } from './ends.ts';
 import { type Recording, replayCalls, replayStatements } from './recording.ts';
 
 export interface BareInput {
@@ -22,22 +23,22 @@ export type BareActivities = ReturnType<typeof createBareActivities>;
 export function createBareActivities(deps: {
   pool: pg.Pool;
   recordings: ReadonlyMap<string, SampleRecording>;
+  ends: Ends;
 }) {
   const dispatcher = new Agent();
-  return {
-    async askBare(input: BareInput & { source: SourceType }): Promise<void> {
-      const recorded = deps.recordings.get(input.sample);
-      if (recorded === undefined) throw new Error('Nothing was recorded');
-      const { calls, statements } = recorded.bySource[input.source];
-      await replayCalls(calls, dispatcher);
-      const ids = new Map([
-        [recorded.requestId, input.requestId],
-        [recorded.patientId, input.patientId],
-        [DEMO_ACCOUNT_ID, DEMO_ACCOUNT_ID],
-      ]);
-      await replayStatements(statements, deps.pool, ids);
-    },
+  const askBare = async (input: BareInput & { source: SourceType }): Promise<void> => {
+    const recorded = deps.recordings.get(input.sample);
+    if (recorded === undefined) throw new Error('Nothing was recorded');
+    const { calls, statements } = recorded.bySource[input.source];
+    await replayCalls(calls, dispatcher);
+    const ids = new Map([
+      [recorded.requestId, input.requestId],
+      [recorded.patientId, input.patientId],
+      [DEMO_ACCOUNT_ID, DEMO_ACCOUNT_ID],
+    ]);
+    await replayStatements(statements, deps.pool, ids);
   };
+  return { askBare: deps.ends.noting(askBare, () => true) };
 }
 
 export function createBarePool(databaseUrl: string): pg.Pool {

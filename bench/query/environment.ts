@@ -32,6 +32,7 @@ import { startTemporalServer } from '../../tools/embedded/temporal-server.ts';
 import { createSimulatorAdmin } from '../../tools/simulator/admin-client.ts';
 import { BENCH_SETTINGS } from '../exchange-settings.ts';
 import { createBareActivities, createBarePool, type SampleRecording } from './bare.ts';
+import { createEnds } from './ends.ts';
 import { callRecorder } from './recording.ts';
 
 const BARE_QUEUE = 'bench-bare';
@@ -128,12 +129,17 @@ async function start(atEnd: (end: () => Promise<unknown>) => void) {
     { dispatcher: new Agent().compose(callRecorder) },
   );
   const keyRing = parseKeyRing(dataKeys);
-  const sourceActivities = createSourceActivities({
+  const ends = createEnds();
+  const activities = createSourceActivities({
     ...exchange,
     connectors,
     callbackBaseUrl: () => undefined,
     startGuard: createStartGuard(exchange.store),
   });
+  const sourceActivities = {
+    ...activities,
+    askSource: ends.noting(activities.askSource, ({ state }) => state === 'completed'),
+  };
   const workers = await createWorkers({
     connection,
     namespace: temporalServer.namespace,
@@ -154,7 +160,7 @@ async function start(atEnd: (end: () => Promise<unknown>) => void) {
     namespace: temporalServer.namespace,
     taskQueue: BARE_QUEUE,
     workflowBundle: await loadWorkflowBundle(join(import.meta.dirname, 'bare-workflow.ts')),
-    activities: createBareActivities({ pool: barePool, recordings }),
+    activities: createBareActivities({ pool: barePool, recordings, ends }),
     maxConcurrentActivityTaskExecutions: 60,
     maxConcurrentWorkflowTaskExecutions: 20,
     maxCachedWorkflows: 200,
@@ -173,6 +179,7 @@ async function start(atEnd: (end: () => Promise<unknown>) => void) {
     temporalPid: temporalServer.pid,
     recordings,
     sourceActivities,
+    ends,
     temporal,
     bare: {
       queue: BARE_QUEUE,

@@ -1,4 +1,6 @@
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Client } from '@temporalio/client';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { v7 as uuidv7 } from 'uuid';
 import type { SourceStep } from '../../src/contract/network-query-workflow.ts';
@@ -184,12 +186,14 @@ export async function recordSample(env: Environment, sample: string): Promise<nu
 
 export async function ours(env: Environment, patients: readonly string[], inFlight: number) {
   let last = '';
-  const measured = await measure(env, patients, inFlight, async (patientId) => {
+  const work = async (patientId: string) => {
     const { requestId } = await prepareQuery(env, patientId);
+    const ended = env.ends.of(requestId);
     await env.exchange.networkQueries.launcher.start(env.account.accountId, requestId, 0);
-    await env.temporal.workflow.getHandle(networkQueryWorkflowId(requestId)).result();
+    await ended;
     last = networkQueryWorkflowId(requestId);
-  });
+  };
+  const measured = await measure(env, patients, inFlight, work, () => closed(env.temporal));
   return { measured, events: await countEvents(env.temporal.workflow.getHandle(last)) };
 }
 
@@ -197,15 +201,18 @@ async function bare(env: Environment, sample: string, count: number, inFlight: n
   const patients = await preparePatients(env, sample, count);
   const { client, queue } = env.bare;
   let last = '';
-  const measured = await measure(env, patients, inFlight, async (patientId) => {
+  const work = async (patientId: string) => {
     const { requestId } = await prepareQuery(env, patientId);
     last = `bare/${requestId}`;
-    await client.workflow.execute<typeof bareQuery>('bareQuery', {
+    const ended = env.ends.of(requestId);
+    await client.workflow.start<typeof bareQuery>('bareQuery', {
       workflowId: last,
       taskQueue: queue,
       args: [{ requestId, patientId, sample }],
     });
-  });
+    await ended;
+  };
+  const measured = await measure(env, patients, inFlight, work, () => closed(client));
   return { measured, events: await countEvents(client.workflow.getHandle(last)) };
 }
 
@@ -228,12 +235,20 @@ async function countEvents(handle: {
   return (await handle.fetchHistory()).events?.length ?? 0;
 }
 
-/** Keeps `inFlight` calls of the work running until all are done. */
+const POLL_MS = 20;
+
+/** Waits for the last tasks of the workflows, which count too. */
+async function closed(client: Client): Promise<void> {
+  while ((await client.workflow.count("ExecutionStatus = 'Running'")).count > 0) await sleep(POLL_MS);
+}
+
+/** Keeps `inFlight` calls of the work running until all are done, and then waits for what they leave behind. */
 async function measure<T>(
   { postgresPid }: Environment,
   items: readonly T[],
   inFlight: number,
   work: (item: T) => Promise<void>,
+  rest: () => Promise<void> = () => Promise.resolve(),
 ): Promise<Measured> {
   const queue = [...items];
   const cpuBefore = process.cpuUsage();
@@ -244,6 +259,7 @@ async function measure<T>(
     for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(item);
   };
   await Promise.all(Array.from({ length: inFlight }, lane));
+  await rest();
   const seconds = (performance.now() - begunAt) / 1000;
   const { user, system } = process.cpuUsage(cpuBefore);
   return {

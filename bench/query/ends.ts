@@ -1,0 +1,33 @@
+import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
+
+/** Resolves when a query has ended. */
+export type Ends = ReturnType<typeof createEnds>;
+
+/**
+ * Notes in this process when the steps of all sources of a query have completed. Queries, bare workflows and jobs are all waited for
+ * like this, so that none of them pays for a caller who waits: no application asks Temporal for a result.
+ */
+export function createEnds() {
+  const waiting = new Map<string, { open: Set<SourceType>; resolve: () => void }>();
+  return {
+    /** The same step, noted where it completes its source. */
+    noting:
+      <Step extends { requestId: string; source: SourceType }, End>(
+        ask: (step: Step) => Promise<End>,
+        isComplete: (end: End) => boolean,
+      ) =>
+      async (step: Step): Promise<End> => {
+        const end = await ask(step);
+        const query = waiting.get(step.requestId);
+        if (isComplete(end)) query?.open.delete(step.source);
+        if (query?.open.size === 0) {
+          waiting.delete(step.requestId);
+          query.resolve();
+        }
+        return end;
+      },
+
+    of: (requestId: string): Promise<void> =>
+      new Promise((resolve) => waiting.set(requestId, { open: new Set(SOURCE_TYPES), resolve })),
+  };
+}
