@@ -1,18 +1,14 @@
 import { expect } from 'vitest';
 import { queryTest } from '../support/fixtures.ts';
-import { type QueryEnvironment, runActivity, stepOf } from '../support/network-query-environment.ts';
+import { type QueryAccount, runActivity } from '../support/network-query-environment.ts';
 import { observation, page, sourceOf } from '../support/source-pages.ts';
 
-const test = queryTest.extend('querying', { scope: 'file' }, async ({ environment }) => {
-  const { accountId } = await environment.addAccount({ limits: { networkQueriesPerMinute: 100_000 } });
-  return {
-    accountId,
-    addPatient: () => environment.addPatient(accountId),
-    ask: (patientId: string, text: string, beforeStoring?: (requestId: string) => Promise<void>) =>
-      ask({ environment, accountId }, { patientId, text, beforeStoring }),
-    read: async (ref: string | undefined) => (await environment.blobs.read(ref ?? '')).toString(),
-  };
-});
+const test = queryTest.extend('querying', { scope: 'file' }, ({ account }) => ({
+  ...account,
+  ask: (patientId: string, text: string, beforeStoring?: (requestId: string) => Promise<void>) =>
+    ask(account, { patientId, text, beforeStoring }),
+  read: async (ref: string | undefined) => (await account.blobs.read(ref ?? '')).toString(),
+}));
 
 const attachment = (text: string) => ({
   bytes: Buffer.from(text),
@@ -22,28 +18,28 @@ const attachment = (text: string) => ({
 
 /** Queries a patient of the hie source. Returns the blobs of the query's documents, and those of them that it stored. */
 async function ask(
-  { environment, accountId }: { environment: QueryEnvironment; accountId: string },
+  account: QueryAccount,
   asked: { patientId: string; text: string; beforeStoring?: (requestId: string) => Promise<void> },
 ) {
   const { patientId, text, beforeStoring } = asked;
-  const requestId = await environment.addQuery(accountId, patientId, ['hie']);
+  const requestId = await account.addQuery(patientId, ['hie']);
   const stored: string[] = [];
   const blobs = {
-    ...environment.blobs,
+    ...account.blobs,
     has: async (ref: string) => {
       await beforeStoring?.(requestId);
-      return environment.blobs.has(ref);
+      return account.blobs.has(ref);
     },
-    put: async (...args: Parameters<typeof environment.blobs.put>) => {
-      const blob = await environment.blobs.put(...args);
+    put: async (...args: Parameters<typeof account.blobs.put>) => {
+      const blob = await account.blobs.put(...args);
       stored.push(blob.ref);
       return blob;
     },
   };
   const source = sourceOf([page([observation('one')], { attachments: [attachment(text)] })]);
-  const { askSource } = environment.activities(source, { blobs });
-  await runActivity(askSource, stepOf(accountId, requestId, 'hie'));
-  const documents = await environment.store.asAccount(accountId, (tx) =>
+  const { askSource } = account.activities(source, { blobs });
+  await runActivity(askSource, account.step(requestId, 'hie'));
+  const documents = await account.inTx((tx) =>
     tx.db
       .selectFrom('document')
       .select(['kind', 'blob_ref as ref'])
@@ -55,8 +51,7 @@ async function ask(
 }
 
 test('a query stores only the files that are new, or that got lost; each of its documents can be read', async ({
-  environment,
-  querying: { ask, addPatient, read },
+  querying: { blobs, ask, addPatient, read },
 }) => {
   const patientId = await addPatient();
   const first = await ask(patientId, 'a note');
@@ -71,26 +66,25 @@ test('a query stores only the files that are new, or that got lost; each of its 
   expect(kept).toEqual(first.documents[1]);
   expect(await read(note?.ref)).toBe('another note');
 
-  await environment.blobs.delete(first.documents[0]?.ref ?? '');
+  await blobs.delete(first.documents[0]?.ref ?? '');
   const healed = await ask(patientId, 'a note');
   expect(healed.stored).toEqual([healed.documents[0]?.ref]);
   expect(await read(healed.documents[0]?.ref)).toBe('a note');
 });
 
 test('an execution that comes too late deletes no file of an earlier answer', async ({
-  environment,
-  querying: { accountId, addPatient, ask },
+  querying: { blobs, inTx, addPatient, ask },
 }) => {
   const patientId = await addPatient();
   const { documents } = await ask(patientId, 'a note');
   const late = ask(patientId, 'a note', (requestId) =>
-    environment.store.asAccount(accountId, async (tx) => {
+    inTx(async (tx) => {
       const attempt = tx.db.updateTable('network_query_attempt').where('query_id', '=', requestId);
       await attempt.set({ status: 'failed' }).execute();
     }),
   );
   await expect(late).rejects.toThrow();
-  for (const { ref } of documents) expect(await environment.blobs.has(ref)).toBe(true);
+  for (const { ref } of documents) expect(await blobs.has(ref)).toBe(true);
 });
 
 test('files of another patient are not shared', async ({ querying: { addPatient, ask } }) => {

@@ -1,6 +1,6 @@
 import type { FhirResource } from 'fhir/r4.js';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { SOURCE_TYPES } from '../../src/contract/source-types.ts';
 import { partDeadlineMs, SOURCE_RETRIES } from '../../src/exchange/queries/network-query/rules/retries.ts';
 import { completenessMeta, readRecordCompleteness } from '../../src/exchange/records/reading/completeness.ts';
@@ -16,25 +16,54 @@ import {
   pauseConnection,
   resumeConnection,
 } from '../../src/exchange/sources/health/source-health.ts';
+import { queryTest } from '../support/fixtures.ts';
 import { closedGate } from '../support/gate.ts';
-import {
-  createQueryEnvironment,
-  type QueryEnvironment,
-  runActivity,
-  stepOf,
-  unwilling,
-} from '../support/network-query-environment.ts';
+import { runActivity, unwilling } from '../support/network-query-environment.ts';
 import { observation, page, sourceOf } from '../support/source-pages.ts';
 
-let environment: QueryEnvironment;
-let accountId: string;
-let patientId: string;
-beforeAll(async () => {
-  environment = await createQueryEnvironment();
-  ({ accountId } = await environment.addAccount({ limits: { networkQueriesPerMinute: 100_000 } }));
-  patientId = await environment.addPatient(accountId);
+const test = queryTest.extend('querying', { scope: 'file' }, async ({ environment, account }) => {
+  const patientId = await account.addPatient();
+  /** A query of the hie through both servers, whose steps a test runs one by one. */
+  async function query(servers: { Alpha: Server; Beta: Server }, of = patientId) {
+    const requestId = await account.addQuery(of, ['hie']);
+    const current = { ...servers };
+    const activities = () =>
+      account.activities(
+        {},
+        { connections: connectionsTo(current), sourceHealth: createSourceHealth(environment.store) },
+      );
+    const step = account.step(requestId, 'hie');
+    return {
+      requestId,
+      step,
+      /** What the two servers do from now on. */
+      servers: current,
+      ask: () => runActivity(activities().askSource, step),
+      poll: () => runActivity(activities().collectSource, step),
+      fail: (reason: string) =>
+        runActivity(activities().recordFailedAttempt, { ...step, reason, abandoned: true }),
+      timeline: async () =>
+        (await account.timeline(requestId)).map(({ kind, message }) => `${kind}: ${message}`),
+      attempt: async () => (await account.view(requestId)).attempts[0],
+      /** Ends every wait, as time would. */
+      elapse: (what = sql`next_try_at = now()`) =>
+        account.inTx((tx) =>
+          sql`update network_query_part set ${what} where query_id = ${requestId}`.execute(tx.db),
+        ),
+    };
+  }
+  const stored = (of: string) =>
+    account.inTx(async (tx) => {
+      const rows = await tx.db
+        .selectFrom('patient_resource')
+        .select(['source_id as id', 'content'])
+        .where('patient_id', '=', of)
+        .orderBy('source_id')
+        .execute();
+      return rows.map(({ id, content }) => [id, (content.code as { text: string }).text]);
+    });
+  return { ...account, patientId, query, stored };
 });
-afterAll(() => environment.close());
 
 type Server = Partial<SourceConnector>;
 const IDS = {
@@ -68,50 +97,9 @@ const failing = (kind: SourceFailure['kind'], message: string): Server => ({
   begin: () => Promise.reject(new SourceFailure(kind, message)),
 });
 
-/** A query of the hie through both servers, whose steps a test runs one by one. */
-async function query(servers: { Alpha: Server; Beta: Server }, of = patientId) {
-  const requestId = await environment.addQuery(accountId, of, ['hie']);
-  const current = { ...servers };
-  const activities = () =>
-    environment.activities(
-      {},
-      { connections: connectionsTo(current), sourceHealth: createSourceHealth(environment.store) },
-    );
-  const step = stepOf(accountId, requestId, 'hie');
-  return {
-    requestId,
-    step,
-    /** What the two servers do from now on. */
-    servers: current,
-    ask: () => runActivity(activities().askSource, step),
-    poll: () => runActivity(activities().collectSource, step),
-    fail: (reason: string) =>
-      runActivity(activities().recordFailedAttempt, { ...step, reason, abandoned: true }),
-    timeline: async () =>
-      (await environment.timeline(accountId, requestId)).map(({ kind, message }) => `${kind}: ${message}`),
-    attempt: async () => (await environment.view(accountId, requestId)).attempts[0],
-    /** Ends every wait, as time would. */
-    elapse: (what = sql`next_try_at = now()`) =>
-      environment.store.asAccount(accountId, (tx) =>
-        sql`update network_query_part set ${what} where query_id = ${requestId}`.execute(tx.db),
-      ),
-  };
-}
-
-const stored = (of: string) =>
-  environment.store.asAccount(accountId, async (tx) => {
-    const rows = await tx.db
-      .selectFrom('patient_resource')
-      .select(['source_id as id', 'content'])
-      .where('patient_id', '=', of)
-      .orderBy('source_id')
-      .execute();
-    return rows.map(({ id, content }) => [id, (content.code as { text: string }).text]);
-  });
-
 describe('two connections of one source', () => {
-  test('are asked side by side, and are one entry whose records are kept apart', async () => {
-    const of = await environment.addPatient(accountId);
+  test('are asked side by side, and are one entry whose records are kept apart', async ({ querying }) => {
+    const of = await querying.addPatient();
     let begun = 0;
     let bothBegan = () => {};
     const together = new Promise<void>((resolve) => {
@@ -131,12 +119,15 @@ describe('two connections of one source', () => {
         };
       },
     });
-    const { ask, attempt, timeline } = await query({ Alpha: meeting('sugar'), Beta: meeting('iron') }, of);
+    const { ask, attempt, timeline } = await querying.query(
+      { Alpha: meeting('sugar'), Beta: meeting('iron') },
+      of,
+    );
     expect(await ask()).toEqual({ state: 'completed', resources: 2, note: undefined });
     const ended = await attempt();
     expect(ended).toMatchObject({ status: 'completed', resources: 2 });
     expect(ended?.reason).toBeUndefined();
-    expect(await stored(of)).toEqual([
+    expect(await querying.stored(of)).toEqual([
       [`${ALPHA}1`, 'sugar'],
       [`${BETA}1`, 'iron'],
     ]);
@@ -151,23 +142,25 @@ describe('two connections of one source', () => {
     );
   });
 
-  test('one of which fails: the rest is kept, the reason is shown, and the record is incomplete', async () => {
-    const of = await environment.addPatient(accountId);
-    const { ask, attempt } = await query(
+  test('one of which fails: the rest is kept, the reason is shown, and the record is incomplete', async ({
+    querying,
+  }) => {
+    const of = await querying.addPatient();
+    const { ask, attempt } = await querying.query(
       { Alpha: answering(result('1', 'sugar')), Beta: failing('refused', 'hie answered 403 to $match') },
       of,
     );
     const reason = '1 of 2 connections failed: Beta: hie answered 403 to $match';
     expect(await ask()).toEqual({ state: 'completed', resources: 1, note: reason });
     expect(await attempt()).toMatchObject({ status: 'completed', reason, resources: 1 });
-    expect(await stored(of)).toHaveLength(1);
-    const completeness = await environment.store.asAccount(accountId, (tx) => readRecordCompleteness(tx, of));
+    expect(await querying.stored(of)).toHaveLength(1);
+    const completeness = await querying.inTx((tx) => readRecordCompleteness(tx, of));
     expect(JSON.stringify(completenessMeta(completeness))).toContain('could not deliver everything');
     expect(completeness.sources.find(({ source }) => source === 'hie')?.omissions).toEqual([reason]);
   });
 
-  test('that both fail: the source fails with both reasons', async () => {
-    const { ask, fail, attempt } = await query({
+  test('that both fail: the source fails with both reasons', async ({ querying }) => {
+    const { ask, fail, attempt } = await querying.query({
       Alpha: failing('refused', 'no'),
       Beta: failing('refused', 'never'),
     });
@@ -177,16 +170,18 @@ describe('two connections of one source', () => {
     expect(await attempt()).toMatchObject({ status: 'failed', reason: message });
   });
 
-  test('neither of which knows the patient: completed without data', async () => {
+  test('neither of which knows the patient: completed without data', async ({ querying }) => {
     const unknown: Server = { begin: async () => ({ kind: 'unknown-patient' }) };
-    const { ask } = await query({ Alpha: unknown, Beta: unknown });
+    const { ask } = await querying.query({ Alpha: unknown, Beta: unknown });
     expect(await ask()).toMatchObject({ state: 'completed', note: 'The source does not know this patient' });
   });
 
-  test('one of which needs time: the other is collected at once and not asked again', async () => {
-    const of = await environment.addPatient(accountId);
+  test('one of which needs time: the other is collected at once and not asked again', async ({
+    querying,
+  }) => {
+    const of = await querying.addPatient();
     const job = { url: 'https://beta.example.org/job/1' };
-    const { ask, poll, attempt, servers } = await query(
+    const { ask, poll, attempt, servers } = await querying.query(
       {
         Alpha: answering(result('1', 'sugar')),
         Beta: { begin: async () => ({ kind: 'accepted', job, retryAfterMs: 7_000 }) },
@@ -194,7 +189,7 @@ describe('two connections of one source', () => {
       of,
     );
     expect(await ask()).toEqual({ state: 'waiting', retryAfterMs: 7_000 });
-    expect(await stored(of)).toEqual([[`${ALPHA}1`, 'sugar']]);
+    expect(await querying.stored(of)).toEqual([[`${ALPHA}1`, 'sugar']]);
     expect(await attempt()).toMatchObject({ status: 'running', resources: 1 });
 
     servers.Alpha = {};
@@ -206,15 +201,17 @@ describe('two connections of one source', () => {
   });
 });
 
-test('a connection that an operator has paused across its deadline is asked when it is resumed', async () => {
-  const hie = await query({ Alpha: answering(result('a', 'from Alpha')), Beta: answering() });
+test('a connection that an operator has paused across its deadline is asked when it is resumed', async ({
+  querying,
+}) => {
+  const hie = await querying.query({ Alpha: answering(result('a', 'from Alpha')), Beta: answering() });
   const pause = (paused: boolean) =>
-    environment.store.asSystem(async (tx) => {
+    querying.store.asSystem(async (tx) => {
       if (paused) await pauseConnection(tx, IDS.Alpha, { by: 'R. Ortiz', reason: 'maintenance' });
       else await resumeConnection(tx, IDS.Alpha);
     });
   const attemptBegan = (hoursAgo: number) =>
-    environment.store.asAccount(accountId, (tx) =>
+    querying.inTx((tx) =>
       sql`update network_query_attempt set started_at = now() - ${hoursAgo} * interval '1 hour'
           where query_id = ${hie.requestId}`.execute(tx.db),
     );
@@ -229,31 +226,31 @@ test('a connection that an operator has paused across its deadline is asked when
   expect(await hie.poll()).toMatchObject({ state: 'completed', resources: 1 });
 });
 
-test('a connection that stays paused is given up in the end', async () => {
-  const hie = await query({ Alpha: answering(result('b', 'from Alpha')), Beta: answering() });
-  await environment.store.asSystem((tx) =>
+test('a connection that stays paused is given up in the end', async ({ querying }) => {
+  const hie = await querying.query({ Alpha: answering(result('b', 'from Alpha')), Beta: answering() });
+  await querying.store.asSystem((tx) =>
     pauseConnection(tx, IDS.Alpha, { by: 'R. Ortiz', reason: 'forgotten' }),
   );
   await hie.ask();
   await hie.elapse(sql`next_try_at = now(), paused_ms = 15 * 24 * 3600000`);
-  await environment.store.asAccount(accountId, (tx) =>
+  await querying.inTx((tx) =>
     sql`update network_query_attempt set started_at = now() - interval '17 days' where query_id = ${hie.requestId}`.execute(
       tx.db,
     ),
   );
   expect(await hie.poll()).toMatchObject({ state: 'completed', note: expect.stringContaining('Alpha') });
-  await environment.store.asSystem((tx) => resumeConnection(tx, IDS.Alpha));
+  await querying.store.asSystem((tx) => resumeConnection(tx, IDS.Alpha));
 });
 
 describe('a step on several connections that is killed', () => {
-  test('goes on after the last stored page of each, and asks nothing twice', async () => {
-    const of = await environment.addPatient(accountId);
+  test('goes on after the last stored page of each, and asks nothing twice', async ({ querying }) => {
+    const of = await querying.addPatient();
     const pages = [page([result('1', 'a')]), page([result('2', 'b')])].map((each) => ({
       ...each,
       patientIds: ['p1'],
     }));
     const whole = sourceOf(pages);
-    const { ask, servers } = await query(
+    const { ask, servers } = await querying.query(
       {
         Alpha: answering(result('1', 'sugar')),
         Beta: {
@@ -274,13 +271,13 @@ describe('a step on several connections that is killed', () => {
     servers.Alpha = {};
     servers.Beta = { resume: whole.resume };
     expect(await ask()).toMatchObject({ state: 'completed', resources: 3 });
-    expect(await stored(of)).toHaveLength(3);
+    expect(await querying.stored(of)).toHaveLength(3);
   });
 });
 
 describe('a connection that fails for a while', () => {
-  test('is called again after a moment, and the other is left alone', async () => {
-    const { ask, servers, timeline } = await query({
+  test('is called again after a moment, and the other is left alone', async ({ querying }) => {
+    const { ask, servers, timeline } = await querying.query({
       Alpha: answering(result('1', 'sugar')),
       Beta: failing('transport', 'hie did not answer'),
     });
@@ -291,8 +288,8 @@ describe('a connection that fails for a while', () => {
     expect(await timeline()).toContain('call-failed: Beta: Call 1: hie did not answer');
   });
 
-  test('makes the query wait, which callers see, and is not called before its time', async () => {
-    const { ask, poll, attempt, elapse, servers } = await query({
+  test('makes the query wait, which callers see, and is not called before its time', async ({ querying }) => {
+    const { ask, poll, attempt, elapse, servers } = await querying.query({
       Alpha: answering(result('1', 'sugar')),
       Beta: {
         begin: () =>
@@ -310,9 +307,9 @@ describe('a connection that fails for a while', () => {
     expect((await attempt())?.waiting).toBeUndefined();
   });
 
-  test('is asked again from the start when its answer was bad, and counted once', async () => {
-    const of = await environment.addPatient(accountId);
-    const { ask, poll, attempt, elapse, servers } = await query(
+  test('is asked again from the start when its answer was bad, and counted once', async ({ querying }) => {
+    const of = await querying.addPatient();
+    const { ask, poll, attempt, elapse, servers } = await querying.query(
       {
         Alpha: answering(result('1', 'sugar')),
         Beta: {
@@ -337,7 +334,7 @@ describe('a connection that fails for a while', () => {
     await elapse();
     expect(await poll()).toMatchObject({ state: 'completed', resources: 2 });
 
-    const again = await query(
+    const again = await querying.query(
       { Alpha: answering(result('1', 'sugar')), Beta: failing('bad-answer', 'bad') },
       of,
     );
@@ -351,10 +348,12 @@ describe('a connection that fails for a while', () => {
     });
   });
 
-  test('leaves no job at the source when the attempt was given up while it was asked', async () => {
+  test('leaves no job at the source when the attempt was given up while it was asked', async ({
+    querying,
+  }) => {
     const [asked, held] = [closedGate(), closedGate()];
     const cancelled: unknown[] = [];
-    const { ask, fail } = await query({
+    const { ask, fail } = await querying.query({
       Alpha: answering(result('1', 'sugar')),
       Beta: {
         begin: async () => {
@@ -373,9 +372,9 @@ describe('a connection that fails for a while', () => {
     expect(cancelled).toEqual([{ url: 'job-1' }]);
   });
 
-  test('is looked at once more before it fails: an answer that lies ready is kept', async () => {
+  test('is looked at once more before it fails: an answer that lies ready is kept', async ({ querying }) => {
     const cancelled: unknown[] = [];
-    const { ask, poll, step, servers } = await query({
+    const { ask, poll, step, servers } = await querying.query({
       Alpha: answering(result('1', 'sugar')),
       Beta: { begin: async () => ({ kind: 'accepted', job: { url: 'job-1' } }) },
     });
@@ -384,7 +383,7 @@ describe('a connection that fails for a while', () => {
       poll: async () => ({ kind: 'ready', pages: sourceOf([page([result('2', 'salt')])]).pagesFrom(0) }),
       cancel: async (handle) => void cancelled.push(handle),
     };
-    await environment.store.asAccount(accountId, (tx) =>
+    await querying.inTx((tx) =>
       sql`update network_query_attempt set started_at = now() - interval '47 hours'
         where query_id = ${step.requestId}`.execute(tx.db),
     );
@@ -392,10 +391,12 @@ describe('a connection that fails for a while', () => {
     expect(cancelled).toEqual([]);
   });
 
-  test('fails before the deadline of the source, so that the answers of the others are kept', async () => {
+  test('fails before the deadline of the source, so that the answers of the others are kept', async ({
+    querying,
+  }) => {
     const cancelled: unknown[] = [];
     const job = { url: 'https://beta.example.org/job/1' };
-    const { ask, poll, step, servers } = await query({
+    const { ask, poll, step, servers } = await querying.query({
       Alpha: answering(result('1', 'sugar')),
       Beta: { begin: async () => ({ kind: 'accepted', job }) },
     });
@@ -404,7 +405,7 @@ describe('a connection that fails for a while', () => {
       poll: async (handle) => ({ kind: 'pending', job: handle }),
       cancel: async (handle) => void cancelled.push(handle),
     };
-    await environment.store.asAccount(accountId, (tx) =>
+    await querying.inTx((tx) =>
       sql`update network_query_attempt set started_at = now() - interval '47 hours'
         where query_id = ${step.requestId}`.execute(tx.db),
     );
@@ -420,13 +421,18 @@ describe('a connection that fails for a while', () => {
   });
 });
 
-test('giving the source up cancels the jobs of all connections, keeps what came, and takes no page after that', async () => {
+test('giving the source up cancels the jobs of all connections, keeps what came, and takes no page after that', async ({
+  querying,
+}) => {
   const cancelled: unknown[] = [];
   const accepting = (url: string): Server => ({
     begin: async () => ({ kind: 'accepted', job: { url } }),
     cancel: async (handle) => void cancelled.push(handle.url),
   });
-  const { ask, poll, fail, servers, timeline } = await query({ Alpha: accepting('a'), Beta: accepting('b') });
+  const { ask, poll, fail, servers, timeline } = await querying.query({
+    Alpha: accepting('a'),
+    Beta: accepting('b'),
+  });
   await ask();
   await fail('Given up on request');
   expect(cancelled.sort()).toEqual(['a', 'b']);
@@ -438,9 +444,11 @@ test('giving the source up cancels the jobs of all connections, keeps what came,
 });
 
 describe('a complete answer of one connection', () => {
-  test('retires what that connection no longer has, and never what came from another one', async () => {
-    const of = await environment.addPatient(accountId);
-    const first = await query(
+  test('retires what that connection no longer has, and never what came from another one', async ({
+    querying,
+  }) => {
+    const of = await querying.addPatient();
+    const first = await querying.query(
       { Alpha: answering(result('1', 'sugar'), result('2', 'salt')), Beta: answering(result('1', 'iron')) },
       of,
     );
@@ -450,7 +458,7 @@ describe('a complete answer of one connection', () => {
       asked[name].push(question);
       return question.missing.map(() => 'deleted' as const);
     };
-    const second = await query(
+    const second = await querying.query(
       {
         Alpha: { ...answering(result('1', 'sugar')), checkMissing: gone('Alpha') },
         Beta: { ...failing('refused', 'closed'), checkMissing: gone('Beta') },
@@ -462,37 +470,39 @@ describe('a complete answer of one connection', () => {
     expect(asked.Alpha).toMatchObject([
       { missing: [{ resourceType: 'Observation', id: '2' }], patientIds: ['p1'] },
     ]);
-    expect(await stored(of)).toEqual([
+    expect(await querying.stored(of)).toEqual([
       [`${ALPHA}1`, 'sugar'],
       [`${BETA}1`, 'iron'],
     ]);
   });
 
-  test('does not retire what the connection of the environment delivered, nor the other way round', async () => {
-    const of = await environment.addPatient(accountId);
+  test('does not retire what the connection of the environment delivered, nor the other way round', async ({
+    querying,
+  }) => {
+    const of = await querying.addPatient();
     const fromEnvironment = async (...resources: FhirResource[]) => {
-      const requestId = await environment.addQuery(accountId, of, ['hie']);
+      const requestId = await querying.addQuery(of, ['hie']);
       const checkMissing = async ({ missing }: MissingResources) => missing.map(() => 'deleted' as const);
-      const { askSource } = environment.activities({ ...answering(...resources), checkMissing });
-      await runActivity(askSource, stepOf(accountId, requestId, 'hie'));
+      const { askSource } = querying.activities({ ...answering(...resources), checkMissing });
+      await runActivity(askSource, querying.step(requestId, 'hie'));
     };
     await fromEnvironment(result('1', 'old'));
     const checkMissing = async ({ missing }: MissingResources) => missing.map(() => 'deleted' as const);
-    const { ask } = await query(
+    const { ask } = await querying.query(
       { Alpha: { ...answering(result('1', 'sugar')), checkMissing }, Beta: { ...answering(), checkMissing } },
       of,
     );
     await ask();
-    expect(await stored(of)).toEqual([
+    expect(await querying.stored(of)).toEqual([
       ['1', 'old'],
       [`${ALPHA}1`, 'sugar'],
     ]);
     await fromEnvironment();
-    expect(await stored(of)).toEqual([[`${ALPHA}1`, 'sugar']]);
+    expect(await querying.stored(of)).toEqual([[`${ALPHA}1`, 'sugar']]);
   });
 });
 
-test('each connection is used for the purpose of the query', async () => {
+test('each connection is used for the purpose of the query', async ({ querying }) => {
   const purposes: string[] = [];
   const connections = connectionsTo({ Alpha: answering(), Beta: answering() });
   const noting: SourceConnections = {
@@ -506,27 +516,27 @@ test('each connection is used for the purpose of the query', async () => {
     ['treatment', { state: 'completed' }],
     ['ias', { message: expect.stringContaining('The AAL2 session of this query has expired') }],
   ] as const) {
-    const requestId = await environment.addQuery(accountId, patientId, ['hie']);
-    await environment.store.asAccount(accountId, (tx) =>
+    const requestId = await querying.addQuery(querying.patientId, ['hie']);
+    await querying.inTx((tx) =>
       sql`update network_query set purpose_of_use = ${purposeOfUse} where id = ${requestId}`.execute(tx.db),
     );
-    const { askSource } = environment.activities({}, { connections: noting });
-    const asked = runActivity(askSource, stepOf(accountId, requestId, 'hie')).catch(
-      (error: unknown) => error,
-    );
+    const { askSource } = querying.activities({}, { connections: noting });
+    const asked = runActivity(askSource, querying.step(requestId, 'hie')).catch((error: unknown) => error);
     expect(await asked).toMatchObject(expected);
   }
   expect(purposes).toEqual(['treatment', 'treatment', 'ias', 'ias']);
 });
 
-test('an attempt that began before the account had connections is finished on the connection of the environment', async () => {
-  const requestId = await environment.addQuery(accountId, patientId, ['hie']);
-  const step = stepOf(accountId, requestId, 'hie');
+test('an attempt that began before the account had connections is finished on the connection of the environment', async ({
+  querying,
+}) => {
+  const requestId = await querying.addQuery(querying.patientId, ['hie']);
+  const step = querying.step(requestId, 'hie');
   const job = { url: 'https://hie.example.org/job/1' };
-  const before = environment.activities({ begin: async () => ({ kind: 'accepted', job }) });
+  const before = querying.activities({ begin: async () => ({ kind: 'accepted', job }) });
   await runActivity(before.askSource, step);
   const answer = answering(result('9', 'late'));
-  const after = environment.activities(
+  const after = querying.activities(
     { poll: async () => ({ kind: 'ready', pages: answer.pagesFrom(0) }) },
     { connections: connectionsTo({ Alpha: {}, Beta: {} }) },
   );

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
 import {
@@ -14,185 +14,54 @@ import {
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import type { Attachment } from '../../src/exchange/sources/connectors/connector.ts';
 import { BlobNotFoundError, type BlobStore } from '../../src/shared/blobs/blob-store.ts';
-import {
-  createQueryEnvironment,
-  type QueryEnvironment,
-  runActivity,
-  stepOf,
-} from '../support/network-query-environment.ts';
+import { queryTest } from '../support/fixtures.ts';
+import { runActivity } from '../support/network-query-environment.ts';
 import { page, sourceOf } from '../support/source-pages.ts';
 
-let environment: QueryEnvironment;
-let accountId: string;
-beforeAll(async () => {
-  environment = await createQueryEnvironment();
-  ({ accountId } = await environment.addAccount({ limits: { networkQueriesPerMinute: 1_000 } }));
-});
-afterAll(() => environment.close());
-
-/** A document about the patient of the environment, with procedures of these SNOMED codes. */
-const document = (codes: string[], { given = 'Tamica', doctype = '' } = {}) =>
-  Buffer.from(`<?xml version="1.0"?>${doctype}<ClinicalDocument xmlns="urn:hl7-org:v3"><id root="1.2.3"/>
-<recordTarget><patientRole><patient><name><given>${given}</given><family>Murazik</family></name>
-<administrativeGenderCode code="F"/><birthTime value="19800401"/></patient></patientRole></recordTarget>
-<component><structuredBody><component><section><templateId root="2.16.840.1.113883.10.20.22.2.7.1"/>
-${codes.map((code) => `<entry><procedure><id root="1.2.3" extension="${code}"/><code code="${code}" codeSystem="2.16.840.1.113883.6.96"/><effectiveTime value="20240501"/></procedure></entry>`).join('')}
-</section></component></structuredBody></component></ClinicalDocument>`);
-
-const attachment = (bytes: Buffer, documentReferenceId = 'd1', contentType = 'text/xml'): Attachment => ({
-  documentReferenceId,
-  contentType,
-  bytes,
-});
-
-/** One query of the exchange network that brings these documents. */
-async function bring(patientId: string, attachments: Attachment[], blobs: BlobStore = environment.blobs) {
-  const requestId = await environment.addQuery(accountId, patientId, ['hie']);
-  const { askSource } = environment.activities(
-    sourceOf([
-      page(
-        [
-          {
-            resourceType: 'Procedure',
-            id: 'native',
-            status: 'completed',
-            subject: { reference: 'Patient/p1' },
-            code: { coding: [{ system: 'http://snomed.info/sct', code: '1' }] },
-            performedDateTime: '2024-05-01',
-          },
-        ],
-        { patientIds: ['p1'], attachments },
-      ),
-    ]),
-    { blobs },
-  );
-  const answer = await runActivity(askSource, stepOf(accountId, requestId, 'hie'));
-  const { told, status } = await environment.outcome(accountId, requestId);
-  return { answer, status, told: told.filter((line) => line.startsWith('incomplete')) };
-}
-
-const read = async (patientId: string, filter: ConsolidatedFilter = { types: ['Procedure'] }) => {
-  const page = await environment.store.asAccount(accountId, (tx) =>
-    readConsolidated(tx, patientId, filter, undefined, 100),
-  );
-  return page.resources;
-};
-const codesOf = async (patientId: string) =>
-  (await read(patientId)).map(({ content }) => JSON.stringify(content).match(/"code":"(\d+)"/)?.[1]).sort();
-const conversions = (patientId: string) =>
-  environment.store.asAccount(accountId, (tx) =>
-    tx.db
-      .selectFrom('document_conversion')
-      .select(['outcome', 'reason', 'resources'])
-      .where('patient_id', '=', patientId)
-      .orderBy('converted_at')
-      .execute(),
-  );
-
-describe('a C-CDA document', () => {
-  test('is part of the record when its source’s end is announced, and what the source also tells is the same', async () => {
-    const patientId = await environment.addPatient(accountId);
-    const { status, told } = await bring(patientId, [attachment(document(['1', '2']))]);
-    expect([status, told]).toEqual(['completed', []]);
-    const procedures = await read(patientId);
-    expect(procedures.map(({ origins }) => origins.map(({ isConverted }) => isConverted)).sort()).toEqual([
-      [false, true],
-      [true],
-    ]);
-    const converted = procedures.find(({ origins }) => origins.length === 1);
-    expect(converted?.content.meta?.source).toMatch(/^hie-[0-9a-f-]{36}\.xml$/);
-    expect(await conversions(patientId)).toEqual([{ outcome: 'converted', reason: null, resources: 2 }]);
-    const standing = await environment.store.asAccount(accountId, (tx) =>
-      readRecordCompleteness(tx, patientId),
+const test = queryTest.extend('querying', { scope: 'file' }, async ({ environment, account }) => {
+  /** One query of the exchange network that brings these documents. */
+  async function bring(patientId: string, attachments: Attachment[], blobs: BlobStore = environment.blobs) {
+    const requestId = await account.addQuery(patientId, ['hie']);
+    const { askSource } = account.activities(
+      sourceOf([
+        page(
+          [
+            {
+              resourceType: 'Procedure',
+              id: 'native',
+              status: 'completed',
+              subject: { reference: 'Patient/p1' },
+              code: { coding: [{ system: 'http://snomed.info/sct', code: '1' }] },
+              performedDateTime: '2024-05-01',
+            },
+          ],
+          { patientIds: ['p1'], attachments },
+        ),
+      ]),
+      { blobs },
     );
-    expect(completenessLines(standing).join()).toContain(
-      '3 resources (2 of them read from documents) and 1 document',
-    );
-    const counts = JSON.stringify(completenessMeta(standing));
-    expect(counts).toContain('{"url":"fromDocuments","valueUnsignedInt":2}');
-  });
-
-  test('that comes again changes nothing; a newer version of it takes its place', async () => {
-    const patientId = await environment.addPatient(accountId);
-    await bring(patientId, [attachment(document(['1', '2']))]);
-    const before = await read(patientId);
-    await bring(patientId, [attachment(document(['1', '2']))]);
-    expect(await read(patientId)).toEqual(before);
-    await bring(patientId, [attachment(document(['3']))]);
-    expect(await codesOf(patientId)).toEqual(['1', '3']);
-    expect((await conversions(patientId)).map(({ reason }) => reason)).toEqual([null, 'as before', null]);
-  });
-
-  test.each([
-    ['of somebody else', document(['2'], { given: 'Other' }), 'it names another person'],
-    ['with a DTD', document(['2'], { doctype: '<!DOCTYPE x>' }), 'it has a document type definition'],
-    ['that is cut off', document(['2']).subarray(0, -60), 'it is truncated'],
-    [
-      'of 50 MB',
-      Buffer.concat([document(['2']), Buffer.alloc(50_000_000, ' ')]),
-      'it has 50 MB; at most 10 MB are converted',
-    ],
-  ])('%s is kept, not converted, and that is told; the query completes', async (_, bytes, reason) => {
-    const patientId = await environment.addPatient(accountId);
-    const { status, told } = await bring(patientId, [attachment(bytes)]);
-    expect(status).toBe('completed');
-    expect(told).toEqual([`incomplete: A document is kept but was not converted: ${reason}`]);
-    expect(await codesOf(patientId)).toEqual(['1']);
-    const kept = await environment.store.asAccount(accountId, (tx) =>
+    const answer = await runActivity(askSource, account.step(requestId, 'hie'));
+    const { told, status } = await account.outcome(requestId);
+    return { answer, status, told: told.filter((line) => line.startsWith('incomplete')) };
+  }
+  const read = async (patientId: string, filter: ConsolidatedFilter = { types: ['Procedure'] }) => {
+    const page = await account.inTx((tx) => readConsolidated(tx, patientId, filter, undefined, 100));
+    return page.resources;
+  };
+  const codesOf = async (patientId: string) =>
+    (await read(patientId)).map(({ content }) => JSON.stringify(content).match(/"code":"(\d+)"/)?.[1]).sort();
+  const conversions = (patientId: string) =>
+    account.inTx((tx) =>
       tx.db
-        .selectFrom('document')
-        .select('size_bytes')
+        .selectFrom('document_conversion')
+        .select(['outcome', 'reason', 'resources'])
         .where('patient_id', '=', patientId)
-        .where('kind', '=', 'attachment')
+        .orderBy('converted_at')
         .execute(),
     );
-    expect(kept).toEqual([{ size_bytes: bytes.length }]);
-  });
-
-  test('is told from what is none', async () => {
-    const patientId = await environment.addPatient(accountId);
-    const { told } = await bring(patientId, [
-      attachment(Buffer.from('<svg/>'), 'd1', 'image/svg+xml'),
-      attachment(Buffer.from('%PDF'), 'd2', 'application/pdf'),
-      attachment(document(['2']), 'd3', 'application/octet-stream'),
-      attachment(Buffer.from('Feels better.'), 'd4', 'text/plain'),
-      attachment(Buffer.from([0xff, 0xd8, 0xff, 0xe0]), 'd5', 'application/octet-stream'),
-    ]);
-    expect(told).toEqual([]);
-    expect((await conversions(patientId)).map(({ outcome }) => outcome).sort()).toEqual([
-      'converted',
-      'not-cda',
-      'not-cda',
-      'not-cda',
-    ]);
-    expect(await codesOf(patientId)).toEqual(['1', '2']);
-  });
-});
-
-test('a plain-text note is not read again to find out that it is no C-CDA document', async () => {
-  const patientId = await environment.addPatient(accountId);
-  const readRefs: string[] = [];
-  const { blobs } = environment;
-  const watched: BlobStore = {
-    ...blobs,
-    getRange: (ref, ...range) => blobs.getRange(ref, ...range).finally(() => readRefs.push(ref)),
-    read: (ref) => blobs.read(ref).finally(() => readRefs.push(ref)),
-  };
-  const notes = ['d1', 'd2', 'd3'].map((id) =>
-    attachment(Buffer.from(`Feels better. ${id}`), id, 'text/plain'),
-  );
-  const markedUp = attachment(Buffer.from('Less than <5 mg'), 'd4', 'text/plain');
-  await bring(patientId, [...notes, markedUp], watched);
-  expect(new Set(readRefs).size).toBe(1);
-  expect((await conversions(patientId)).map(({ outcome }) => outcome)).toEqual(Array(4).fill('not-cda'));
-});
-
-describe('a document that older rules converted', () => {
-  const negated = (code: string) =>
-    Buffer.from(document([code]).toString().replace('<procedure>', '<procedure negationInd="true">'));
   /** As a version left it that took no notice of `negationInd`, and made a second resource of nothing. */
   const asOlderRulesDid = (patientId: string) =>
-    environment.store.asAccount(accountId, async (tx) => {
+    account.inTx(async (tx) => {
       await sql`update document_conversion set rules = 0 where patient_id = ${patientId}`.execute(tx.db);
       await sql`update patient_resource set sha256 = '\\x00', content = content || '{"status":"completed"}'
         where patient_id = ${patientId} and converted_from is not null`.execute(tx.db);
@@ -210,7 +79,7 @@ describe('a document that older rules converted', () => {
       blobs,
       converter: createCcdaConverter(),
       noteIncomplete,
-    }).merge(accountId, patientId);
+    }).merge(account.accountId, patientId);
   const statuses = async (patientId: string) =>
     (await read(patientId))
       .map(({ content }) =>
@@ -220,8 +89,8 @@ describe('a document that older rules converted', () => {
       )
       .map((match) => `${match?.[2] ?? match?.[3]} ${match?.[1] ?? match?.[4]}`)
       .sort();
-  const timeline = (patientId: string) =>
-    environment.store.asAccount(accountId, (tx) =>
+  const timelineOf = (patientId: string) =>
+    account.inTx((tx) =>
       tx.db
         .selectFrom('network_query_timeline as t')
         .innerJoin('network_query as q', 'q.id', 't.query_id')
@@ -229,68 +98,202 @@ describe('a document that older rules converted', () => {
         .where('q.patient_id', '=', patientId)
         .execute(),
     );
+  return { ...account, bring, read, codesOf, conversions, asOlderRulesDid, merge, statuses, timelineOf };
+});
 
-  test('is converted again before the record is read, and what they made of it is replaced', async () => {
-    const patientId = await environment.addPatient(accountId);
-    await bring(patientId, [attachment(negated('2'))]);
-    await bring(patientId, [attachment(negated('2'))]);
-    const right = ['1 completed', '2 not-done'];
-    expect(await statuses(patientId)).toEqual(right);
-    await asOlderRulesDid(patientId);
-    const before = await timeline(patientId);
-    await merge(patientId);
-    expect(await statuses(patientId)).toEqual(right);
-    expect(await timeline(patientId)).toEqual(before);
-    expect(await merge(patientId)).toEqual({ changed: 0 });
-    expect((await conversions(patientId)).map(({ outcome }) => outcome)).not.toContain('failed');
+/** A document about the patient of the environment, with procedures of these SNOMED codes. */
+const document = (codes: string[], { given = 'Tamica', doctype = '' } = {}) =>
+  Buffer.from(`<?xml version="1.0"?>${doctype}<ClinicalDocument xmlns="urn:hl7-org:v3"><id root="1.2.3"/>
+<recordTarget><patientRole><patient><name><given>${given}</given><family>Murazik</family></name>
+<administrativeGenderCode code="F"/><birthTime value="19800401"/></patient></patientRole></recordTarget>
+<component><structuredBody><component><section><templateId root="2.16.840.1.113883.10.20.22.2.7.1"/>
+${codes.map((code) => `<entry><procedure><id root="1.2.3" extension="${code}"/><code code="${code}" codeSystem="2.16.840.1.113883.6.96"/><effectiveTime value="20240501"/></procedure></entry>`).join('')}
+</section></component></structuredBody></component></ClinicalDocument>`);
+
+const attachment = (bytes: Buffer, documentReferenceId = 'd1', contentType = 'text/xml'): Attachment => ({
+  documentReferenceId,
+  contentType,
+  bytes,
+});
+
+describe('a C-CDA document', () => {
+  test('is part of the record when its source’s end is announced, and what the source also tells is the same', async ({
+    querying,
+  }) => {
+    const patientId = await querying.addPatient();
+    const { status, told } = await querying.bring(patientId, [attachment(document(['1', '2']))]);
+    expect([status, told]).toEqual(['completed', []]);
+    const procedures = await querying.read(patientId);
+    expect(procedures.map(({ origins }) => origins.map(({ isConverted }) => isConverted)).sort()).toEqual([
+      [false, true],
+      [true],
+    ]);
+    const converted = procedures.find(({ origins }) => origins.length === 1);
+    expect(converted?.content.meta?.source).toMatch(/^hie-[0-9a-f-]{36}\.xml$/);
+    expect(await querying.conversions(patientId)).toEqual([
+      { outcome: 'converted', reason: null, resources: 2 },
+    ]);
+    const standing = await querying.inTx((tx) => readRecordCompleteness(tx, patientId));
+    expect(completenessLines(standing).join()).toContain(
+      '3 resources (2 of them read from documents) and 1 document',
+    );
+    const counts = JSON.stringify(completenessMeta(standing));
+    expect(counts).toContain('{"url":"fromDocuments","valueUnsignedInt":2}');
   });
 
-  test('leaves the record when its bytes are gone, which is said, and returns with them', async () => {
-    const patientId = await environment.addPatient(accountId);
-    await bring(patientId, [attachment(negated('2'))]);
-    await asOlderRulesDid(patientId);
-    const gone = Object.assign(Object.create(environment.blobs), {
+  test('that comes again changes nothing; a newer version of it takes its place', async ({ querying }) => {
+    const patientId = await querying.addPatient();
+    await querying.bring(patientId, [attachment(document(['1', '2']))]);
+    const before = await querying.read(patientId);
+    await querying.bring(patientId, [attachment(document(['1', '2']))]);
+    expect(await querying.read(patientId)).toEqual(before);
+    await querying.bring(patientId, [attachment(document(['3']))]);
+    expect(await querying.codesOf(patientId)).toEqual(['1', '3']);
+    expect((await querying.conversions(patientId)).map(({ reason }) => reason)).toEqual([
+      null,
+      'as before',
+      null,
+    ]);
+  });
+
+  test.for<[string, Buffer, string]>([
+    ['of somebody else', document(['2'], { given: 'Other' }), 'it names another person'],
+    ['with a DTD', document(['2'], { doctype: '<!DOCTYPE x>' }), 'it has a document type definition'],
+    ['that is cut off', document(['2']).subarray(0, -60), 'it is truncated'],
+    [
+      'of 50 MB',
+      Buffer.concat([document(['2']), Buffer.alloc(50_000_000, ' ')]),
+      'it has 50 MB; at most 10 MB are converted',
+    ],
+  ])(
+    '%s is kept, not converted, and that is told; the query completes',
+    async ([_, bytes, reason], { querying }) => {
+      const patientId = await querying.addPatient();
+      const { status, told } = await querying.bring(patientId, [attachment(bytes)]);
+      expect(status).toBe('completed');
+      expect(told).toEqual([`incomplete: A document is kept but was not converted: ${reason}`]);
+      expect(await querying.codesOf(patientId)).toEqual(['1']);
+      const kept = await querying.inTx((tx) =>
+        tx.db
+          .selectFrom('document')
+          .select('size_bytes')
+          .where('patient_id', '=', patientId)
+          .where('kind', '=', 'attachment')
+          .execute(),
+      );
+      expect(kept).toEqual([{ size_bytes: bytes.length }]);
+    },
+  );
+
+  test('is told from what is none', async ({ querying }) => {
+    const patientId = await querying.addPatient();
+    const { told } = await querying.bring(patientId, [
+      attachment(Buffer.from('<svg/>'), 'd1', 'image/svg+xml'),
+      attachment(Buffer.from('%PDF'), 'd2', 'application/pdf'),
+      attachment(document(['2']), 'd3', 'application/octet-stream'),
+      attachment(Buffer.from('Feels better.'), 'd4', 'text/plain'),
+      attachment(Buffer.from([0xff, 0xd8, 0xff, 0xe0]), 'd5', 'application/octet-stream'),
+    ]);
+    expect(told).toEqual([]);
+    expect((await querying.conversions(patientId)).map(({ outcome }) => outcome).sort()).toEqual([
+      'converted',
+      'not-cda',
+      'not-cda',
+      'not-cda',
+    ]);
+    expect(await querying.codesOf(patientId)).toEqual(['1', '2']);
+  });
+});
+
+test('a plain-text note is not read again to find out that it is no C-CDA document', async ({ querying }) => {
+  const patientId = await querying.addPatient();
+  const readRefs: string[] = [];
+  const { blobs } = querying;
+  const watched: BlobStore = {
+    ...blobs,
+    getRange: (ref, ...range) => blobs.getRange(ref, ...range).finally(() => readRefs.push(ref)),
+    read: (ref) => blobs.read(ref).finally(() => readRefs.push(ref)),
+  };
+  const notes = ['d1', 'd2', 'd3'].map((id) =>
+    attachment(Buffer.from(`Feels better. ${id}`), id, 'text/plain'),
+  );
+  const markedUp = attachment(Buffer.from('Less than <5 mg'), 'd4', 'text/plain');
+  await querying.bring(patientId, [...notes, markedUp], watched);
+  expect(new Set(readRefs).size).toBe(1);
+  expect((await querying.conversions(patientId)).map(({ outcome }) => outcome)).toEqual(
+    Array(4).fill('not-cda'),
+  );
+});
+
+describe('a document that older rules converted', () => {
+  const negated = (code: string) =>
+    Buffer.from(document([code]).toString().replace('<procedure>', '<procedure negationInd="true">'));
+
+  test('is converted again before the record is read, and what they made of it is replaced', async ({
+    querying,
+  }) => {
+    const patientId = await querying.addPatient();
+    await querying.bring(patientId, [attachment(negated('2'))]);
+    await querying.bring(patientId, [attachment(negated('2'))]);
+    const right = ['1 completed', '2 not-done'];
+    expect(await querying.statuses(patientId)).toEqual(right);
+    await querying.asOlderRulesDid(patientId);
+    const before = await querying.timelineOf(patientId);
+    await querying.merge(patientId);
+    expect(await querying.statuses(patientId)).toEqual(right);
+    expect(await querying.timelineOf(patientId)).toEqual(before);
+    expect(await querying.merge(patientId)).toEqual({ changed: 0 });
+    expect((await querying.conversions(patientId)).map(({ outcome }) => outcome)).not.toContain('failed');
+  });
+
+  test('leaves the record when its bytes are gone, which is said, and returns with them', async ({
+    querying,
+  }) => {
+    const patientId = await querying.addPatient();
+    await querying.bring(patientId, [attachment(negated('2'))]);
+    await querying.asOlderRulesDid(patientId);
+    const gone = Object.assign(Object.create(querying.blobs), {
       read: async (ref: string) => Promise.reject(new BlobNotFoundError(ref)),
     });
-    await merge(patientId, gone);
-    expect(await statuses(patientId)).toEqual(['1 completed']);
-    const standing = await environment.store.asAccount(accountId, (tx) =>
-      readRecordCompleteness(tx, patientId),
-    );
+    await querying.merge(patientId, gone);
+    expect(await querying.statuses(patientId)).toEqual(['1 completed']);
+    const standing = await querying.inTx((tx) => readRecordCompleteness(tx, patientId));
     expect(standing.unread).toMatchObject([{ source: 'hie', reason: 'its content is no longer stored' }]);
-    await merge(patientId);
-    expect(await statuses(patientId)).toEqual(['1 completed', '2 not-done']);
+    await querying.merge(patientId);
+    expect(await querying.statuses(patientId)).toEqual(['1 completed', '2 not-done']);
   });
 
-  test('of which a newer version cannot be read stays, as today’s rules read it', async () => {
-    const patientId = await environment.addPatient(accountId);
-    await bring(patientId, [attachment(negated('2'))]);
-    await bring(patientId, [attachment(document(['3']).subarray(0, -60))]);
-    await asOlderRulesDid(patientId);
-    await merge(patientId);
-    expect(await statuses(patientId)).toEqual(['1 completed', '2 not-done']);
+  test('of which a newer version cannot be read stays, as today’s rules read it', async ({ querying }) => {
+    const patientId = await querying.addPatient();
+    await querying.bring(patientId, [attachment(negated('2'))]);
+    await querying.bring(patientId, [attachment(document(['3']).subarray(0, -60))]);
+    await querying.asOlderRulesDid(patientId);
+    await querying.merge(patientId);
+    expect(await querying.statuses(patientId)).toEqual(['1 completed', '2 not-done']);
   });
 
-  test('is converted from all of its files, also when a crash left only some of them converted', async () => {
-    const patientId = await environment.addPatient(accountId);
-    await bring(patientId, [attachment(document(['2'])), attachment(document(['3']))]);
-    await environment.store.asAccount(accountId, (tx) =>
+  test('is converted from all of its files, also when a crash left only some of them converted', async ({
+    querying,
+  }) => {
+    const patientId = await querying.addPatient();
+    await querying.bring(patientId, [attachment(document(['2'])), attachment(document(['3']))]);
+    await querying.inTx((tx) =>
       sql`delete from document_conversion where document_id = (
         select max(document_id::text)::uuid from document_conversion where patient_id = ${patientId})`.execute(
         tx.db,
       ),
     );
-    await bring(patientId, []);
-    expect(await codesOf(patientId)).toEqual(['1', '2', '3']);
+    await querying.bring(patientId, []);
+    expect(await querying.codesOf(patientId)).toEqual(['1', '2', '3']);
   });
 });
 
 describe('a filter', () => {
-  test('takes what falls into its days, and what has no date', async () => {
-    const patientId = await environment.addPatient(accountId);
-    await bring(patientId, [attachment(document(['2']))]);
+  test('takes what falls into its days, and what has no date', async ({ querying }) => {
+    const patientId = await querying.addPatient();
+    await querying.bring(patientId, [attachment(document(['2']))]);
     const ids = async (filter: ConsolidatedFilter) =>
-      (await read(patientId, filter)).map(({ resourceType }) => resourceType);
+      (await querying.read(patientId, filter)).map(({ resourceType }) => resourceType);
     expect(await ids({})).toEqual(['Patient', 'Procedure', 'Procedure']);
     expect(await ids({ dateFrom: '2024-05-01', dateTo: '2024-05-01' })).toEqual([
       'Patient',

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { FhirResource } from 'fhir/r4.js';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { listDocuments } from '../../src/exchange/delivery/documents/document-store.ts';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
@@ -13,22 +13,83 @@ import {
   SourceFailure,
   type SourcePage,
 } from '../../src/exchange/sources/connectors/connector.ts';
-import {
-  createQueryEnvironment,
-  type QueryEnvironment,
-  runActivity,
-  stepOf,
-} from '../support/network-query-environment.ts';
-import { property } from '../support/property.ts';
+import { queryTest } from '../support/fixtures.ts';
+import { runActivity } from '../support/network-query-environment.ts';
+import { propertyOf } from '../support/property.ts';
 import { observation, page, sourceOf } from '../support/source-pages.ts';
 
-let environment: QueryEnvironment;
-let accountId: string;
-beforeAll(async () => {
-  environment = await createQueryEnvironment();
-  ({ accountId } = await environment.addAccount({ limits: { networkQueriesPerMinute: 100_000 } }));
+const test = queryTest.extend('querying', { scope: 'file' }, async ({ environment, account }) => {
+  /** One query of the lab; `fates` is what the source says of what is missing. */
+  async function collect(
+    patientId: string,
+    pages: SourcePage[],
+    fates: (question: MissingResources) => Fate[] = ({ missing }) => missing.map(() => 'deleted'),
+  ) {
+    const requestId = await account.addQuery(patientId, ['lab']);
+    const asked: MissingResources[] = [];
+    const checkMissing = async (question: MissingResources) => {
+      asked.push(question);
+      return fates(question);
+    };
+    const { askSource } = account.activities({ ...sourceOf(pages), checkMissing });
+    const step = account.step(requestId, 'lab');
+    const failure = await runActivity(askSource, step).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    return { requestId, step, asked, failure };
+  }
+  const patientWith = async (...ids: string[]) => {
+    const patientId = await account.addPatient();
+    await collect(patientId, [answer(ids.map((id) => result(id)))]);
+    return patientId;
+  };
+  /** What the record shows, brought up to date as every reader does. */
+  async function shown(patientId: string): Promise<string[]> {
+    const records = createRecordKeeper({ ...environment, converter: createCcdaConverter(), noteIncomplete });
+    await records.merge(account.accountId, patientId);
+    const { resources } = await account.inTx((tx) =>
+      readConsolidated(
+        tx,
+        patientId,
+        { types: ['Observation', 'DocumentReference', 'Procedure'] },
+        undefined,
+        500,
+      ),
+    );
+    return resources.flatMap(({ origins }) => origins.map(({ sourceId }) => sourceId)).sort();
+  }
+  const retired = (patientId: string) =>
+    account.inTx((tx) =>
+      tx.db
+        .selectFrom('retired_resource')
+        .select(['source_id', 'reason', 'query_id', 'content', 'collected_at', 'retired_at'])
+        .where('patient_id', '=', patientId)
+        .orderBy('retired_at')
+        .orderBy('source_id')
+        .execute(),
+    );
+  const told = async (requestId: string) =>
+    (await account.timeline(requestId)).map(({ kind, message }) => `${kind}: ${message}`);
+  const eventOf = (requestId: string) =>
+    account.inTx((tx) =>
+      tx.db.selectFrom('event').select('body').where('request_id', '=', requestId).executeTakeFirstOrThrow(),
+    );
+  const listed = (patientId: string) => account.inTx((tx) => listDocuments(tx, patientId));
+  /** The procedures in the record, by code. */
+  const codes = (patientId: string): Promise<string[]> =>
+    account.inTx(async (tx) => {
+      const rows = await tx.db
+        .selectFrom('patient_resource')
+        .select(sql<string>`content->'code'->'coding'->0->>'code'`.as('code'))
+        .where('patient_id', '=', patientId)
+        .where('resource_type', '=', 'Procedure')
+        .orderBy('code')
+        .execute();
+      return rows.map(({ code }) => code);
+    });
+  return { ...account, collect, patientWith, shown, retired, told, eventOf, listed, codes };
 });
-afterAll(() => environment.close());
 
 /** An Observation of the patient whom the source calls p1, or of another one. */
 const result = (id: string, { of = 'p1', lastUpdated }: { of?: string; lastUpdated?: string } = {}) =>
@@ -48,147 +109,89 @@ const moved = (id: string, rest = {}) => ({
   ...rest,
 });
 
-/** One query of the lab; `fates` is what the source says of what is missing. */
-async function collect(
-  patientId: string,
-  pages: SourcePage[],
-  fates: (question: MissingResources) => Fate[] = ({ missing }) => missing.map(() => 'deleted'),
-) {
-  const requestId = await environment.addQuery(accountId, patientId, ['lab']);
-  const asked: MissingResources[] = [];
-  const checkMissing = async (question: MissingResources) => {
-    asked.push(question);
-    return fates(question);
-  };
-  const { askSource } = environment.activities({ ...sourceOf(pages), checkMissing });
-  const step = stepOf(accountId, requestId, 'lab');
-  const failure = await runActivity(askSource, step).then(
-    () => undefined,
-    (error: unknown) => error,
-  );
-  return { requestId, step, asked, failure };
-}
-
-const patientWith = async (...ids: string[]) => {
-  const patientId = await environment.addPatient(accountId);
-  await collect(patientId, [answer(ids.map((id) => result(id)))]);
-  return patientId;
-};
-
-/** What the record shows, brought up to date as every reader does. */
-async function shown(patientId: string): Promise<string[]> {
-  const records = createRecordKeeper({ ...environment, converter: createCcdaConverter(), noteIncomplete });
-  await records.merge(accountId, patientId);
-  const { resources } = await environment.store.asAccount(accountId, (tx) =>
-    readConsolidated(
-      tx,
-      patientId,
-      { types: ['Observation', 'DocumentReference', 'Procedure'] },
-      undefined,
-      500,
-    ),
-  );
-  return resources.flatMap(({ origins }) => origins.map(({ sourceId }) => sourceId)).sort();
-}
-
-const retired = (patientId: string) =>
-  environment.store.asAccount(accountId, (tx) =>
-    tx.db
-      .selectFrom('retired_resource')
-      .select(['source_id', 'reason', 'query_id', 'content', 'collected_at', 'retired_at'])
-      .where('patient_id', '=', patientId)
-      .orderBy('retired_at')
-      .orderBy('source_id')
-      .execute(),
-  );
-
-const told = async (requestId: string) =>
-  (await environment.timeline(accountId, requestId)).map(({ kind, message }) => `${kind}: ${message}`);
-
-const eventOf = (requestId: string) =>
-  environment.store.asAccount(accountId, (tx) =>
-    tx.db.selectFrom('event').select('body').where('request_id', '=', requestId).executeTakeFirstOrThrow(),
-  );
-
 describe('what a whole answer no longer holds', () => {
-  test('leaves the record once the source says that it is gone, and is kept with the reason', async () => {
-    const patientId = await patientWith('a', 'b');
-    const { requestId, asked } = await collect(patientId, [answer([result('a')])]);
+  test('leaves the record once the source says that it is gone, and is kept with the reason', async ({
+    querying,
+  }) => {
+    const patientId = await querying.patientWith('a', 'b');
+    const { requestId, asked } = await querying.collect(patientId, [answer([result('a')])]);
     expect(asked).toMatchObject([
       { missing: [{ resourceType: 'Observation', id: 'b' }], patientIds: ['p1'] },
     ]);
     expect(asked[0]?.present).toEqual(new Map([['Observation', 'a']]));
-    expect(await shown(patientId)).toEqual(['a']);
-    expect(await retired(patientId)).toMatchObject([
+    expect(await querying.shown(patientId)).toEqual(['a']);
+    expect(await querying.retired(patientId)).toMatchObject([
       { source_id: 'b', reason: 'deleted', query_id: requestId, content: { id: 'b' } },
     ]);
-    expect(await told(requestId)).toContain(
+    expect(await querying.told(requestId)).toContain(
       'retired: The source no longer has 1 resource: it was retired (1 Observation)',
     );
-    expect((await eventOf(requestId)).body).toMatchObject({ payload: { source: { retired: 1 } } });
+    expect((await querying.eventOf(requestId)).body).toMatchObject({ payload: { source: { retired: 1 } } });
   });
 
-  test('stays when the source still has it, or cannot say; the latter is told', async () => {
-    const patientId = await patientWith('a', 'b', 'c');
-    const { requestId } = await collect(patientId, [answer([result('a')])], ({ missing }) =>
+  test('stays when the source still has it, or cannot say; the latter is told', async ({ querying }) => {
+    const patientId = await querying.patientWith('a', 'b', 'c');
+    const { requestId } = await querying.collect(patientId, [answer([result('a')])], ({ missing }) =>
       missing.map(({ id }) => (id === 'b' ? 'kept' : 'unknown')),
     );
-    expect(await shown(patientId)).toEqual(['a', 'b', 'c']);
-    const lines = await told(requestId);
+    expect(await querying.shown(patientId)).toEqual(['a', 'b', 'c']);
+    const lines = await querying.told(requestId);
     expect(lines).toContain(
       'incomplete: 1 resource missing from the answer could not be checked at the source and stays in the record',
     );
     expect(lines.filter((line) => line.startsWith('retired'))).toEqual([]);
-    expect((await eventOf(requestId)).body).not.toHaveProperty('payload.source.retired');
+    expect((await querying.eventOf(requestId)).body).not.toHaveProperty('payload.source.retired');
   });
 
-  test('is not even asked for after an answer with errors of the source', async () => {
-    const patientId = await patientWith('a', 'b');
-    const partial = await collect(patientId, [answer([result('a')], { reportedErrors: 1 })]);
+  test('is not even asked for after an answer with errors of the source', async ({ querying }) => {
+    const patientId = await querying.patientWith('a', 'b');
+    const partial = await querying.collect(patientId, [answer([result('a')], { reportedErrors: 1 })]);
     expect(partial.asked).toEqual([]);
-    expect(await shown(patientId)).toEqual(['a', 'b']);
+    expect(await querying.shown(patientId)).toEqual(['a', 'b']);
   });
 
-  test('is not asked for when an earlier page was kept without a note of what it named', async () => {
-    const patientId = await patientWith('a', 'b');
-    const requestId = await environment.addQuery(accountId, patientId, ['lab']);
-    const step = stepOf(accountId, requestId, 'lab');
+  test('is not asked for when an earlier page was kept without a note of what it named', async ({
+    querying,
+  }) => {
+    const patientId = await querying.patientWith('a', 'b');
+    const requestId = await querying.addQuery(patientId, ['lab']);
+    const step = querying.step(requestId, 'lab');
     const pages = [answer([result('a')]), answer([])];
     const broken = {
       ...sourceOf(pages),
       begin: async () => ({ kind: 'ready' as const, pages: thenFail(pages) }),
     };
-    await expect(runActivity(environment.activities(broken).askSource, step)).rejects.toThrow('cut off');
-    await environment.store.asAccount(accountId, (tx) =>
+    await expect(runActivity(querying.activities(broken).askSource, step)).rejects.toThrow('cut off');
+    await querying.inTx((tx) =>
       tx.db.deleteFrom('answered_page').where('query_id', '=', requestId).execute(),
     );
     const checkMissing = () => Promise.reject(new Error('nothing may be asked'));
-    await runActivity(environment.activities({ ...sourceOf(pages), checkMissing }).askSource, step, 2);
-    expect(await shown(patientId)).toEqual(['a', 'b']);
+    await runActivity(querying.activities({ ...sourceOf(pages), checkMissing }).askSource, step, 2);
+    expect(await querying.shown(patientId)).toEqual(['a', 'b']);
   });
 
-  test('comes back when the source has it again', async () => {
-    const patientId = await patientWith('a', 'b');
-    await collect(patientId, [answer([result('a')])]);
-    await collect(patientId, [answer([result('a'), result('b')])]);
-    expect(await shown(patientId)).toEqual(['a', 'b']);
-    await collect(patientId, [answer([result('a')])]);
-    expect(await shown(patientId)).toEqual(['a']);
-    expect(await retired(patientId)).toHaveLength(2);
+  test('comes back when the source has it again', async ({ querying }) => {
+    const patientId = await querying.patientWith('a', 'b');
+    await querying.collect(patientId, [answer([result('a')])]);
+    await querying.collect(patientId, [answer([result('a'), result('b')])]);
+    expect(await querying.shown(patientId)).toEqual(['a', 'b']);
+    await querying.collect(patientId, [answer([result('a')])]);
+    expect(await querying.shown(patientId)).toEqual(['a']);
+    expect(await querying.retired(patientId)).toHaveLength(2);
   });
 
-  test('of another source stays', async () => {
-    const patientId = await patientWith('a');
-    const requestId = await environment.addQuery(accountId, patientId, ['hie']);
-    const { askSource } = environment.activities(sourceOf([answer([result('h')])]));
-    await runActivity(askSource, stepOf(accountId, requestId, 'hie'));
-    expect(await shown(patientId)).toEqual(['a', 'h']);
+  test('of another source stays', async ({ querying }) => {
+    const patientId = await querying.patientWith('a');
+    const requestId = await querying.addQuery(patientId, ['hie']);
+    const { askSource } = querying.activities(sourceOf([answer([result('h')])]));
+    await runActivity(askSource, querying.step(requestId, 'hie'));
+    expect(await querying.shown(patientId)).toEqual(['a', 'h']);
   });
 
-  test('leaves no notes behind, however the attempt ends', async () => {
-    const patientId = await patientWith('a');
-    const { requestId } = await collect(patientId, [answer([result('b')])]);
-    const left = await environment.store.asAccount(accountId, (tx) =>
+  test('leaves no notes behind, however the attempt ends', async ({ querying }) => {
+    const patientId = await querying.patientWith('a');
+    const { requestId } = await querying.collect(patientId, [answer([result('b')])]);
+    const left = await querying.inTx((tx) =>
       tx.db.selectFrom('answered_page').select('page').where('query_id', '=', requestId).execute(),
     );
     expect(left).toEqual([]);
@@ -202,42 +205,46 @@ async function* thenFail(pages: SourcePage[]) {
 }
 
 describe('what the source now says of another person', () => {
-  test('leaves the record with the page that says so, though the answer then breaks off', async () => {
-    const patientId = await patientWith('a', 'b');
-    const requestId = await environment.addQuery(accountId, patientId, ['lab']);
+  test('leaves the record with the page that says so, though the answer then breaks off', async ({
+    querying,
+  }) => {
+    const patientId = await querying.patientWith('a', 'b');
+    const requestId = await querying.addQuery(patientId, ['lab']);
     const pages = [answer([result('a')], { retracted: [moved('b')], misattributedCount: 1 })];
     const connector = { begin: async () => ({ kind: 'ready' as const, pages: thenFail(pages) }) };
-    const step = stepOf(accountId, requestId, 'lab');
-    const { askSource, recordFailedAttempt } = environment.activities(connector);
+    const step = querying.step(requestId, 'lab');
+    const { askSource, recordFailedAttempt } = querying.activities(connector);
     await expect(runActivity(askSource, step)).rejects.toThrow('cut off');
-    expect(await shown(patientId)).toEqual(['a']);
+    expect(await querying.shown(patientId)).toEqual(['a']);
     await runActivity(recordFailedAttempt, { ...step, reason: 'cut off', abandoned: false });
-    expect(await told(requestId)).toContain(
+    expect(await querying.told(requestId)).toContain(
       'retired: The source now names another person in 1 resource: it was retired (1 Observation)',
     );
-    expect((await eventOf(requestId)).body).toMatchObject({
+    expect((await querying.eventOf(requestId)).body).toMatchObject({
       payload: { source: { status: 'failed', retired: 1 } },
     });
   });
 
-  test('stays when that is an id under which the source has known this person', async () => {
-    const patientId = await patientWith('a');
-    await collect(patientId, [answer([result('a')], { patientIds: ['p1', 'p2'] })]);
-    await collect(patientId, [answer([result('a')]), answer([], { retracted: [moved('a')] })]);
-    expect(await shown(patientId)).toEqual(['a']);
+  test('stays when that is an id under which the source has known this person', async ({ querying }) => {
+    const patientId = await querying.patientWith('a');
+    await querying.collect(patientId, [answer([result('a')], { patientIds: ['p1', 'p2'] })]);
+    await querying.collect(patientId, [answer([result('a')]), answer([], { retracted: [moved('a')] })]);
+    expect(await querying.shown(patientId)).toEqual(['a']);
   });
 
-  test('stays when that is said by an older version than the one that was collected', async () => {
-    const patientId = await environment.addPatient(accountId);
-    await collect(patientId, [answer([result('a', { lastUpdated: '2026-05-01T00:00:00Z' })])]);
+  test('stays when that is said by an older version than the one that was collected', async ({
+    querying,
+  }) => {
+    const patientId = await querying.addPatient();
+    await querying.collect(patientId, [answer([result('a', { lastUpdated: '2026-05-01T00:00:00Z' })])]);
     const older = moved('a', { revision: '2026-04-01T00:00:00.000Z/000000000000' });
-    await collect(patientId, [answer([], { retracted: [older] })], ({ missing }) =>
+    await querying.collect(patientId, [answer([], { retracted: [older] })], ({ missing }) =>
       missing.map(() => 'kept'),
     );
-    expect(await shown(patientId)).toEqual(['a']);
+    expect(await querying.shown(patientId)).toEqual(['a']);
     const newer = moved('a', { revision: '2026-06-01T00:00:00.000Z/000000000000' });
-    await collect(patientId, [answer([], { retracted: [newer] })]);
-    expect(await shown(patientId)).toEqual([]);
+    await querying.collect(patientId, [answer([], { retracted: [newer] })]);
+    expect(await querying.shown(patientId)).toEqual([]);
   });
 });
 
@@ -259,49 +266,47 @@ const withDocument = () =>
   answer([result('a'), reference], {
     attachments: [{ documentReferenceId: 'd1', contentType: 'text/xml', bytes: ccda('80146002') }],
   });
-const listed = (patientId: string) =>
-  environment.store.asAccount(accountId, (tx) => listDocuments(tx, patientId));
 
 describe('a document that the source took back', () => {
-  test('goes with all that was made of it, and comes back with it', async () => {
-    const patientId = await environment.addPatient(accountId);
-    await collect(patientId, [withDocument()]);
-    const before = await shown(patientId);
+  test('goes with all that was made of it, and comes back with it', async ({ querying }) => {
+    const patientId = await querying.addPatient();
+    await querying.collect(patientId, [withDocument()]);
+    const before = await querying.shown(patientId);
     expect(before).toContain('d1');
     expect(before.length).toBeGreaterThan(2);
-    expect(await listed(patientId)).toHaveLength(1);
+    expect(await querying.listed(patientId)).toHaveLength(1);
 
-    const { requestId } = await collect(patientId, [answer([result('a')])]);
-    expect(await shown(patientId)).toEqual(['a']);
-    expect(await listed(patientId)).toEqual([]);
-    expect(await told(requestId)).toContain(
+    const { requestId } = await querying.collect(patientId, [answer([result('a')])]);
+    expect(await querying.shown(patientId)).toEqual(['a']);
+    expect(await querying.listed(patientId)).toEqual([]);
+    expect(await querying.told(requestId)).toContain(
       'retired: The source no longer has 1 resource: it was retired (1 DocumentReference)',
     );
 
-    await collect(patientId, [withDocument()]);
-    expect(await shown(patientId)).toEqual(before);
-    expect(await listed(patientId)).toHaveLength(1);
+    await querying.collect(patientId, [withDocument()]);
+    expect(await querying.shown(patientId)).toEqual(before);
+    expect(await querying.listed(patientId)).toHaveLength(1);
   });
 });
 
 describe('a document that the source entered in error', () => {
-  test.each(['status', 'docStatus'])(
+  test.for(['status', 'docStatus'])(
     'is not listed, and nothing made of it is shown, until it is right again (%s)',
-    async (element) => {
-      const patientId = await environment.addPatient(accountId);
-      await collect(patientId, [withDocument()]);
-      const before = await shown(patientId);
+    async (element, { querying }) => {
+      const patientId = await querying.addPatient();
+      await querying.collect(patientId, [withDocument()]);
+      const before = await querying.shown(patientId);
       expect(before.length).toBeGreaterThan(2);
 
-      await collect(patientId, [
+      await querying.collect(patientId, [
         answer([result('a'), { ...reference, [element]: 'entered-in-error' } as FhirResource]),
       ]);
-      expect(await shown(patientId)).toEqual(['a', 'd1']);
-      expect(await listed(patientId)).toEqual([]);
+      expect(await querying.shown(patientId)).toEqual(['a', 'd1']);
+      expect(await querying.listed(patientId)).toEqual([]);
 
-      await collect(patientId, [answer([result('a'), reference])]);
-      expect(await shown(patientId)).toEqual(before);
-      expect(await listed(patientId)).toHaveLength(1);
+      await querying.collect(patientId, [answer([result('a'), reference])]);
+      expect(await querying.shown(patientId)).toEqual(before);
+      expect(await querying.listed(patientId)).toHaveLength(1);
     },
   );
 });
@@ -320,48 +325,38 @@ describe('a document that the source has replaced', () => {
     contentType: 'text/xml',
     bytes: ccda(code),
   });
-  /** The procedures in the record, by code. */
-  const codes = (patientId: string): Promise<string[]> =>
-    environment.store.asAccount(accountId, async (tx) => {
-      const rows = await tx.db
-        .selectFrom('patient_resource')
-        .select(sql<string>`content->'code'->'coding'->0->>'code'`.as('code'))
-        .where('patient_id', '=', patientId)
-        .where('resource_type', '=', 'Procedure')
-        .orderBy('code')
-        .execute();
-      return rows.map(({ code }) => code);
-    });
   const withBoth = (status: string, more?: object) =>
     answer([result('a'), old(status), newer(more)], {
       attachments: [file('d1', '80146002'), file('d2', '73761001')],
     });
 
-  test('states nothing any more, stays listed, and does so again when its replacement was a mistake', async () => {
-    const patientId = await environment.addPatient(accountId);
-    await collect(patientId, [withDocument()]);
-    expect(await codes(patientId)).toEqual(['80146002']);
-    await collect(patientId, [withBoth('superseded')]);
-    expect(await codes(patientId)).toEqual(['73761001']);
-    expect(await listed(patientId)).toHaveLength(2);
-    await collect(patientId, [withBoth('superseded', { status: 'entered-in-error' })]);
-    expect(await codes(patientId)).toEqual(['80146002']);
+  test('states nothing any more, stays listed, and does so again when its replacement was a mistake', async ({
+    querying,
+  }) => {
+    const patientId = await querying.addPatient();
+    await querying.collect(patientId, [withDocument()]);
+    expect(await querying.codes(patientId)).toEqual(['80146002']);
+    await querying.collect(patientId, [withBoth('superseded')]);
+    expect(await querying.codes(patientId)).toEqual(['73761001']);
+    expect(await querying.listed(patientId)).toHaveLength(2);
+    await querying.collect(patientId, [withBoth('superseded', { status: 'entered-in-error' })]);
+    expect(await querying.codes(patientId)).toEqual(['80146002']);
   });
 
-  test('is left out through a chain of replacements', async () => {
-    const patientId = await environment.addPatient(accountId);
+  test('is left out through a chain of replacements', async ({ querying }) => {
+    const patientId = await querying.addPatient();
     const third = newer({
       id: 'd3',
       relatesTo: [{ code: 'replaces', target: { reference: 'DocumentReference/d2/_history/1' } }],
     });
     const attachments = [file('d1', '80146002'), file('d2', '73761001'), file('d3', '40701008')];
-    await collect(patientId, [
+    await querying.collect(patientId, [
       answer([old('superseded'), newer({ status: 'superseded' }), third], { attachments }),
     ]);
-    expect(await codes(patientId)).toEqual(['40701008']);
+    expect(await querying.codes(patientId)).toEqual(['40701008']);
   });
 
-  test.each([
+  test.for<[string, SourcePage]>([
     ['is still current at the source', withBoth('current')],
     ['is superseded, but nothing says by what', withBoth('superseded', { relatesTo: [] })],
     [
@@ -381,10 +376,10 @@ describe('a document that the source has replaced', () => {
         { attachments: [file('d1', '80146002'), file('d2', '73761001')] },
       ),
     ],
-  ])('keeps stating what it states if it %s', async (_, page) => {
-    const patientId = await environment.addPatient(accountId);
-    await collect(patientId, [page]);
-    expect(await codes(patientId)).toContain('80146002');
+  ])('keeps stating what it states if it %s', async ([_, page], { querying }) => {
+    const patientId = await querying.addPatient();
+    await querying.collect(patientId, [page]);
+    expect(await querying.codes(patientId)).toContain('80146002');
   });
 });
 
@@ -397,38 +392,46 @@ const situation = fc.record({
   isReadable: fc.boolean(),
 });
 
-property([fc.array(situation, { minLength: 1, maxLength: 4 })], { numRuns: 20 })(
-  'nothing that is still the person’s leaves the record, and after a whole answer that could be checked nothing else is in it',
-  async (situations) => {
-    const patientId = await patientWith(...IDS);
-    let expected = new Set<string>(IDS);
-    for (const { places, isPartial, isReadable } of situations) {
-      const at = Object.fromEntries(IDS.map((id, index) => [id, places[index] ?? 'ours']));
-      const where = (...wanted: string[]) => IDS.filter((id) => wanted.includes(at[id] ?? ''));
-      const retracted = [
-        ...where('moved, told').map((id) => moved(id)),
-        ...where('deleted, told').map((id) => ({ ...moved(id), reason: 'deleted' as const, patientIds: [] })),
-      ];
-      const pages = [
-        answer(
-          where('ours').map((id) => result(id)),
-          { retracted, reportedErrors: isPartial ? 1 : 0 },
-        ),
-      ];
-      await collect(patientId, pages, ({ missing }) =>
-        missing.map(({ id }): Fate => {
-          if (!isReadable) return 'unknown';
-          return at[id]?.startsWith('moved') ? 'moved' : at[id]?.startsWith('deleted') ? 'deleted' : 'kept';
-        }),
-      );
-      const isChecked = !isPartial && isReadable;
-      expected = new Set([
-        ...where('ours'),
-        ...[...expected].filter((id) =>
-          where('left out', ...(isChecked ? [] : ['moved', 'deleted'])).some((other) => other === id),
-        ),
-      ]);
-      expect(await shown(patientId)).toEqual([...expected].sort());
-    }
-  },
+const situations = propertyOf([fc.array(situation, { minLength: 1, maxLength: 4 })], { numRuns: 20 });
+test(
+  situations.named(
+    'nothing that is still the person’s leaves the record, and after a whole answer that could be checked nothing else is in it',
+  ),
+  async ({ querying }) =>
+    situations.holds(async (situations) => {
+      const patientId = await querying.patientWith(...IDS);
+      let expected = new Set<string>(IDS);
+      for (const { places, isPartial, isReadable } of situations) {
+        const at = Object.fromEntries(IDS.map((id, index) => [id, places[index] ?? 'ours']));
+        const where = (...wanted: string[]) => IDS.filter((id) => wanted.includes(at[id] ?? ''));
+        const retracted = [
+          ...where('moved, told').map((id) => moved(id)),
+          ...where('deleted, told').map((id) => ({
+            ...moved(id),
+            reason: 'deleted' as const,
+            patientIds: [],
+          })),
+        ];
+        const pages = [
+          answer(
+            where('ours').map((id) => result(id)),
+            { retracted, reportedErrors: isPartial ? 1 : 0 },
+          ),
+        ];
+        await querying.collect(patientId, pages, ({ missing }) =>
+          missing.map(({ id }): Fate => {
+            if (!isReadable) return 'unknown';
+            return at[id]?.startsWith('moved') ? 'moved' : at[id]?.startsWith('deleted') ? 'deleted' : 'kept';
+          }),
+        );
+        const isChecked = !isPartial && isReadable;
+        expected = new Set([
+          ...where('ours'),
+          ...[...expected].filter((id) =>
+            where('left out', ...(isChecked ? [] : ['moved', 'deleted'])).some((other) => other === id),
+          ),
+        ]);
+        expect(await querying.shown(patientId)).toEqual([...expected].sort());
+      }
+    }),
 );

@@ -16,7 +16,7 @@ import { setDestination } from '../../src/exchange/messaging/webhooks/settings-s
 import { insertPatient } from '../../src/exchange/people/patients/patient-store.ts';
 import type { Demographics } from '../../src/exchange/people/patients/rules/demographics.ts';
 import type { AccountSettings } from '../../src/exchange/platform/account.ts';
-import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
+import { type AccountTx, createStore, type Store } from '../../src/exchange/platform/database/database.ts';
 import { generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { prepareQuery } from '../../src/exchange/queries/network-query/prepare.ts';
@@ -190,6 +190,27 @@ export async function createQueryEnvironment(on?: { databaseUrl: string; blobFol
 }
 
 export type QueryEnvironment = Awaited<ReturnType<typeof createQueryEnvironment>>;
+
+/** The environment with one account, which may ask for as many queries as a file does. */
+export async function createQueryAccount(environment: QueryEnvironment) {
+  const { accountId } = await environment.addAccount({ limits: { networkQueriesPerMinute: 100_000 } });
+  type Rest = Parameters<typeof environment.addPatient> extends [string, ...infer Others] ? Others : never;
+  return {
+    ...environment,
+    accountId,
+    addPatient: (...rest: Rest) => environment.addPatient(accountId, ...rest),
+    addQuery: (patientId: string, sources: readonly SourceType[]) =>
+      environment.addQuery(accountId, patientId, sources),
+    step: (requestId: string, source: SourceType, attempt?: number) =>
+      stepOf(accountId, requestId, source, attempt),
+    inTx: <T>(work: (tx: AccountTx) => Promise<T>) => environment.store.asAccount(accountId, work),
+    view: (requestId: string) => environment.view(accountId, requestId),
+    timeline: (requestId: string) => environment.timeline(accountId, requestId),
+    outcome: (requestId: string) => environment.outcome(accountId, requestId),
+  };
+}
+
+export type QueryAccount = Awaited<ReturnType<typeof createQueryAccount>>;
 
 export const stepOf = (accountId: string, requestId: string, source: SourceType, attempt = 1) =>
   ({ accountId, requestId, run: 0, source, attempt }) satisfies SourceStepInput;

@@ -25,19 +25,30 @@ export function property<T extends object>(
 ): Define<[T]>;
 export function property(
   given: fc.Arbitrary<unknown>[] | Record<string, fc.Arbitrary<unknown>>,
-  parameters: Options<unknown[]> = {},
+  parameters?: Options<[unknown, ...unknown[]]>,
 ): Define<unknown[]> {
-  const arbitraries = Array.isArray(given) ? given : [fc.record(given)];
+  const arbitraries = (Array.isArray(given) ? given : [fc.record(given)]) as [fc.Arbitrary<unknown>];
+  const { named, holds } = propertyOf(arbitraries, parameters as Options<[unknown]>);
+  return (name, rule) => test(named(name), () => holds(rule));
+}
+
+/** The same in a test that needs fixtures: `test(rule.named('…'), ({ store }) => rule.holds(async (text) => …))`. */
+export function propertyOf<T extends [unknown, ...unknown[]]>(
+  arbitraries: Arbitraries<T>,
+  parameters: Options<T> = {},
+) {
   const seed = parameters.seed ?? Math.floor(Math.random() * 2 ** 32) | 0;
-  return (name, rule) =>
-    test(`${name} (with seed=${seed})`, () =>
+  return {
+    named: (name: string) => `${name} (with seed=${seed})`,
+    holds: (rule: (...values: T) => unknown) =>
       fc.assert(
         fc.asyncProperty(
-          fc.tuple(...arbitraries),
+          fc.tuple<T>(...arbitraries),
           async (values) => (await rule(...values)) as boolean | undefined,
         ),
-        { ...parameters, seed, examples: parameters.examples?.map((values) => [values]) },
-      ));
+        { ...parameters, seed, examples: parameters.examples?.map((values): [T] => [values]) },
+      ),
+  };
 }
 
 /**
