@@ -9,6 +9,7 @@ export const bulkCommand = new Command('bulk')
   )
   .option('--rows <n>', 'rows of the file', whole, 100_000)
   .option('--rounds <n>', 'rounds, each with other patients', whole, 2)
+  .option('--asked', 'import other patients too, while the caller asks for the status five times a second')
   .option('--profile <folder>', 'write a CPU profile of the worker')
   .option('--json', 'print the result as one JSON line')
   .action(async ({ json, ...options }: PublicBulkOptions & { json?: true }) => {
@@ -22,6 +23,11 @@ export const bulkCommand = new Command('bulk')
         `${options.rows} rows, median of ${options.rounds} rounds: upload to result ${(of(({ first }) => first.totalMs) / 1000).toFixed(1)} s`,
         `first import: ${of(({ first, floorMs }) => first.totalMs / floorMs).toFixed(2)} of the floor's time`,
         `the same file again: ${of(({ first, again }) => again.totalMs / first.totalMs).toFixed(2)} of the first's`,
+        ...(options.asked === true
+          ? [
+              `while its caller asks for its status: ${of(({ first, asked }) => (asked?.totalMs ?? Number.NaN) / first.totalMs).toFixed(2)} of the first's`,
+            ]
+          : []),
         `history events: ${of(({ first }) => first.historyEvents)}`,
         `peak memory: worker ${mebibytes(result.peakBytes.worker)}, gateway ${mebibytes(result.peakBytes.gateway)}`,
         '',

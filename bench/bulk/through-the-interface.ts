@@ -19,6 +19,8 @@ import { readHistoryTimes } from './history-times.ts';
 export interface PublicBulkOptions {
   rows: number;
   rounds: number;
+  /** Whether each round also imports other patients while its caller asks for the status five times a second. */
+  asked?: boolean;
   /** Folder for a CPU profile of the worker (.cpuprofile). */
   profile?: string;
 }
@@ -45,6 +47,8 @@ export interface PublicRound {
   floorMs: number;
   first: PublicImport;
   again: PublicImport;
+  /** A first import whose caller asks for its status all the time. */
+  asked?: PublicImport;
 }
 
 export interface PublicBulkResult {
@@ -56,6 +60,8 @@ export interface PublicBulkResult {
 
 const ASK_EVERY_MS = 200;
 const END_TIMEOUT_MS = 600_000;
+/** Other patients than those of the rounds. */
+const ASKED_SEED = 1_000;
 
 /**
  * Bulk creates through the public interface of a whole stack (gateway, worker, PostgreSQL, Temporal as processes),
@@ -86,8 +92,13 @@ export async function benchPublicBulk(
       const again = await importFile(stack, account, client, csvFile);
       if (first.created !== rows || again.updated !== rows) throw new Error('not every row was imported');
       if (isWarmUp) continue;
-      result.rounds.push({ floorMs, first, again });
+      const measured: PublicRound = { floorMs, first, again };
+      result.rounds.push(measured);
       note(`round ${round}: floor ${seconds(floorMs)}; first ${phases(first)}; again ${phases(again)}`);
+      if (options.asked !== true) continue;
+      await writeFile(csvFile, generateCsv({ rows, seed: ASKED_SEED + round }));
+      measured.asked = await importFile(stack, account, client, csvFile, true);
+      note(`round ${round}: asked for its status ${phases(measured.asked)}`);
     }
     result.peakBytes = { worker: await peakOf(worker), gateway: await peakOf(gateway) };
     return result;
@@ -103,6 +114,7 @@ async function importFile(
   account: StackAccount,
   client: pg.Client,
   csvFile: string,
+  isAsked = false,
 ): Promise<PublicImport> {
   const { requestId, uploadUrl } = await startBulkCreate(stack, account);
   const { 'worker-background': worker, gateway, PostgreSQL: postgres } = stack.stack.pids();
@@ -111,8 +123,9 @@ async function importFile(
   const began = performance.now();
   await putCsv(account, uploadUrl, csvFile);
   const uploadMs = performance.now() - began;
-  await untilEnded(client, requestId);
-  const end = await untilStatus(stack, account, requestId, hasEnded, { timeoutMs: END_TIMEOUT_MS });
+  if (!isAsked) await untilEnded(client, requestId);
+  const asking = { timeoutMs: END_TIMEOUT_MS, everyMs: ASK_EVERY_MS };
+  const end = await untilStatus(stack, account, requestId, hasEnded, asking);
   const endedAt = performance.now();
   await downloadResult(end, `${csvFile}.result`);
   const now = performance.now();
@@ -138,10 +151,7 @@ async function importFile(
   };
 }
 
-/**
- * Waits like a caller of webhooks, without asking the gateway: an import that sees callers served takes fewer processors
- * (decision 146), and a caller that asks five times a second is one.
- */
+/** Waits like a caller of webhooks, without asking the gateway. */
 async function untilEnded(client: pg.Client, requestId: string): Promise<void> {
   const deadlineAt = Date.now() + END_TIMEOUT_MS;
   while (Date.now() < deadlineAt) {

@@ -6,11 +6,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { request } from 'undici';
 import { v7 as uuidv7 } from 'uuid';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { UPLOAD_BYTES_MAX, uploadConflictSchema } from '../../src/contract/bulk-create.ts';
 import { expireUpload } from '../../src/exchange/people/bulk-create/upload-store.ts';
 import { insertFacility } from '../../src/exchange/people/facilities/facility-store.ts';
+import { areCallersServed, GATEWAY_CONNECTIONS } from '../../src/exchange/platform/database/connections.ts';
+import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { createTestGateway, TEST_BASE_URL, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { createTestStore } from '../support/postgres.ts';
 
 const CSV = 'firstName,lastName\nPat,Sample\n';
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
@@ -348,4 +351,21 @@ describe('the result', () => {
     await put(path, CSV);
     expect((await statusOf(requestId)).result).toBeUndefined();
   });
+});
+
+test('a caller who only asks how an import stands is not one for whom the import leaves a processor free', async () => {
+  const { store, databaseUrl, close } = await createTestStore({ name: GATEWAY_CONNECTIONS, poolMax: 1 });
+  onTestFinished(close);
+  const watching = createStore({ databaseUrl, poolMax: 1 });
+  onTestFinished(() => watching.close());
+  const own = await createTestGateway({ store });
+  onTestFinished(() => own.close());
+  const caller = await own.addAccount();
+  const { requestId } = await start(caller);
+  const isServed = () => areCallersServed(watching, 3_600_000);
+  expect(await isServed()).toBe(true);
+  expect((await caller.call('GET', `patient/bulk/${requestId}`)).statusCode).toBe(200);
+  expect(await isServed()).toBe(false);
+  await caller.call('GET', 'patient/bulk');
+  expect(await isServed()).toBe(true);
 });

@@ -7,6 +7,7 @@ import {
 } from '../../../contract/bulk-create.ts';
 import type { QuerySweepProgress } from '../../../contract/bulk-create-workflow.ts';
 import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
+import { lookOn } from '../../platform/database/connections.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { ExchangeError, InvalidRequestError, NotFoundError } from '../../platform/errors.ts';
 import { type Caller, callerOf } from '../../platform/http/caller.ts';
@@ -59,6 +60,7 @@ export function addBulkCreateRoutes(operations: Operations, deps: BulkCreateDeps
   });
 
   operations.read('getBulkCreate', async (tx, { params }) => {
+    lookOn();
     const request = await readBulkRequest(tx, params.requestId);
     if (request === undefined) throw new NotFoundError('Bulk create');
     return ok(statusAnswer(request, tx.accountId, await querySweeps.readCounts(tx, request.requestId)));

@@ -14,9 +14,11 @@ import {
 import pg from 'pg';
 import type { Database } from './schema.ts';
 
-/** A transaction: the statements that begin it and set its role and account, its connection, and what `work` does not wait for. */
+/** A transaction: the statements that begin it and set its role and account, its end, its connection, and what `work` does not wait for. */
 interface Begun {
   readonly begin: string;
+  /** Instead of a bare `commit`. */
+  commit?: string;
   connection?: DatabaseConnection;
   readonly unanswered: Promise<unknown>[];
 }
@@ -51,6 +53,12 @@ export async function transact<T>(
  * the commit, which saves a round trip each, and run in their turn. Their result is empty. If one fails, so does what follows it.
  */
 export const later = ({ db }: { db: Transaction<Database> }): Transaction<Database> => hasty.get(db) ?? db;
+
+/** Ends the transaction under way with this text, a commit with a comment: PostgreSQL shows it as the session's last statement. */
+export function commitAs(commit: string): void {
+  const begun = beginning.getStore();
+  if (begun !== undefined) begun.commit = commit;
+}
 
 function notWaiting(tx: Transaction<Database>, dialect: Dialect, begun: Begun): Transaction<Database> {
   const connection: DatabaseConnection = {
@@ -127,5 +135,11 @@ class PipelineDriver extends PostgresDriver {
     if (begun === undefined) return super.beginTransaction(connection, {});
     begun.connection = connection;
     send(begun, CompiledQuery.raw(begun.begin));
+  }
+
+  override async commitTransaction(connection: DatabaseConnection): Promise<void> {
+    const commit = beginning.getStore()?.commit;
+    if (commit === undefined) return super.commitTransaction(connection);
+    await connection.executeQuery(CompiledQuery.raw(commit));
   }
 }
