@@ -1,71 +1,62 @@
 import { createHmac } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Client, Connection } from '@temporalio/client';
 import { Webhook } from 'standardwebhooks';
 import { v7 as uuidv7 } from 'uuid';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { networkQueryEventSchema } from '../../src/contract/events.ts';
 import { webhookDestinationWorkflowId } from '../../src/contract/temporal.ts';
 import { reopenUndelivered } from '../../src/exchange/messaging/webhooks/replay-store.ts';
 import { findDestination, setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
+import type { Store } from '../../src/exchange/platform/database/database.ts';
 import { claimEvents } from '../../src/exchange/platform/outbox/claim-store.ts';
 import { afterDelivery, recordDelivered } from '../../src/exchange/platform/outbox/delivery.ts';
 import { eventRecovery } from '../../src/exchange/platform/outbox/destination-drain.ts';
 import {
   addEvent,
   attemptRows,
-  connectTestTemporal,
   createDeliveries,
   eventRow,
+  eventsTest,
   hasWorkflow,
-  startReceiver,
+  type startReceiver,
 } from '../support/events-environment.ts';
 import { closedGate } from '../support/gate.ts';
-import { createQueryEnvironment, type QueryEnvironment } from '../support/network-query-environment.ts';
 import { takeUp } from '../support/take-up.ts';
 import { sealedWebhookKey } from '../support/test-keys.ts';
 
-let environment: QueryEnvironment;
-let temporal: Client & { connection: Connection };
-const closing: (() => Promise<unknown>)[] = [];
-beforeAll(async () => {
-  [environment, temporal] = await Promise.all([createQueryEnvironment(), connectTestTemporal()]);
+const test = eventsTest.extend('accountWith', { scope: 'file' }, ({ environment, temporal, receive }) => {
+  /** An account whose webhooks go to a receiver that answers so. */
+  async function accountWith(
+    answer?: Parameters<typeof startReceiver>[0],
+    options: Parameters<typeof createDeliveries>[2] = {},
+  ) {
+    const { store } = environment;
+    const receiver = await receive(answer);
+    const account = await environment.addAccount({}, receiver.url);
+    const deliveries = createDeliveries(store, temporal, options);
+    const event = (patientId: string = uuidv7()) => addEvent(store, account.accountId, patientId);
+    const destination = () => store.asAccount(account.accountId, findDestination);
+    return {
+      ...account,
+      ...deliveries,
+      store,
+      receiver,
+      event,
+      row: (id: string) => eventRow(store, account.accountId, id),
+      attempts: (id: string) => attemptRows(store, account.accountId, id),
+      destination,
+      hasWorkflow: async () => hasWorkflow(temporal, account.accountId, (await destination())?.id ?? ''),
+    };
+  }
+  return accountWith;
 });
-afterAll(async () => {
-  await Promise.all(closing.map((close) => close()));
-  await Promise.all([environment.close(), temporal.connection.close()]);
-});
-
-/** An account whose webhooks go to a receiver that answers so. */
-async function accountWith(
-  answer?: Parameters<typeof startReceiver>[0],
-  options: Parameters<typeof createDeliveries>[2] = {},
-) {
-  const { store } = environment;
-  const receiver = await startReceiver(answer);
-  closing.push(receiver.close);
-  const account = await environment.addAccount({}, receiver.url);
-  const deliveries = createDeliveries(store, temporal, options);
-  const event = (patientId: string = uuidv7()) => addEvent(store, account.accountId, patientId);
-  const destination = () => store.asAccount(account.accountId, findDestination);
-  return {
-    ...account,
-    ...deliveries,
-    receiver,
-    event,
-    row: (id: string) => eventRow(store, account.accountId, id),
-    attempts: (id: string) => attemptRows(store, account.accountId, id),
-    destination,
-    hasWorkflow: async () => hasWorkflow(temporal, account.accountId, (await destination())?.id ?? ''),
-  };
-}
 const status = (code: number, headers: Record<string, string> = {}) =>
   ((_, response) => void response.writeHead(code, headers).end()) as NonNullable<
     Parameters<typeof startReceiver>[0]
   >;
 
 describe('the webhookDispatcher', () => {
-  test('brings a committed event out at once, signed, at no cost to Temporal', async () => {
+  test('brings a committed event out at once, signed, at no cost to Temporal', async ({ accountWith }) => {
     const { accountId, webhookKey, webhookDispatcher, receiver, ...of } = await accountWith();
     const patientId = uuidv7();
     const id = await of.event(patientId);
@@ -89,7 +80,9 @@ describe('the webhookDispatcher', () => {
     expect(await of.hasWorkflow()).toBe(false);
   });
 
-  test('brings events of one patient out in their order and without a workflow, given in any order', async () => {
+  test('brings events of one patient out in their order and without a workflow, given in any order', async ({
+    accountWith,
+  }) => {
     const { accountId, webhookDispatcher, receiver, ...of } = await accountWith((_, response) => {
       setTimeout(() => response.end(), 20);
     });
@@ -102,11 +95,12 @@ describe('the webhookDispatcher', () => {
     expect(await of.hasWorkflow()).toBe(false);
   });
 
-  test('leaves none of a patient behind and doubles none, however webhookDispatchers of several processes meet', async () => {
+  test('leaves none of a patient behind and doubles none, however webhookDispatchers of several processes meet', async ({
+    temporal,
+    accountWith,
+  }) => {
     const { accountId, receiver, ...of } = await accountWith();
-    const webhookDispatchers = [1, 2, 3].map(
-      () => createDeliveries(environment.store, temporal).webhookDispatcher,
-    );
+    const webhookDispatchers = [1, 2, 3].map(() => createDeliveries(of.store, temporal).webhookDispatcher);
     const ids: string[] = [];
     await Promise.all(
       Array.from({ length: 12 }, async () => {
@@ -125,7 +119,10 @@ describe('the webhookDispatcher', () => {
     for (const id of ids) expect(await of.row(id)).toMatchObject({ status: 'delivered', attempts: 1 });
   });
 
-  test('goes on with an event that is committed just while the earlier one’s end is written', async () => {
+  test('goes on with an event that is committed just while the earlier one’s end is written', async ({
+    environment,
+    accountWith,
+  }) => {
     const { accountId, event, delivery } = await accountWith();
     const { store } = environment;
     const patientId = uuidv7();
@@ -146,7 +143,10 @@ describe('the webhookDispatcher', () => {
     ]);
   });
 
-  test('hands over once what it cannot deliver, with what the receiver asked for', async () => {
+  test('hands over once what it cannot deliver, with what the receiver asked for', async ({
+    temporal,
+    accountWith,
+  }) => {
     const { accountId, webhookDispatcher, receiver, ...of } = await accountWith(
       status(503, { 'retry-after': '120' }),
     );
@@ -167,7 +167,9 @@ describe('the webhookDispatcher', () => {
     expect(JSON.parse(Buffer.from(payload?.data ?? '').toString())).toEqual({ accountId, destinationId });
   });
 
-  test('keeps a later event of the patient back while an earlier one fails; the others go out', async () => {
+  test('keeps a later event of the patient back while an earlier one fails; the others go out', async ({
+    accountWith,
+  }) => {
     const { accountId, webhookDispatcher, receiver, ...of } = await accountWith(({ raw }, response) => {
       response.writeHead(raw.includes(troubled) ? 500 : 200).end();
     });
@@ -179,9 +181,8 @@ describe('the webhookDispatcher', () => {
     expect(await of.row(second)).toMatchObject({ status: 'pending', attempts: 0 });
   });
 
-  test('follows no redirect', async () => {
-    const elsewhere = await startReceiver();
-    closing.push(elsewhere.close);
+  test('follows no redirect', async ({ receive, accountWith }) => {
+    const elsewhere = await receive();
     const { accountId, webhookDispatcher, ...of } = await accountWith(
       status(307, { location: elsewhere.url }),
     );
@@ -192,7 +193,7 @@ describe('the webhookDispatcher', () => {
     expect(await of.attempts(id)).toMatchObject([{ outcome: '307, redirects are not followed' }]);
   });
 
-  test('gives a slow receiver up', async () => {
+  test('gives a slow receiver up', async ({ accountWith }) => {
     const { accountId, webhookDispatcher, ...of } = await accountWith(() => undefined, {
       responseTimeoutMs: 300,
     });
@@ -202,7 +203,7 @@ describe('the webhookDispatcher', () => {
     expect(await of.attempts(id)).toMatchObject([{ http_status: null, outcome: 'no response within 0.3 s' }]);
   });
 
-  test('takes a success for one, though its body never ends', async () => {
+  test('takes a success for one, though its body never ends', async ({ accountWith }) => {
     const { accountId, webhookDispatcher, ...of } = await accountWith(
       (_, response) => void response.writeHead(200).write('never'),
       { responseTimeoutMs: 500 },
@@ -213,17 +214,17 @@ describe('the webhookDispatcher', () => {
     expect(await of.row(id)).toMatchObject({ status: 'delivered' });
   });
 
-  test.each([
-    ['this very machine', (url: string) => url],
-    ['this very machine by a name', (url: string) => url.replace('127.0.0.1', 'localhost')],
+  test.for<[string, (url: string) => string]>([
+    ['this very machine', (url) => url],
+    ['this very machine by a name', (url) => url.replace('127.0.0.1', 'localhost')],
     ['the metadata service', () => 'http://169.254.169.254/latest/'],
     ['a private network', () => 'https://10.0.0.7/'],
     ['a private network, written as IPv6', () => 'https://[::ffff:10.0.0.7]/'],
-  ])('sends nothing to %s unless that is allowed', async (_, address) => {
+  ])('sends nothing to %s unless that is allowed', async ([_, address], { accountWith }) => {
     const { accountId, webhookDispatcher, receiver, ...of } = await accountWith(undefined, {
       destinations: { allowLoopback: false },
     });
-    await environment.store.asAccount(accountId, (tx) =>
+    await of.store.asAccount(accountId, (tx) =>
       setDestination(tx, { id: uuidv7(), url: address(receiver.url), key: sealedWebhookKey() }),
     );
     const id = await of.event();
@@ -235,11 +236,13 @@ describe('the webhookDispatcher', () => {
     expect(attempt?.outcome).not.toMatch(/\d+\.\d+/);
   });
 
-  test('sends nothing for an account without a destination, nor after it was taken away', async () => {
+  test('sends nothing for an account without a destination, nor after it was taken away', async ({
+    accountWith,
+  }) => {
     const { accountId, webhookDispatcher, receiver, ...of } = await accountWith();
     const before = await of.event();
     const take = (url: string | null) =>
-      environment.store.asAccount(accountId, (tx) =>
+      of.store.asAccount(accountId, (tx) =>
         setDestination(tx, { id: uuidv7(), url, key: sealedWebhookKey() }),
       );
     await take(null);
@@ -250,14 +253,14 @@ describe('the webhookDispatcher', () => {
     expect(await of.row(before)).toMatchObject({ status: 'pending', attempts: 0 });
     expect(await of.row(after)).toMatchObject({ status: 'unrouted' });
     await take(receiver.url);
-    webhookDispatcher.send(accountId, await environment.store.asAccount(accountId, reopenUndelivered));
+    webhookDispatcher.send(accountId, await of.store.asAccount(accountId, reopenUndelivered));
     await webhookDispatcher.drain();
     expect(receiver.received.map(({ id }) => id).sort()).toEqual([before, after].sort());
   });
 });
 
 describe('an event that is delivered by a workflow', () => {
-  test('after ten attempts is dead, and the next one of the patient goes out', async () => {
+  test('after ten attempts is dead, and the next one of the patient goes out', async ({ accountWith }) => {
     let failing = true;
     const { accountId, delivery, webhookDispatcher, receiver, ...of } = await accountWith((_, response) => {
       response.writeHead(failing ? 500 : 200).end();
@@ -282,7 +285,7 @@ describe('an event that is delivered by a workflow', () => {
     expect(await of.row(first)).toMatchObject({ status: 'dead', attempts: 10 });
 
     // Sent anew, it starts its schedule again, under the same id; what was tried before stays known.
-    const open = await environment.store.asAccount(accountId, reopenUndelivered);
+    const open = await of.store.asAccount(accountId, reopenUndelivered);
     expect(open).toEqual([first, second]);
     webhookDispatcher.resume(accountId, open);
     await webhookDispatcher.drain();
@@ -291,7 +294,9 @@ describe('an event that is delivered by a workflow', () => {
     expect(await of.row(second)).toMatchObject({ status: 'delivered' });
   });
 
-  test('to a receiver that is gone is dead, as is all that was open; nothing more goes there', async () => {
+  test('to a receiver that is gone is dead, as is all that was open; nothing more goes there', async ({
+    accountWith,
+  }) => {
     const { accountId, webhookDispatcher, receiver, ...of } = await accountWith(status(410));
     const patientId = uuidv7();
     const [first, other] = [await of.event(patientId), await of.event(patientId)];
@@ -307,7 +312,10 @@ describe('an event that is delivered by a workflow', () => {
     expect(await of.hasWorkflow()).toBe(false);
   });
 
-  test('whose row is locked while it is recorded delays no delivery of another account', async () => {
+  test('whose row is locked while it is recorded delays no delivery of another account', async ({
+    environment,
+    accountWith,
+  }) => {
     const answer = closedGate();
     let isGated = false;
     const held = await accountWith(async (_, response) => {
@@ -336,7 +344,7 @@ describe('an event that is delivered by a workflow', () => {
     expect(await held.attempts(mine)).toHaveLength(1);
   });
 
-  test('is sent for its own account only', async () => {
+  test('is sent for its own account only', async ({ accountWith }) => {
     const [mine, other] = [await accountWith(), await accountWith()];
     const id = await mine.event();
     expect(await other.delivery.attempt(other.accountId, id)).toEqual({ state: 'closed' });
@@ -346,7 +354,7 @@ describe('an event that is delivered by a workflow', () => {
     expect(await mine.row(id)).toMatchObject({ status: 'pending', attempts: 0 });
   });
 
-  test('is claimed once, although it is named twice at a time', async () => {
+  test('is claimed once, although it is named twice at a time', async ({ accountWith }) => {
     const { accountId, delivery, receiver, event } = await accountWith();
     const id = await event();
     const attempts = await Promise.all([delivery.attempt(accountId, id), delivery.attempt(accountId, id)]);
@@ -354,7 +362,7 @@ describe('an event that is delivered by a workflow', () => {
     expect(receiver.received).toHaveLength(1);
   });
 
-  test('is not sent by a second one while the first is at it', async () => {
+  test('is not sent by a second one while the first is at it', async ({ accountWith }) => {
     let answer = () => undefined as unknown;
     const { accountId, delivery, receiver, ...of } = await accountWith((_, response) => {
       answer = () => response.end();
@@ -370,32 +378,36 @@ describe('an event that is delivered by a workflow', () => {
 });
 
 describe('reconcile', () => {
-  const round = (webhookDispatcher: Parameters<typeof eventRecovery>[0]['webhookDispatcher']) =>
-    takeUp(eventRecovery({ store: environment.store, webhookDispatcher }));
-  const age = (accountId: string) =>
-    environment.store.asAccount(accountId, (tx) =>
+  const round = (store: Store, webhookDispatcher: Parameters<typeof eventRecovery>[0]['webhookDispatcher']) =>
+    takeUp(eventRecovery({ store, webhookDispatcher }));
+  const age = (store: Store, accountId: string) =>
+    store.asAccount(accountId, (tx) =>
       tx.db
         .updateTable('event')
         .set({ opened_at: new Date(Date.now() - 60_000) })
         .execute(),
     );
 
-  test('hands over what a crash kept from its webhookDispatcher; what is fresh it leaves alone', async () => {
+  test('hands over what a crash kept from its webhookDispatcher; what is fresh it leaves alone', async ({
+    accountWith,
+  }) => {
     const [crashed, sound] = [await accountWith(), await accountWith()];
     await crashed.event();
-    await age(crashed.accountId);
+    await age(crashed.store, crashed.accountId);
     await sound.event();
-    await round(crashed.webhookDispatcher);
+    await round(crashed.store, crashed.webhookDispatcher);
     expect([await crashed.hasWorkflow(), await sound.hasWorkflow()]).toEqual([true, false]);
   });
 
-  test('leaves what waits for its next attempt, for an earlier event of the patient, or for a held destination', async () => {
+  test('leaves what waits for its next attempt, for an earlier event of the patient, or for a held destination', async ({
+    accountWith,
+  }) => {
     const { accountId, webhookDispatcher, ...of } = await accountWith();
     const patientId = uuidv7();
     const [first] = [await of.event(patientId), await of.event(patientId)];
-    await age(accountId);
+    await age(of.store, accountId);
     const set = (nextAttemptAt: Date | null, heldUntil: Date | null) =>
-      environment.store.asAccount(accountId, async (tx) => {
+      of.store.asAccount(accountId, async (tx) => {
         await tx.db.updateTable('webhook_destination').set({ held_until: heldUntil }).execute();
         await tx.db
           .updateTable('event')
@@ -405,42 +417,47 @@ describe('reconcile', () => {
       });
     const later = new Date(Date.now() + 60_000);
     await set(later, null);
-    await round(webhookDispatcher);
+    await round(of.store, webhookDispatcher);
     await set(null, later);
-    await round(webhookDispatcher);
+    await round(of.store, webhookDispatcher);
     expect(await of.hasWorkflow()).toBe(false);
     await set(null, null);
-    await round(webhookDispatcher);
+    await round(of.store, webhookDispatcher);
     expect(await of.hasWorkflow()).toBe(true);
   });
 
-  test('leaves what has no address to go to, until there is one', async () => {
+  test('leaves what has no address to go to, until there is one', async ({ accountWith }) => {
     const { accountId, webhookDispatcher, receiver, ...of } = await accountWith();
     await of.event();
-    await age(accountId);
+    await age(of.store, accountId);
     const set = (url: string | null) =>
-      environment.store.asAccount(accountId, (tx) =>
+      of.store.asAccount(accountId, (tx) =>
         setDestination(tx, { id: uuidv7(), url, key: sealedWebhookKey() }),
       );
     await set(null);
-    await round(webhookDispatcher);
+    await round(of.store, webhookDispatcher);
     expect(await of.hasWorkflow()).toBe(false);
     await set(receiver.url);
-    await round(webhookDispatcher);
+    await round(of.store, webhookDispatcher);
     expect(await of.hasWorkflow()).toBe(true);
   });
 
-  test('passes over a destination that cannot be handed over, takes the next, and shows the failure', async () => {
+  test('passes over a destination that cannot be handed over, takes the next, and shows the failure', async ({
+    environment,
+    accountWith,
+  }) => {
     const [broken, sound] = [await accountWith(), await accountWith()];
     for (const { event, accountId } of [broken, sound]) {
       await event();
-      await age(accountId);
+      await age(environment.store, accountId);
     }
     const handOver: typeof broken.webhookDispatcher.handOver = async (account, destinationId) => {
       if (account === broken.accountId) throw new Error('not this one');
       return sound.webhookDispatcher.handOver(account, destinationId);
     };
-    await expect(round({ ...sound.webhookDispatcher, handOver })).rejects.toThrow('not this one');
+    await expect(round(sound.store, { ...sound.webhookDispatcher, handOver })).rejects.toThrow(
+      'not this one',
+    );
     expect(await sound.hasWorkflow()).toBe(true);
   });
 });

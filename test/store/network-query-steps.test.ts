@@ -3,7 +3,7 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import fc from 'fast-check';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, vi } from 'vitest';
 import {
   MERGE_FAILED,
   SOURCE_FAILURE_TYPES,
@@ -11,6 +11,7 @@ import {
 } from '../../src/contract/network-query-workflow.ts';
 import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
 import { listDocuments } from '../../src/exchange/delivery/documents/document-store.ts';
+import type { Store } from '../../src/exchange/platform/database/database.ts';
 import { abandonedJobCancellation } from '../../src/exchange/queries/network-query/abandoned-jobs.ts';
 import {
   completeAttempt,
@@ -26,31 +27,46 @@ import {
   type SourceFailureKind,
   type SourcePage,
 } from '../../src/exchange/sources/connectors/connector.ts';
+import { queryTest } from '../support/fixtures.ts';
 import { closedGate } from '../support/gate.ts';
-import {
-  createQueryEnvironment,
-  type QueryEnvironment,
-  runActivity,
-  stepOf,
-} from '../support/network-query-environment.ts';
-import { anyCharacter, property } from '../support/property.ts';
+import { type QueryAccount, runActivity } from '../support/network-query-environment.ts';
+import { anyCharacter, propertyOf } from '../support/property.ts';
 import { runAdminOn } from '../support/run-admin.ts';
 import { observation, page, sourceOf } from '../support/source-pages.ts';
 import { takeUp } from '../support/take-up.ts';
 
-let environment: QueryEnvironment;
-let accountId: string;
-beforeAll(async () => {
-  environment = await createQueryEnvironment();
-  ({ accountId } = await environment.addAccount({ limits: { networkQueriesPerMinute: 100_000 } }));
+const test = queryTest.extend('querying', { scope: 'file' }, ({ account }) => {
+  async function begin(sources: readonly SourceType[] = ['hie']) {
+    const patientId = await account.addPatient();
+    const requestId = await account.addQuery(patientId, sources);
+    return { patientId, requestId, step: account.step(requestId, sources[0] ?? 'hie') };
+  }
+  const optOut = (patientId: string) =>
+    account.inTx((tx) =>
+      tx.db.updateTable('patient').set({ hie_opt_out: true }).where('id', '=', patientId).execute(),
+    );
+  const failing = (kind: SourceFailureKind, retryAfterMs?: number) =>
+    account.activities({
+      begin: () => Promise.reject(new SourceFailure(kind, `lab answered badly (${kind})`, { retryAfterMs })),
+    });
+  const away = (kind: SourceFailureKind) =>
+    account.activities({ begin: () => Promise.reject(new SourceFailure(kind, 'lab is away')) });
+  const kept = (patientId: string) =>
+    account.inTx((tx) =>
+      tx.db
+        .selectFrom('patient_resource')
+        .select(['source_id', 'content', 'document_id', 'collected_at'])
+        .where('patient_id', '=', patientId)
+        .orderBy('source_id')
+        .execute(),
+    );
+  const collect = async (patientId: string, pages: SourcePage[]) => {
+    const requestId = await account.addQuery(patientId, ['lab']);
+    const step = account.step(requestId, 'lab');
+    return runActivity(account.activities(sourceOf(pages)).askSource, step);
+  };
+  return { ...account, begin, optOut, failing, away, kept, collect };
 });
-afterAll(() => environment.close());
-
-async function begin(sources: readonly SourceType[] = ['hie']) {
-  const patientId = await environment.addPatient(accountId);
-  const requestId = await environment.addQuery(accountId, patientId, sources);
-  return { patientId, requestId, step: stepOf(accountId, requestId, sources[0] ?? 'hie') };
-}
 const failureOf = async (work: Promise<unknown>): Promise<ApplicationFailure> => {
   const error = await work.then(
     () => undefined,
@@ -60,10 +76,11 @@ const failureOf = async (work: Promise<unknown>): Promise<ApplicationFailure> =>
     throw new Error('it did not fail as expected', { cause: error });
   return error;
 };
-const outcome = (requestId: string) => environment.outcome(accountId, requestId);
 
-test('what went otherwise when the source was asked is in the timeline once, however often the step runs', async () => {
-  const { requestId, step } = await begin();
+test('what went otherwise when the source was asked is in the timeline once, however often the step runs', async ({
+  querying,
+}) => {
+  const { requestId, step } = await querying.begin();
   const notice = 'hie answered 500 to Patient/$match; the patient was searched for instead';
   const source = {
     begin: async () => ({
@@ -74,15 +91,17 @@ test('what went otherwise when the source was asked is in the timeline once, how
       })(),
     }),
   };
-  const { askSource } = environment.activities(source);
+  const { askSource } = querying.activities(source);
   await failureOf(runActivity(askSource, step));
   await failureOf(runActivity(askSource, step));
-  const timeline = await environment.timeline(accountId, requestId);
+  const timeline = await querying.timeline(requestId);
   expect(timeline.filter(({ kind }) => kind === 'notice').map(({ message }) => message)).toEqual([notice]);
 });
 
-test('a candidate that was held back is listed once, decided by a person, and taken by the next query', async () => {
-  const { patientId, step } = await begin();
+test('a candidate that was held back is listed once, decided by a person, and taken by the next query', async ({
+  querying,
+}) => {
+  const { patientId, step } = await querying.begin();
   const seen: Array<Array<[string, boolean]>> = [];
   const held = { id: 'p7', grade: 'possible' as const, agrees: ['dob'], contradicts: [] };
   const source: Pick<SourceConnector, 'begin'> = {
@@ -93,10 +112,10 @@ test('a candidate that was held back is listed once, decided by a person, and ta
       throw new SourceFailure('refused', 'hie answered with another patient');
     },
   };
-  const { askSource } = environment.activities(source);
-  const candidates = (...argv: string[]) => runAdminOn(environment.store, 'candidates', ...argv);
+  const { askSource } = querying.activities(source);
+  const candidates = (...argv: string[]) => runAdminOn(querying.store, 'candidates', ...argv);
   const list = async (...more: string[]) =>
-    (await candidates('list', '--account', accountId, ...more)).document.candidates.filter(
+    (await candidates('list', '--account', querying.accountId, ...more)).document.candidates.filter(
       (each: { patientId: string }) => each.patientId === patientId,
     );
   // It is listed though the query failed, and once, however often it is seen.
@@ -116,7 +135,7 @@ test('a candidate that was held back is listed once, decided by a person, and ta
   expect(await list('--all')).toMatchObject([{ id: candidate.id, status: 'refused' }]);
   for (const other of [patientId, 'nonsense'])
     expect((await candidates('accept', other, ...statement)).exitCode).toBe(2);
-  const audited = await environment.store.asAccount(accountId, (tx) =>
+  const audited = await querying.inTx((tx) =>
     tx.db
       .selectFrom('audit_entry')
       .select(['actor', 'operation', 'patient_id', 'details'])
@@ -133,14 +152,10 @@ test('a candidate that was held back is listed once, decided by a person, and ta
 });
 
 describe('a consent that is withdrawn while a query runs', () => {
-  const optOut = (patientId: string) =>
-    environment.store.asAccount(accountId, (tx) =>
-      tx.db.updateTable('patient').set({ hie_opt_out: true }).where('id', '=', patientId).execute(),
-    );
   const REASON = 'A consent of the patient excludes the hie source; nothing more is collected for this query';
 
-  test('keeps a late answer from being collected, and the source is told to stop', async () => {
-    const { patientId, requestId, step } = await begin();
+  test('keeps a late answer from being collected, and the source is told to stop', async ({ querying }) => {
+    const { patientId, requestId, step } = await querying.begin();
     const cancelled: unknown[] = [];
     const polled: unknown[] = [];
     const source = {
@@ -151,9 +166,9 @@ describe('a consent that is withdrawn while a query runs', () => {
       },
       cancel: async (job: unknown) => void cancelled.push(job),
     };
-    const { askSource, collectSource, recordFailedAttempt } = environment.activities(source);
+    const { askSource, collectSource, recordFailedAttempt } = querying.activities(source);
     await runActivity(askSource, step);
-    await optOut(patientId);
+    await querying.optOut(patientId);
     const failure = await failureOf(runActivity(collectSource, step));
     expect(failure).toMatchObject({
       type: SOURCE_FAILURE_TYPES.refused,
@@ -162,81 +177,90 @@ describe('a consent that is withdrawn while a query runs', () => {
     });
     expect({ cancelled, polled }).toEqual({ cancelled: [{ url: 'job-8' }], polled: [] });
     await runActivity(recordFailedAttempt, { ...step, reason: REASON, abandoned: false });
-    expect(await outcome(requestId)).toMatchObject({
+    expect(await querying.outcome(requestId)).toMatchObject({
       status: 'failed',
       attempts: [{ resources: 0 }],
     });
   });
 
-  test('keeps the source from being asked, also for a further attempt', async () => {
-    const { patientId, step } = await begin();
-    await optOut(patientId);
+  test('keeps the source from being asked, also for a further attempt', async ({ querying }) => {
+    const { patientId, step } = await querying.begin();
+    await querying.optOut(patientId);
     let calls = 0;
     const source = { begin: async () => Promise.reject(new Error(`call ${++calls}`)) };
     const failure = await failureOf(
-      runActivity(environment.activities(source).askSource, { ...step, attempt: 2 }),
+      runActivity(querying.activities(source).askSource, { ...step, attempt: 2 }),
     );
     expect([failure.message, calls]).toEqual([REASON, 0]);
   });
 });
 
 describe('the end of an attempt', () => {
-  test('gives the right status and one event each, however three sources end at once', async () => {
+  test('gives the right status and one event each, however three sources end at once', async ({
+    querying,
+  }) => {
     const orders = Array.from({ length: 40 }, (_, index) => index);
     const ends = ['completed', 'failed'] as const;
     for (const index of orders) {
-      const { requestId } = await begin(SOURCE_TYPES);
+      const { requestId } = await querying.begin(SOURCE_TYPES);
       const planned = SOURCE_TYPES.map((source, bit) => ({ source, end: ends[(index >> bit) & 1] }));
       const { collect, record } = {
-        collect: environment.activities(sourceOf([page([observation('x')], { misattributedCount: 1 })])),
-        record: environment.activities({}),
+        collect: querying.activities(sourceOf([page([observation('x')], { misattributedCount: 1 })])),
+        record: querying.activities({}),
       };
       await Promise.all(
         planned.map(({ source, end }) => {
-          const step = stepOf(accountId, requestId, source);
+          const step = querying.step(requestId, source);
           return end === 'completed'
             ? runActivity(collect.askSource, step)
             : runActivity(record.recordFailedAttempt, { ...step, reason: 'refused', abandoned: false });
         }),
       );
       const completed = planned.filter(({ end }) => end === 'completed').length;
-      const { status, events, told } = await outcome(requestId);
+      const { status, events, told } = await querying.outcome(requestId);
       expect(status).toBe(completed === 3 ? 'completed' : completed === 0 ? 'failed' : 'partial');
       expect(events).toHaveLength(3);
       expect(told.filter((line) => line.startsWith('query-ended'))).toHaveLength(1);
     }
   });
 
-  test('is told once when the step that writes it runs twice, also with a further attempt due', async () => {
-    const { requestId, step } = await begin();
-    const { recordFailedAttempt } = environment.activities({});
+  test('is told once when the step that writes it runs twice, also with a further attempt due', async ({
+    querying,
+  }) => {
+    const { requestId, step } = await querying.begin();
+    const { recordFailedAttempt } = querying.activities({});
     const failed = { ...step, reason: 'hie answered with HTML', abandoned: false };
     await runActivity(recordFailedAttempt, { ...failed, retryAfterMs: 5_000 });
     await runActivity(recordFailedAttempt, { ...failed, retryAfterMs: 5_000 });
-    const due = await outcome(requestId);
+    const due = await querying.outcome(requestId);
     expect(due).toMatchObject({ status: 'running', events: [], attempts: [{ will_retry: true }] });
     expect(due.told.filter((line) => line.startsWith('failed'))).toHaveLength(1);
 
     await runActivity(recordFailedAttempt, { ...failed, reason: 'Given up on request' });
     await runActivity(recordFailedAttempt, { ...failed, reason: 'Given up on request' });
-    const givenUp = await outcome(requestId);
+    const givenUp = await querying.outcome(requestId);
     expect(givenUp).toMatchObject({ status: 'failed', attempts: [{ status: 'failed', will_retry: false }] });
     expect(givenUp.events).toHaveLength(1);
     expect(givenUp.told.filter((line) => line.startsWith('failed'))).toHaveLength(2);
   });
 
-  test('stands: a failed attempt that waits for its repetition is not completed any more', async () => {
-    const { requestId, step } = await begin();
-    await environment.store.asAccount(accountId, async (tx) => {
+  test('stands: a failed attempt that waits for its repetition is not completed any more', async ({
+    querying,
+  }) => {
+    const { requestId, step } = await querying.begin();
+    await querying.inTx(async (tx) => {
       await failAttempt(tx, step, { reason: 'bad answer', retryAfterMs: 5_000 });
       expect(await completeAttempt(tx, step, { note: 'late' })).toBeUndefined();
     });
-    expect(await outcome(requestId)).toMatchObject({ status: 'running', attempts: [{ status: 'failed' }] });
+    expect(await querying.outcome(requestId)).toMatchObject({
+      status: 'running',
+      attempts: [{ status: 'failed' }],
+    });
   });
 
   describe('of an attempt whose job is abandoned', () => {
     /** A source that accepts a job and acknowledges cancellations only when it is up. */
-    function stubborn(url: string) {
+    function stubborn(store: Store, url: string) {
       const source = { isUp: false, cancelled: [] as unknown[] };
       const connector = {
         ...sourceOf([]),
@@ -248,12 +272,12 @@ describe('the end of an attempt', () => {
       };
       const asked = connector as Partial<SourceConnector> as SourceConnector;
       const cancelling = abandonedJobCancellation({
-        store: environment.store,
+        store,
         connectors: { hie: asked, pharmacy: asked, lab: asked },
       });
       /** One round of reconcile, so much later. */
       const later = async (minutes: number) => {
-        await environment.store.asSystem((tx) =>
+        await store.asSystem((tx) =>
           sql`update abandoned_job set noted_at = noted_at - make_interval(mins => ${minutes}),
             tried_at = tried_at - make_interval(mins => ${minutes})`.execute(tx.db),
         );
@@ -263,15 +287,17 @@ describe('the end of an attempt', () => {
     }
     const job = (url: string) => ({ url });
 
-    test('cancels the job at the source, goes on when that fails, and cancels again until the source acknowledges', async () => {
-      const { step } = await begin();
-      const { source, connector, later } = stubborn('job-7');
-      const { askSource, recordFailedAttempt } = environment.activities(connector);
+    test('cancels the job at the source, goes on when that fails, and cancels again until the source acknowledges', async ({
+      querying,
+    }) => {
+      const { step } = await querying.begin();
+      const { source, connector, later } = stubborn(querying.store, 'job-7');
+      const { askSource, recordFailedAttempt } = querying.activities(connector);
       await runActivity(askSource, step);
       const failed = { ...step, reason: 'No answer within 2 days', abandoned: true };
       await runActivity(recordFailedAttempt, failed);
       expect(source.cancelled).toEqual([job('job-7')]);
-      expect(await outcome(step.requestId)).toMatchObject({ status: 'failed' });
+      expect(await querying.outcome(step.requestId)).toMatchObject({ status: 'failed' });
       expect(await later(9)).toBe(0);
       expect(source.cancelled).toHaveLength(1);
       expect(await later(2)).toBe(0);
@@ -281,25 +307,29 @@ describe('the end of an attempt', () => {
       expect(source.cancelled).toEqual([job('job-7'), job('job-7'), job('job-7')]);
     });
 
-    test('is cancelled by reconcile when the worker was killed before it could, or the workflow was terminated', async () => {
-      const { step } = await begin();
-      const { source, connector, later } = stubborn('job-9');
+    test('is cancelled by reconcile when the worker was killed before it could, or the workflow was terminated', async ({
+      querying,
+    }) => {
+      const { step } = await querying.begin();
+      const { source, connector, later } = stubborn(querying.store, 'job-9');
       source.isUp = true;
-      await runActivity(environment.activities(connector).askSource, step);
+      await runActivity(querying.activities(connector).askSource, step);
       const reason = 'The workflow of this query ended unexpectedly';
       const of = { requestId: step.requestId, run: step.run };
-      await environment.store.asAccount(accountId, (tx) => failOpenAttempts(tx, of, reason));
+      await querying.inTx((tx) => failOpenAttempts(tx, of, reason));
       expect(await later(0)).toBe(0);
       expect(source.cancelled).toEqual([]);
       expect(await later(2)).toBe(1);
       expect(source.cancelled).toEqual([job('job-9')]);
     });
 
-    test('is cancelled when the source names it after the step was cancelled, however late', async () => {
-      const { step } = await begin();
+    test('is cancelled when the source names it after the step was cancelled, however late', async ({
+      querying,
+    }) => {
+      const { step } = await querying.begin();
       const asked = closedGate();
       const named = closedGate();
-      const { source, connector } = stubborn('job-8');
+      const { source, connector } = stubborn(querying.store, 'job-8');
       source.isUp = true;
       const slow = {
         ...connector,
@@ -310,9 +340,7 @@ describe('the end of an attempt', () => {
         },
       };
       const running = new MockActivityEnvironment({}, { logger: new DefaultLogger('ERROR') });
-      const ended = running
-        .run(environment.activities(slow).askSource, step)
-        .catch((error: unknown) => error);
+      const ended = running.run(querying.activities(slow).askSource, step).catch((error: unknown) => error);
       await asked.passed;
       running.cancel();
       expect(await ended).toMatchObject({ name: 'CancelledFailure' });
@@ -347,48 +375,53 @@ describe('two steps on one attempt (one timed out and is still at it)', () => {
   }
   const pages = [page([observation('a')]), page([observation('b'), observation('c')])];
 
-  test('keep each page once and count it once; the one that lost goes on from there', async () => {
-    const { step } = await begin();
+  test('keep each page once and count it once; the one that lost goes on from there', async ({
+    querying,
+  }) => {
+    const { step } = await querying.begin();
     const late = heldPages(pages);
-    const twin = runActivity(environment.activities(late.connector).askSource, step);
+    const twin = runActivity(querying.activities(late.connector).askSource, step);
     await late.asked;
-    await runActivity(environment.activities(sourceOf(pages)).askSource, step);
+    await runActivity(querying.activities(sourceOf(pages)).askSource, step);
     late.release();
     const failure = await failureOf(twin);
     expect(failure).toMatchObject({ type: SOURCE_FAILURE_TYPES.superseded, nonRetryable: false });
-    const again = await runActivity(environment.activities({}).askSource, step, 2);
+    const again = await runActivity(querying.activities({}).askSource, step, 2);
     expect(again).toEqual({ state: 'completed', resources: 3 });
-    const { attempts, documents, events } = await outcome(step.requestId);
+    const { attempts, documents, events } = await querying.outcome(step.requestId);
     expect(attempts).toMatchObject([{ pages: 2, resources: 3, documents: 0 }]);
     expect(documents).toHaveLength(2);
     expect(events).toHaveLength(2);
   });
 
-  test('keep no page twice, though both began before the first was kept', async () => {
-    const { step } = await begin();
+  test('keep no page twice, though both began before the first was kept', async ({ querying }) => {
+    const { step } = await querying.begin();
     const [slow, slower] = [heldPages(pages, 1), heldPages(pages, 0)];
-    const other = runActivity(environment.activities(slower.connector).askSource, step);
+    const other = runActivity(querying.activities(slower.connector).askSource, step);
     await slower.asked;
-    const first = runActivity(environment.activities(slow.connector).askSource, step);
-    await vi.waitFor(async () => expect(await outcome(step.requestId)).toMatchObject({ documents: [{}] }), {
-      timeout: 240_000,
-    });
+    const first = runActivity(querying.activities(slow.connector).askSource, step);
+    await vi.waitFor(
+      async () => expect(await querying.outcome(step.requestId)).toMatchObject({ documents: [{}] }),
+      {
+        timeout: 240_000,
+      },
+    );
     slower.release();
     expect(await failureOf(other)).toMatchObject({ type: SOURCE_FAILURE_TYPES.superseded });
     slow.release();
     expect(await first).toEqual({ state: 'completed', resources: 3 });
-    const { attempts, documents } = await outcome(step.requestId);
+    const { attempts, documents } = await querying.outcome(step.requestId);
     expect(attempts).toMatchObject([{ pages: 2, resources: 3, documents: 0 }]);
     expect(documents).toHaveLength(2);
   });
 
-  test('leave one job at the source: the second one is cancelled there', async () => {
-    const { step, requestId } = await begin();
+  test('leave one job at the source: the second one is cancelled there', async ({ querying }) => {
+    const { step, requestId } = await querying.begin();
     const held = closedGate();
     const asked = closedGate();
     const cancelled: unknown[] = [];
     const accepting = (url: string, gate?: Promise<void>) =>
-      environment.activities({
+      querying.activities({
         begin: async () => {
           asked.open();
           await gate;
@@ -402,22 +435,26 @@ describe('two steps on one attempt (one timed out and is still at it)', () => {
     held.open();
     expect(await twin).toMatchObject({ state: 'waiting' });
     expect(cancelled).toEqual([{ url: 'job-1' }]);
-    expect((await outcome(requestId)).told.filter((line) => line.startsWith('accepted'))).toHaveLength(1);
+    expect(
+      (await querying.outcome(requestId)).told.filter((line) => line.startsWith('accepted')),
+    ).toHaveLength(1);
     const polled: unknown[] = [];
     const poll = async (job: Record<string, unknown>) => {
       polled.push(job);
       return { kind: 'pending' as const, job };
     };
-    await runActivity(environment.activities({ poll }).collectSource, step);
+    await runActivity(querying.activities({ poll }).collectSource, step);
     expect(polled).toEqual([{ url: 'job-2' }]);
   });
 
-  test('leave no job at the source when the attempt was given up while it was asked', async () => {
-    const { step } = await begin();
+  test('leave no job at the source when the attempt was given up while it was asked', async ({
+    querying,
+  }) => {
+    const { step } = await querying.begin();
     const held = closedGate();
     const asked = closedGate();
     const cancelled: unknown[] = [];
-    const { askSource, recordFailedAttempt } = environment.activities({
+    const { askSource, recordFailedAttempt } = querying.activities({
       begin: async () => {
         asked.open();
         await held.passed;
@@ -433,14 +470,16 @@ describe('two steps on one attempt (one timed out and is still at it)', () => {
     expect(cancelled).toEqual([{ url: 'job-1' }]);
   });
 
-  test('leave no job at the source when it was stored while the attempt was being given up', async () => {
-    const { step } = await begin();
+  test('leave no job at the source when it was stored while the attempt was being given up', async ({
+    querying,
+  }) => {
+    const { step } = await querying.begin();
     const cancelled: unknown[] = [];
-    const { askSource, recordFailedAttempt } = environment.activities({
+    const { askSource, recordFailedAttempt } = querying.activities({
       begin: async () => ({ kind: 'accepted', job: { url: 'job-1' } }),
       cancel: async (job) => void cancelled.push(job),
     });
-    const givingUp = await environment.store.asAccount(accountId, async (tx) => {
+    const givingUp = await querying.inTx(async (tx) => {
       // Ending an attempt waits for this; storing a job does not.
       await sql`select from network_query where id = ${step.requestId} for no key update`.execute(tx.db);
       const ending = runActivity(recordFailedAttempt, { ...step, reason: 'Given up', abandoned: true });
@@ -455,10 +494,10 @@ describe('two steps on one attempt (one timed out and is still at it)', () => {
     expect(cancelled).toEqual([{ url: 'job-1' }]);
   });
 
-  test('keep nothing once the attempt was given up', async () => {
-    const { step } = await begin();
+  test('keep nothing once the attempt was given up', async ({ querying }) => {
+    const { step } = await querying.begin();
     const late = heldPages(pages);
-    const { askSource, recordFailedAttempt } = environment.activities(late.connector);
+    const { askSource, recordFailedAttempt } = querying.activities(late.connector);
     const twin = runActivity(askSource, step);
     await late.asked;
     await runActivity(recordFailedAttempt, { ...step, reason: 'Given up on request', abandoned: false });
@@ -466,22 +505,22 @@ describe('two steps on one attempt (one timed out and is still at it)', () => {
     await failureOf(twin);
     const failure = await failureOf(runActivity(askSource, step, 2));
     expect(failure).toMatchObject({ type: SOURCE_FAILURE_TYPES.superseded, nonRetryable: true });
-    const { status, resources, documents, attempts } = await outcome(step.requestId);
+    const { status, resources, documents, attempts } = await querying.outcome(step.requestId);
     expect({ status, resources, documents }).toEqual({ status: 'failed', resources: [], documents: [] });
     expect(attempts).toMatchObject([{ status: 'failed', pages: 0, resources: 0 }]);
   });
 });
 
 describe('a further attempt', () => {
-  test('is opened once, after the newest, whichever run opens it', async () => {
-    const { step } = await begin(['hie', 'lab']);
-    const { recordFailedAttempt, openNextAttempt } = environment.activities({});
+  test('is opened once, after the newest, whichever run opens it', async ({ querying }) => {
+    const { step } = await querying.begin(['hie', 'lab']);
+    const { recordFailedAttempt, openNextAttempt } = querying.activities({});
     await runActivity(recordFailedAttempt, { ...step, reason: 'refused', abandoned: false });
     // A run that does not know the source counts from nothing.
     const other = { ...step, run: 1, attempt: 1 };
     expect(await runActivity(openNextAttempt, other)).toEqual({ attempt: 2 });
     expect(await runActivity(openNextAttempt, other)).toEqual({ attempt: 2 });
-    const { attempts } = await environment.view(accountId, step.requestId);
+    const { attempts } = await querying.view(step.requestId);
     expect(attempts).toMatchObject([
       { source: 'hie', attempt: 1, status: 'failed' },
       { source: 'hie', attempt: 2, run: 1, status: 'running' },
@@ -489,8 +528,8 @@ describe('a further attempt', () => {
     ]);
   });
 
-  test('announces first data only once in a query', async () => {
-    const { step, requestId } = await begin();
+  test('announces first data only once in a query', async ({ querying }) => {
+    const { step, requestId } = await querying.begin();
     const [first, second] = [page([observation('a')]), page([observation('b')])];
     const broken = {
       begin: async () => ({
@@ -501,11 +540,11 @@ describe('a further attempt', () => {
         })(),
       }),
     };
-    const { askSource, recordFailedAttempt } = environment.activities(broken);
+    const { askSource, recordFailedAttempt } = querying.activities(broken);
     await failureOf(runActivity(askSource, step));
     await runActivity(recordFailedAttempt, { ...step, reason: 'x', abandoned: false, retryAfterMs: 1 });
-    await runActivity(environment.activities(sourceOf([first, second])).askSource, { ...step, attempt: 2 });
-    const { events, status, attempts } = await outcome(requestId);
+    await runActivity(querying.activities(sourceOf([first, second])).askSource, { ...step, attempt: 2 });
+    const { events, status, attempts } = await querying.outcome(requestId);
     expect(events.map(({ fact_key }) => fact_key)).toEqual([
       `network-query.hie.first-data-ready/${requestId}`,
       `network-query.hie/${requestId}/2`,
@@ -519,51 +558,51 @@ describe('a further attempt', () => {
 });
 
 describe('what a source says when it does not answer as asked', () => {
-  const failing = (kind: SourceFailureKind, retryAfterMs?: number) =>
-    environment.activities({
-      begin: () => Promise.reject(new SourceFailure(kind, `lab answered badly (${kind})`, { retryAfterMs })),
-    });
-
-  test.each([
+  test.for([
     ['transport', SOURCE_FAILURE_TYPES.transport, false],
     ['rate-limited', SOURCE_FAILURE_TYPES.rateLimited, false],
     ['denied', SOURCE_FAILURE_TYPES.denied, false],
     ['refused', SOURCE_FAILURE_TYPES.refused, true],
     ['bad-answer', SOURCE_FAILURE_TYPES.badAnswer, true],
     ['job-failed', SOURCE_FAILURE_TYPES.jobFailed, true],
-  ] as const)('%s has its type and is told in the timeline', async (kind, type, nonRetryable) => {
-    const { step } = await begin(['lab']);
-    const failure = await failureOf(runActivity(failing(kind).askSource, step));
-    expect(failure).toMatchObject({ type, nonRetryable, message: `lab answered badly (${kind})` });
-    expect((await outcome(step.requestId)).told).toContain(
-      `call-failed: Call 1: lab answered badly (${kind})`,
-    );
-  });
+  ] as const)(
+    '%s has its type and is told in the timeline',
+    async ([kind, type, nonRetryable], { querying }) => {
+      const { step } = await querying.begin(['lab']);
+      const failure = await failureOf(runActivity(querying.failing(kind).askSource, step));
+      expect(failure).toMatchObject({ type, nonRetryable, message: `lab answered badly (${kind})` });
+      expect((await querying.outcome(step.requestId)).told).toContain(
+        `call-failed: Call 1: lab answered badly (${kind})`,
+      );
+    },
+  );
 
-  test('its Retry-After is when the same call is made again', async () => {
-    const { step } = await begin(['lab']);
-    const failure = await failureOf(runActivity(failing('rate-limited', 7_000).askSource, step));
+  test('its Retry-After is when the same call is made again', async ({ querying }) => {
+    const { step } = await querying.begin(['lab']);
+    const failure = await failureOf(runActivity(querying.failing('rate-limited', 7_000).askSource, step));
     expect(failure.nextRetryDelay).toBe(7_000);
-    expect((await outcome(step.requestId)).told).toContain(
+    expect((await querying.outcome(step.requestId)).told).toContain(
       'call-failed: Call 1: lab answered badly (rate-limited); asked to wait 7 s',
     );
   });
 
-  test('our own faults are no calls to the source: Temporal may have counted a hundred', async () => {
-    const { step, requestId } = await begin(['lab']);
-    const broken = environment.activities({ begin: () => Promise.reject(new Error('the database is away')) });
+  test('our own faults are no calls to the source: Temporal may have counted a hundred', async ({
+    querying,
+  }) => {
+    const { step, requestId } = await querying.begin(['lab']);
+    const broken = querying.activities({ begin: () => Promise.reject(new Error('the database is away')) });
     await expect(runActivity(broken.askSource, step, 99)).rejects.toThrow('the database is away');
-    const failure = await failureOf(runActivity(failing('transport').askSource, step, 100));
+    const failure = await failureOf(runActivity(querying.failing('transport').askSource, step, 100));
     expect(failure.nonRetryable).toBe(false);
-    expect((await outcome(requestId)).told).toContain('call-failed: Call 1: lab answered badly (transport)');
+    expect((await querying.outcome(requestId)).told).toContain(
+      'call-failed: Call 1: lab answered badly (transport)',
+    );
   });
 });
 
 describe('a source that is away for long', () => {
-  const away = (kind: SourceFailureKind) =>
-    environment.activities({ begin: () => Promise.reject(new SourceFailure(kind, 'lab is away')) });
   /** Calls the source as the workflow does, until the step returns a wait that the workflow makes. */
-  async function untilHeld({ askSource }: ReturnType<typeof away>, step: SourceStepInput) {
+  async function untilHeld({ askSource }: ReturnType<QueryAccount['activities']>, step: SourceStepInput) {
     for (let call = 1; call < 20; call++) {
       const held = await runActivity(askSource, step).catch((error: unknown) => {
         expect(error).toMatchObject({ nonRetryable: false });
@@ -573,15 +612,15 @@ describe('a source that is away for long', () => {
     throw new Error('the source was called twenty times in a row');
   }
 
-  test.each(['transport', 'rate-limited', 'denied'] as const)(
+  test.for(['transport', 'rate-limited', 'denied'] as const)(
     'because of %s is waited for, and the query shows why and until when',
-    async (kind) => {
-      const { step, requestId } = await begin(['lab']);
-      const held = await untilHeld(away(kind), step);
+    async (kind, { querying }) => {
+      const { step, requestId } = await querying.begin(['lab']);
+      const held = await untilHeld(querying.away(kind), step);
       expect(held).toMatchObject({ state: 'waiting', held: { reason: 'lab is away' } });
-      const { attempts } = await environment.view(accountId, requestId);
+      const { attempts } = await querying.view(requestId);
       expect(attempts).toMatchObject([{ status: 'running', waiting: { reason: 'lab is away' } }]);
-      const timeline = await environment.timeline(accountId, requestId);
+      const timeline = await querying.timeline(requestId);
       expect(timeline.at(-1)).toMatchObject({
         kind: 'waiting',
         message: expect.stringMatching(
@@ -591,40 +630,40 @@ describe('a source that is away for long', () => {
     },
   );
 
-  test('adds one entry to the timeline, however long it is away', async () => {
-    const { step, requestId } = await begin(['lab']);
-    const source = away('denied');
+  test('adds one entry to the timeline, however long it is away', async ({ querying }) => {
+    const { step, requestId } = await querying.begin(['lab']);
+    const source = querying.away('denied');
     await untilHeld(source, step);
-    const before = await environment.timeline(accountId, requestId);
+    const before = await querying.timeline(requestId);
     for (let call = 0; call < 30; call++)
       expect(await runActivity(source.collectSource, step)).toMatchObject({ held: {} });
-    const after = await environment.timeline(accountId, requestId);
+    const after = await querying.timeline(requestId);
     expect(after).toHaveLength(before.length);
     expect(after.at(-1)?.message).not.toBe(before.at(-1)?.message);
   });
 
-  test('is asked as usual when it is back, and its failed calls count no more', async () => {
-    const { step, requestId } = await begin(['lab']);
-    await untilHeld(away('transport'), step);
-    const accepting = environment.activities({
+  test('is asked as usual when it is back, and its failed calls count no more', async ({ querying }) => {
+    const { step, requestId } = await querying.begin(['lab']);
+    await untilHeld(querying.away('transport'), step);
+    const accepting = querying.activities({
       begin: async () => ({ kind: 'accepted', job: { url: 'job-1' } }),
       poll: () => Promise.reject(new SourceFailure('transport', 'lab is away again')),
     });
     expect(await runActivity(accepting.collectSource, step)).toEqual({ state: 'waiting' });
-    expect((await environment.view(accountId, requestId)).attempts[0]?.waiting).toBeUndefined();
+    expect((await querying.view(requestId)).attempts[0]?.waiting).toBeUndefined();
     await failureOf(runActivity(accepting.collectSource, step));
-    expect((await outcome(requestId)).told).toContain('call-failed: Call 1: lab is away again');
-    const pending = environment.activities({ poll: async (job) => ({ kind: 'pending', job }) });
+    expect((await querying.outcome(requestId)).told).toContain('call-failed: Call 1: lab is away again');
+    const pending = querying.activities({ poll: async (job) => ({ kind: 'pending', job }) });
     await runActivity(pending.collectSource, step);
     await failureOf(runActivity(accepting.collectSource, step));
-    expect((await outcome(requestId)).told.filter((line) => line.includes('Call 2'))).toEqual([
+    expect((await querying.outcome(requestId)).told.filter((line) => line.includes('Call 2'))).toEqual([
       'call-failed: Call 2: lab is away',
     ]);
   });
 
-  test('with a Retry-After is not called before that', async () => {
-    const { step } = await begin(['lab']);
-    const { askSource } = environment.activities({
+  test('with a Retry-After is not called before that', async ({ querying }) => {
+    const { step } = await querying.begin(['lab']);
+    const { askSource } = querying.activities({
       begin: () => Promise.reject(new SourceFailure('rate-limited', 'busy', { retryAfterMs: 7_200_000 })),
     });
     expect(await runActivity(askSource, step)).toMatchObject({ retryAfterMs: 7_200_000, held: {} });
@@ -632,26 +671,11 @@ describe('a source that is away for long', () => {
 });
 
 describe('what was collected', () => {
-  const kept = (patientId: string) =>
-    environment.store.asAccount(accountId, (tx) =>
-      tx.db
-        .selectFrom('patient_resource')
-        .select(['source_id', 'content', 'document_id', 'collected_at'])
-        .where('patient_id', '=', patientId)
-        .orderBy('source_id')
-        .execute(),
-    );
-  const collect = async (patientId: string, pages: SourcePage[]) => {
-    const requestId = await environment.addQuery(accountId, patientId, ['lab']);
-    const step = stepOf(accountId, requestId, 'lab');
-    return runActivity(environment.activities(sourceOf(pages)).askSource, step);
-  };
-
-  test('names the document that brought it', async () => {
-    const { patientId } = await begin();
-    await collect(patientId, [page([observation('a')])]);
-    const [row] = await kept(patientId);
-    const document = await environment.store.asAccount(accountId, (tx) =>
+  test('names the document that brought it', async ({ querying }) => {
+    const { patientId } = await querying.begin();
+    await querying.collect(patientId, [page([observation('a')])]);
+    const [row] = await querying.kept(patientId);
+    const document = await querying.inTx((tx) =>
       tx.db
         .selectFrom('document')
         .selectAll()
@@ -659,32 +683,34 @@ describe('what was collected', () => {
         .executeTakeFirst(),
     );
     expect(row?.content).toMatchObject({ id: 'a', meta: { source: document?.file_name } });
-    const bytes = await environment.blobs.read(document?.blob_ref ?? '');
+    const bytes = await querying.blobs.read(document?.blob_ref ?? '');
     expect(JSON.parse(bytes.toString())).toMatchObject([{ id: 'a' }]);
   });
 
-  test('says what could not be fetched of what it refers to, and why', async () => {
-    const { patientId } = await begin();
-    const requestId = await environment.addQuery(accountId, patientId, ['lab']);
+  test('says what could not be fetched of what it refers to, and why', async ({ querying }) => {
+    const { patientId } = await querying.begin();
+    const requestId = await querying.addQuery(patientId, ['lab']);
     const unreachable = { count: 2, reason: 'lab answered 503 to a Practitioner' };
-    const { askSource } = environment.activities(sourceOf([page([observation('a')], { unreachable })]));
-    await runActivity(askSource, stepOf(accountId, requestId, 'lab'));
-    expect((await outcome(requestId)).told).toContain(
+    const { askSource } = querying.activities(sourceOf([page([observation('a')], { unreachable })]));
+    await runActivity(askSource, querying.step(requestId, 'lab'));
+    expect((await querying.outcome(requestId)).told).toContain(
       'incomplete: 2 organizations, practitioners or locations could not be fetched (lab answered 503 to a Practitioner)',
     );
   });
 
-  test('says what the source reports: an error leaves a gap in the record, a warning does not', async () => {
-    const { patientId } = await begin();
-    const requestId = await environment.addQuery(accountId, patientId, ['lab']);
+  test('says what the source reports: an error leaves a gap in the record, a warning does not', async ({
+    querying,
+  }) => {
+    const { patientId } = await querying.begin();
+    const requestId = await querying.addQuery(patientId, ['lab']);
     const reported = { gaps: ['the source reports an error (timeout)'], warnings: ['the source warns'] };
     const pages = [page([observation('a')], { reported }), page([observation('b')], { reported })];
-    const { askSource } = environment.activities(sourceOf(pages));
-    await runActivity(askSource, stepOf(accountId, requestId, 'lab'));
-    const { told } = await outcome(requestId);
+    const { askSource } = querying.activities(sourceOf(pages));
+    await runActivity(askSource, querying.step(requestId, 'lab'));
+    const { told } = await querying.outcome(requestId);
     expect(told).toContain('incomplete: the source reports an error (timeout)');
     expect(told.filter((line) => line.includes('warns'))).toEqual(['notice: the source warns']);
-    const standing = await environment.store.asAccount(accountId, (tx) =>
+    const standing = await querying.inTx((tx) =>
       tx.db
         .selectFrom('network_query_timeline')
         .select(['message', 'is_gap'])
@@ -697,20 +723,22 @@ describe('what was collected', () => {
     expect(standing.find(({ message }) => message.includes('warns'))?.is_gap).toBe(false);
   });
 
-  test('names a resource that was left out because it is too large', async () => {
-    const { patientId } = await begin();
-    const requestId = await environment.addQuery(accountId, patientId, ['lab']);
+  test('names a resource that was left out because it is too large', async ({ querying }) => {
+    const { patientId } = await querying.begin();
+    const requestId = await querying.addQuery(patientId, ['lab']);
     const leftOut = ['DiagnosticReport/scan'];
-    const { askSource } = environment.activities(sourceOf([page([observation('a')], { leftOut })]));
-    await runActivity(askSource, stepOf(accountId, requestId, 'lab'));
-    expect((await outcome(requestId)).told).toContain(
+    const { askSource } = querying.activities(sourceOf([page([observation('a')], { leftOut })]));
+    await runActivity(askSource, querying.step(requestId, 'lab'));
+    expect((await querying.outcome(requestId)).told).toContain(
       'incomplete: 1 resource larger than a page may be left out (DiagnosticReport/scan)',
     );
   });
 
-  test('has its large documents streamed into the store; one that breaks off twice is counted', async () => {
-    const { patientId } = await begin();
-    const requestId = await environment.addQuery(accountId, patientId, ['lab']);
+  test('has its large documents streamed into the store; one that breaks off twice is counted', async ({
+    querying,
+  }) => {
+    const { patientId } = await querying.begin();
+    const requestId = await querying.addQuery(patientId, ['lab']);
     const large = (failures: number): Partial<SourcePage> => {
       let readings = 0;
       async function* chunks() {
@@ -724,9 +752,9 @@ describe('what was collected', () => {
       };
     };
     const pages = [page([observation('a')]), page([], large(1)), page([], large(2))];
-    const { askSource } = environment.activities(sourceOf(pages));
-    await runActivity(askSource, stepOf(accountId, requestId, 'lab'));
-    const stored = await environment.store.asAccount(accountId, (tx) =>
+    const { askSource } = querying.activities(sourceOf(pages));
+    await runActivity(askSource, querying.step(requestId, 'lab'));
+    const stored = await querying.inTx((tx) =>
       tx.db
         .selectFrom('document')
         .select(['source_document_id', 'size_bytes'])
@@ -735,11 +763,11 @@ describe('what was collected', () => {
         .execute(),
     );
     expect(stored).toMatchObject([{ source_document_id: 'd1', size_bytes: 8 }]);
-    expect((await outcome(requestId)).told).toContain('incomplete: 1 document could not be fetched');
+    expect((await querying.outcome(requestId)).told).toContain('incomplete: 1 document could not be fetched');
   });
 
-  test('is counted as the documents that a person can get', async () => {
-    const { patientId, requestId, step } = await begin();
+  test('is counted as the documents that a person can get', async ({ querying }) => {
+    const { patientId, requestId, step } = await querying.begin();
     const file = (documentReferenceId: string, text: string) => ({
       documentReferenceId,
       contentType: 'text/plain',
@@ -751,27 +779,27 @@ describe('what was collected', () => {
       file('d1', 'picture'),
       file('d2', 'note'),
     ];
-    const { askSource } = environment.activities(
+    const { askSource } = querying.activities(
       sourceOf([page([observation('a')], { attachments }), page([observation('b')])]),
     );
     await runActivity(askSource, step);
-    const { listed, kept } = await environment.store.asAccount(accountId, async (tx) => ({
+    const { listed, kept } = await querying.inTx(async (tx) => ({
       listed: await listDocuments(tx, patientId),
       kept: (await readRecordCompleteness(tx, patientId)).sources.find(({ source }) => source === 'hie'),
     }));
     expect(listed).toHaveLength(3);
     expect(kept?.documents).toBe(3);
-    expect((await outcome(requestId)).told).toContain(
+    expect((await querying.outcome(requestId)).told).toContain(
       'completed: The hie source completed: 2 resources and 3 documents collected',
     );
   });
 
-  test('stays as it is when the same comes again, and is replaced by newer content', async () => {
-    const { patientId } = await begin();
-    await collect(patientId, [page([observation('a'), observation('b')])]);
-    const before = await kept(patientId);
-    await collect(patientId, [page([observation('a'), observation('b', 'corrected')])]);
-    const after = await kept(patientId);
+  test('stays as it is when the same comes again, and is replaced by newer content', async ({ querying }) => {
+    const { patientId } = await querying.begin();
+    await querying.collect(patientId, [page([observation('a'), observation('b')])]);
+    const before = await querying.kept(patientId);
+    await querying.collect(patientId, [page([observation('a'), observation('b', 'corrected')])]);
+    const after = await querying.kept(patientId);
     expect(after).toHaveLength(2);
     expect(after[0]).toEqual(before[0]);
     expect(after[1]).toMatchObject({ content: { code: { text: 'corrected' } } });
@@ -785,69 +813,70 @@ describe('what was collected', () => {
     ),
     maxLength: 20,
   });
-  property([odd], { numRuns: 200 })('keeps any text, but for NUL and halves of pairs', async (text) => {
-    const [row] = await environment.store.asAccount(accountId, async (tx) => {
-      const { patientId, documentId } = oddOnes;
-      const sha256 = Buffer.from(text, 'utf16le').toString('hex').padEnd(64, '0').slice(0, 64);
-      const resource = {
-        resourceType: 'Observation',
-        sourceId: 'odd',
-        sha256,
-        json: JSON.stringify({ text }),
-        revision: '',
-      };
-      await tx.db.deleteFrom('patient_resource').where('patient_id', '=', patientId).execute();
-      await upsertResources(tx, { patientId, source: 'lab', documentId }, [resource]);
-      return tx.db
-        .selectFrom('patient_resource')
-        .select('content')
-        .where('patient_id', '=', patientId)
-        .execute();
+  const texts = propertyOf([odd], { numRuns: 200 });
+  test(texts.named('keeps any text, but for NUL and halves of pairs'), async ({ querying }) => {
+    const { patientId } = await querying.begin();
+    await querying.collect(patientId, [page([observation('a')])]);
+    const documentId = (await querying.kept(patientId))[0]?.document_id ?? '';
+    await texts.holds(async (text) => {
+      const [row] = await querying.inTx(async (tx) => {
+        const sha256 = Buffer.from(text, 'utf16le').toString('hex').padEnd(64, '0').slice(0, 64);
+        const resource = {
+          resourceType: 'Observation',
+          sourceId: 'odd',
+          sha256,
+          json: JSON.stringify({ text }),
+          revision: '',
+        };
+        await tx.db.deleteFrom('patient_resource').where('patient_id', '=', patientId).execute();
+        await upsertResources(tx, { patientId, source: 'lab', documentId }, [resource]);
+        return tx.db
+          .selectFrom('patient_resource')
+          .select('content')
+          .where('patient_id', '=', patientId)
+          .execute();
+      });
+      expect(row?.content).toEqual({ text: plain(text) });
     });
-    expect(row?.content).toEqual({ text: plain(text) });
-  });
-  let oddOnes: { patientId: string; documentId: string };
-  beforeAll(async () => {
-    const { patientId } = await begin();
-    await collect(patientId, [page([observation('a')])]);
-    oddOnes = { patientId, documentId: (await kept(patientId))[0]?.document_id ?? '' };
   });
 
-  test('a fault of ours while the record is merged is no bad answer: the answer is stored, and merged when we can', async () => {
-    const { step, patientId, requestId } = await begin();
+  test('a fault of ours while the record is merged is no bad answer: the answer is stored, and merged when we can', async ({
+    querying,
+  }) => {
+    const { step, patientId, requestId } = await querying.begin();
     const source = sourceOf([page([observation('a')])]);
     const broken = {
       merge: () => Promise.reject(new RangeError('Invalid time value')),
     } as unknown as RecordKeeper;
-    const asked = runActivity(environment.activities(source, { records: broken }).askSource, step);
+    const asked = runActivity(querying.activities(source, { records: broken }).askSource, step);
     await expect(asked).rejects.toMatchObject({
       type: MERGE_FAILED,
       nonRetryable: false,
       message: 'The answer is stored, but the exchange could not merge it into the record',
     });
-    expect(await kept(patientId)).toHaveLength(1);
-    expect(await runActivity(environment.activities({}).askSource, step)).toMatchObject({
+    expect(await querying.kept(patientId)).toHaveLength(1);
+    expect(await runActivity(querying.activities({}).askSource, step)).toMatchObject({
       state: 'completed',
       resources: 1,
     });
-    expect((await environment.view(accountId, requestId)).attempts).toMatchObject([{ status: 'completed' }]);
+    expect((await querying.view(requestId)).attempts).toMatchObject([{ status: 'completed' }]);
   });
 
-  test.each([
+  test.for<[string, SourcePage]>([
     ['an id that is no text for a database', page([observation('a\u0000b')])],
     [
       'nesting without end',
       { ...page([]), resources: [Object.assign(observation('a'), { code: deep(50_000) })] },
     ],
-  ])('%s is a bad answer of the source, not a fault of ours', async (_, unkeepable) => {
-    const { patientId, requestId } = await begin(['lab']);
-    const { askSource } = environment.activities(sourceOf([unkeepable]));
-    const failure = await failureOf(runActivity(askSource, stepOf(accountId, requestId, 'lab')));
+  ])('%s is a bad answer of the source, not a fault of ours', async ([_, unkeepable], { querying }) => {
+    const { patientId, requestId } = await querying.begin(['lab']);
+    const { askSource } = querying.activities(sourceOf([unkeepable]));
+    const failure = await failureOf(runActivity(askSource, querying.step(requestId, 'lab')));
     expect(failure).toMatchObject({
       type: SOURCE_FAILURE_TYPES.badAnswer,
       message: 'lab sent data that cannot be stored',
     });
-    expect(await kept(patientId)).toEqual([]);
+    expect(await querying.kept(patientId)).toEqual([]);
   });
 });
 

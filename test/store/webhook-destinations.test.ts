@@ -1,8 +1,7 @@
 import { createHmac } from 'node:crypto';
-import type { Client, Connection } from '@temporalio/client';
 import { Webhook } from 'standardwebhooks';
 import { v7 as uuidv7 } from 'uuid';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { createWebhookActivities } from '../../src/activities/exchange/webhook-delivery.ts';
 import { insertDestination, rotateKey } from '../../src/exchange/messaging/webhooks/destination-store.ts';
 import {
@@ -13,75 +12,63 @@ import { reopenMessages } from '../../src/exchange/messaging/webhooks/replay-sto
 import { createWebhookKeys, generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import {
   addEvent,
-  connectTestTemporal,
   createDeliveries,
   eventRow,
+  eventsTest,
   hasWorkflow,
   type Received,
-  startReceiver,
 } from '../support/events-environment.ts';
-import {
-  createQueryEnvironment,
-  type QueryEnvironment,
-  runActivity,
-} from '../support/network-query-environment.ts';
+import { runActivity } from '../support/network-query-environment.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 
-let environment: QueryEnvironment;
-let temporal: Client & { connection: Connection };
-const closing: (() => Promise<unknown>)[] = [];
-beforeAll(async () => {
-  [environment, temporal] = await Promise.all([createQueryEnvironment(), connectTestTemporal()]);
-});
-afterAll(async () => {
-  await Promise.all(closing.map((close) => close()));
-  await Promise.all([environment.close(), temporal.connection.close()]);
+const test = eventsTest.extend('accountWithTwo', { scope: 'file' }, ({ environment, temporal, receive }) => {
+  /** An account with a destination in its settings and a further one, which may fail. */
+  async function accountWithTwo() {
+    const { store } = environment;
+    let failing = false;
+    const main = await receive();
+    const further = await receive((_, response) => void response.writeHead(failing ? 503 : 200).end());
+    const { accountId, webhookKey } = await environment.addAccount({}, main.url);
+    const key = generateWebhookKey();
+    const { id: destinationId } = await store.asAccount(accountId, (tx) =>
+      insertDestination(tx, {
+        id: uuidv7(),
+        url: further.url,
+        types: ['network-query.*'],
+        key: keys.seal(key),
+      }),
+    );
+    return {
+      ...createDeliveries(store, temporal),
+      store,
+      accountId,
+      webhookKey,
+      key,
+      destinationId,
+      main,
+      further,
+      fail: (value: boolean) => {
+        failing = value;
+      },
+      event: (patientId = uuidv7()) => addEvent(store, accountId, patientId),
+      copyOf: async (messageId: string) =>
+        (
+          await store.asAccount(accountId, (tx) =>
+            tx.db.selectFrom('event').select('id').where('copy_of', '=', messageId).executeTakeFirst(),
+          )
+        )?.id ?? '',
+      row: (id: string) => eventRow(store, accountId, id),
+    };
+  }
+  return accountWithTwo;
 });
 const keys = createWebhookKeys(testKeyRing());
-
-/** An account with a destination in its settings and a further one, which may fail. */
-async function accountWithTwo() {
-  const { store } = environment;
-  let failing = false;
-  const main = await startReceiver();
-  const further = await startReceiver((_, response) => void response.writeHead(failing ? 503 : 200).end());
-  closing.push(main.close, further.close);
-  const { accountId, webhookKey } = await environment.addAccount({}, main.url);
-  const key = generateWebhookKey();
-  const { id: destinationId } = await store.asAccount(accountId, (tx) =>
-    insertDestination(tx, {
-      id: uuidv7(),
-      url: further.url,
-      types: ['network-query.*'],
-      key: keys.seal(key),
-    }),
-  );
-  return {
-    ...createDeliveries(store, temporal),
-    store,
-    accountId,
-    webhookKey,
-    key,
-    destinationId,
-    main,
-    further,
-    fail: (value: boolean) => {
-      failing = value;
-    },
-    event: (patientId = uuidv7()) => addEvent(store, accountId, patientId),
-    copyOf: async (messageId: string) =>
-      (
-        await store.asAccount(accountId, (tx) =>
-          tx.db.selectFrom('event').select('id').where('copy_of', '=', messageId).executeTakeFirst(),
-        )
-      )?.id ?? '',
-    row: (id: string) => eventRow(store, accountId, id),
-  };
-}
 const verified = (key: string, { raw, headers }: Received) =>
   new Webhook(key).verify(raw, headers as Record<string, string>) as { meta: { messageId: string } };
 
-test('each destination gets the message under the same id, signed with its own key', async () => {
+test('each destination gets the message under the same id, signed with its own key', async ({
+  accountWithTwo,
+}) => {
   const { accountId, webhookDispatcher, main, further, event, copyOf, row, ...of } = await accountWithTwo();
   const messageId = await event();
   webhookDispatcher.send(accountId, [messageId]);
@@ -105,7 +92,10 @@ test('each destination gets the message under the same id, signed with its own k
   ]);
 });
 
-test('one that fails holds back what follows for itself alone, and is tried again by a workflow of its own', async () => {
+test('one that fails holds back what follows for itself alone, and is tried again by a workflow of its own', async ({
+  temporal,
+  accountWithTwo,
+}) => {
   const { store, accountId, webhookDispatcher, delivery, main, further, destinationId, ...of } =
     await accountWithTwo();
   const { event, copyOf, row, fail } = of;
@@ -133,11 +123,10 @@ test('one that fails holds back what follows for itself alone, and is tried agai
   expect((await row(later)).status).toBe('delivered');
 });
 
-test('one that answers 410 is disabled alone', async () => {
+test('one that answers 410 is disabled alone', async ({ receive, accountWithTwo }) => {
   const { store, accountId, webhookDispatcher, main, event, destinationId, ...of } = await accountWithTwo();
   await of.further.close();
-  const gone = await startReceiver((_, response) => void response.writeHead(410).end());
-  closing.push(gone.close);
+  const gone = await receive((_, response) => void response.writeHead(410).end());
   await store.asAccount(accountId, (tx) =>
     tx.db.updateTable('webhook_destination').set({ url: gone.url }).where('id', '=', destinationId).execute(),
   );
@@ -152,7 +141,7 @@ test('one that answers 410 is disabled alone', async () => {
   expect(healths.map(({ health }) => health)).toEqual(['healthy', 'disabled']);
 });
 
-test('while two keys are valid both sign; after that the new one alone', async () => {
+test('while two keys are valid both sign; after that the new one alone', async ({ accountWithTwo }) => {
   const { store, accountId, webhookDispatcher, further, destinationId, event, key } = await accountWithTwo();
   const next = generateWebhookKey();
   const send = async () => {
@@ -176,7 +165,9 @@ test('while two keys are valid both sign; after that the new one alone', async (
   expect(() => verified(key, after)).toThrow();
 });
 
-test('a message that is sent again keeps its id, and one in hand is left in hand', async () => {
+test('a message that is sent again keeps its id, and one in hand is left in hand', async ({
+  accountWithTwo,
+}) => {
   const { store, accountId, webhookDispatcher, main, further, event } = await accountWithTwo();
   const messageId = await event();
   webhookDispatcher.send(accountId, [messageId]);
@@ -190,7 +181,9 @@ test('a message that is sent again keeps its id, and one in hand is left in hand
     expect(receiver.received.map(({ id }) => id)).toEqual([messageId, messageId]);
 });
 
-test('a destination that is deleted while an event is on its way to it takes that along; nothing fails', async () => {
+test('a destination that is deleted while an event is on its way to it takes that along; nothing fails', async ({
+  accountWithTwo,
+}) => {
   const { store, accountId, delivery, event, copyOf, destinationId } = await accountWithTwo();
   const copy = await copyOf(await event());
   const remove = () =>
@@ -201,7 +194,9 @@ test('a destination that is deleted while an event is on its way to it takes tha
   expect(await delivery.attempt(accountId, copy)).toEqual({ state: 'closed' });
 });
 
-test('keys are stored encrypted, and one that is rotated signs until its time is over', async () => {
+test('keys are stored encrypted, and one that is rotated signs until its time is over', async ({
+  accountWithTwo,
+}) => {
   const { store, accountId, webhookDispatcher, main, webhookKey, event } = await accountWithTwo();
   await store.asAccount(accountId, async (tx) =>
     rotateWebhookKey(tx, keys, await requireSettingsDestination(tx), 1),

@@ -1,98 +1,80 @@
-import type { Client, Connection } from '@temporalio/client';
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, vi } from 'vitest';
 import { createWebhookActivities } from '../../src/activities/exchange/webhook-delivery.ts';
 import { reopenUndelivered } from '../../src/exchange/messaging/webhooks/replay-store.ts';
 import { findDestination, setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
 import { HELD_EVENT_MAX_MS } from '../../src/exchange/platform/outbox/rules/delivery-schedule.ts';
-import {
-  addEvent,
-  connectTestTemporal,
-  createDeliveries,
-  eventRow,
-  startReceiver,
-} from '../support/events-environment.ts';
-import {
-  createQueryEnvironment,
-  type QueryEnvironment,
-  runActivity,
-} from '../support/network-query-environment.ts';
+import { addEvent, createDeliveries, eventRow, eventsTest } from '../support/events-environment.ts';
+import { runActivity } from '../support/network-query-environment.ts';
 import { sealedWebhookKey } from '../support/test-keys.ts';
 
 const MINUTE_MS = 60_000;
-let environment: QueryEnvironment;
-let temporal: Client & { connection: Connection };
-const closing: (() => Promise<unknown>)[] = [];
-beforeAll(async () => {
-  [environment, temporal] = await Promise.all([createQueryEnvironment(), connectTestTemporal()]);
-});
-afterAll(async () => {
-  await Promise.all(closing.map((close) => close()));
-  await Promise.all([environment.close(), temporal.connection.close()]);
-});
 
 /** An account whose receiver answers 500 to the events in `failing`, or to all of them while `isDown`. */
-async function account() {
-  const { store } = environment;
-  const state = {
-    isDown: false,
-    failing: new Set<string>(),
-    /** Events that are answered, with 500, when `answerSlow` is called. */
-    slow: new Set<string>(),
-    answerSlow: (): void => undefined,
-  };
-  const slowAnswered = new Promise<void>((resolve) => {
-    state.answerSlow = resolve;
-  });
-  const receiver = await startReceiver(async ({ id }, response) => {
-    if (state.slow.has(id)) await slowAnswered;
-    response.writeHead(state.isDown || state.failing.has(id) ? 500 : 200).end();
-  });
-  closing.push(receiver.close);
-  const { accountId } = await environment.addAccount({}, receiver.url);
-  const deliveries = createDeliveries(store, temporal);
-  const { deliverDue } = createWebhookActivities({ store, delivery: deliveries.delivery });
-  const destination = async () => {
-    const row = await store.asAccount(accountId, (tx) =>
-      tx.db.selectFrom('webhook_destination').selectAll().executeTakeFirstOrThrow(),
-    );
-    return { ...row, isHeld: row.held_until !== null };
-  };
-  const destinationId = (await destination()).id;
-  const change = (values: { held_since?: Date; held_until?: Date; looks_at?: Date }) =>
-    store.asAccount(accountId, (tx) => tx.db.updateTable('webhook_destination').set(values).execute());
-  return {
-    ...deliveries,
-    accountId,
-    destinationId,
-    receiver,
-    state,
-    destination,
-    change,
-    /** Lets a probe be sent now. */
-    letProbe: () => change({ held_until: new Date(Date.now() - 1_000) }),
-    event: (patientId: string = uuidv7()) => addEvent(store, accountId, patientId),
-    row: (id: string) => eventRow(store, accountId, id),
-    look: (dueNow = false) => runActivity(deliverDue, { accountId, destinationId, dueNow }),
-    async send(ids: string[]) {
-      deliveries.webhookDispatcher.send(accountId, ids);
-      await deliveries.webhookDispatcher.drain();
-    },
-    /** Writes events and holds the destination by their failures. */
-    async hold(): Promise<string[]> {
-      state.isDown = true;
-      const ids: string[] = [];
-      for (let count = 0; count < 5; count++) ids.push(await addEvent(store, accountId, uuidv7()));
-      for (const id of ids) await deliveries.delivery.attempt(accountId, id);
-      return ids;
-    },
-  };
-}
+const test = eventsTest
+  .extend('addWebhook', { scope: 'file' }, ({ environment, temporal, receive }) => async () => {
+    const { store } = environment;
+    const state = {
+      isDown: false,
+      failing: new Set<string>(),
+      /** Events that are answered, with 500, when `answerSlow` is called. */
+      slow: new Set<string>(),
+      answerSlow: (): void => undefined,
+    };
+    const slowAnswered = new Promise<void>((resolve) => {
+      state.answerSlow = resolve;
+    });
+    const receiver = await receive(async ({ id }, response) => {
+      if (state.slow.has(id)) await slowAnswered;
+      response.writeHead(state.isDown || state.failing.has(id) ? 500 : 200).end();
+    });
+    const { accountId } = await environment.addAccount({}, receiver.url);
+    const deliveries = createDeliveries(store, temporal);
+    const { deliverDue } = createWebhookActivities({ store, delivery: deliveries.delivery });
+    const destination = async () => {
+      const row = await store.asAccount(accountId, (tx) =>
+        tx.db.selectFrom('webhook_destination').selectAll().executeTakeFirstOrThrow(),
+      );
+      return { ...row, isHeld: row.held_until !== null };
+    };
+    const destinationId = (await destination()).id;
+    const change = (values: { held_since?: Date; held_until?: Date; looks_at?: Date }) =>
+      store.asAccount(accountId, (tx) => tx.db.updateTable('webhook_destination').set(values).execute());
+    return {
+      ...deliveries,
+      store,
+      accountId,
+      destinationId,
+      receiver,
+      state,
+      destination,
+      change,
+      /** Lets a probe be sent now. */
+      letProbe: () => change({ held_until: new Date(Date.now() - 1_000) }),
+      event: (patientId: string = uuidv7()) => addEvent(store, accountId, patientId),
+      row: (id: string) => eventRow(store, accountId, id),
+      look: (dueNow = false) => runActivity(deliverDue, { accountId, destinationId, dueNow }),
+      async send(ids: string[]) {
+        deliveries.webhookDispatcher.send(accountId, ids);
+        await deliveries.webhookDispatcher.drain();
+      },
+      /** Writes events and holds the destination by their failures. */
+      async hold(): Promise<string[]> {
+        state.isDown = true;
+        const ids: string[] = [];
+        for (let count = 0; count < 5; count++) ids.push(await addEvent(store, accountId, uuidv7()));
+        for (const id of ids) await deliveries.delivery.attempt(accountId, id);
+        return ids;
+      },
+    };
+  })
+  .extend('webhook', ({ addWebhook }) => addWebhook());
 
 describe('a destination', () => {
-  test('is held after five different events have failed in a row, and then gets no first attempts', async () => {
-    const { hold, destination, event, send, receiver, row } = await account();
+  test('is held after five different events have failed in a row, and then gets no first attempts', async ({
+    webhook: { hold, destination, event, send, receiver, row },
+  }) => {
     await hold();
     expect(await destination()).toMatchObject({ isHeld: true, failures: 5, health: 'failing' });
     const later = await event();
@@ -101,8 +83,9 @@ describe('a destination', () => {
     expect(await row(later)).toMatchObject({ status: 'pending', attempts: 0 });
   });
 
-  test('is not held by one event that always fails, nor by failures between successes', async () => {
-    const { state, event, delivery, accountId, destination } = await account();
+  test('is not held by one event that always fails, nor by failures between successes', async ({
+    webhook: { state, event, delivery, accountId, destination },
+  }) => {
     const bad = await event();
     state.failing.add(bad);
     for (let attempt = 0; attempt < 8; attempt++) await delivery.attempt(accountId, bad);
@@ -116,8 +99,9 @@ describe('a destination', () => {
     expect(await destination()).toMatchObject({ isHeld: false, failures: 0, health: 'healthy' });
   });
 
-  test('gets one probe at a time, of another event each time; probes are not counted as attempts', async () => {
-    const { hold, letProbe, look, receiver, row, destination } = await account();
+  test('gets one probe at a time, of another event each time; probes are not counted as attempts', async ({
+    webhook: { hold, letProbe, look, receiver, row, destination },
+  }) => {
     const ids = await hold();
     const before = receiver.received.length;
     for (let probe = 1; probe <= 5; probe++) {
@@ -133,22 +117,22 @@ describe('a destination', () => {
     expect(receiver.received).toHaveLength(before + 5);
   });
 
-  test('gets no probe within 5 s of an attempt that was in progress when it was held', async () => {
-    const { hold, event, delivery, accountId, receiver, state, destination, letProbe, look } =
-      await account();
+  test('gets no probe within 5 s of an attempt that was in progress when it was held', async ({
+    webhook: { store, hold, event, delivery, accountId, receiver, state, destination, letProbe, look },
+  }) => {
     const slow = [await event(), await event()];
     state.slow = new Set(slow);
     const attempts = slow.map((id) => delivery.attempt(accountId, id));
     await expect.poll(() => receiver.received.length, { timeout: 240_000 }).toBe(2);
     await hold();
     const heldFirst = (await destination()).held_until?.getTime() ?? 0;
-    await environment.store.asAccount(accountId, (tx) => sql`select pg_sleep(0.5)`.execute(tx.db));
+    await store.asAccount(accountId, (tx) => sql`select pg_sleep(0.5)`.execute(tx.db));
     state.answerSlow();
     await Promise.all(attempts);
 
     const heldUntil = (await destination()).held_until?.getTime() ?? 0;
     expect(heldUntil).toBeGreaterThan(heldFirst);
-    const { rows } = await environment.store.asAccount(accountId, (tx) =>
+    const { rows } = await store.asAccount(accountId, (tx) =>
       sql<{ ended: Date }>`select max(at) as ended from event_attempt group by event_id`.execute(tx.db),
     );
     expect(rows).toHaveLength(7);
@@ -161,11 +145,12 @@ describe('a destination', () => {
     expect(await destination()).toMatchObject({ isHeld: true, failures: 6 });
   });
 
-  test('is timed by PostgreSQL: a process whose clock is ahead or behind neither delays nor hurries an attempt', async () => {
-    const { event, hold, destination, row, delivery, accountId, look, state } = await account();
+  test('is timed by PostgreSQL: a process whose clock is ahead or behind neither delays nor hurries an attempt', async ({
+    webhook: { store, event, hold, destination, row, delivery, accountId, look, state },
+  }) => {
     state.isDown = true;
     const databaseNow = async () => {
-      const { rows } = await environment.store.asSystem((tx) =>
+      const { rows } = await store.asSystem((tx) =>
         sql<{ now: Date }>`select clock_timestamp() as now`.execute(tx.db),
       );
       return rows[0]?.now.getTime() ?? 0;
@@ -188,8 +173,9 @@ describe('a destination', () => {
     }
   });
 
-  test('that answers a probe after an outage gets everything at once, oldest first', async () => {
-    const { hold, letProbe, look, state, event, receiver, change, destination } = await account();
+  test('that answers a probe after an outage gets everything at once, oldest first', async ({
+    webhook: { hold, letProbe, look, state, event, receiver, change, destination },
+  }) => {
     const ids = [...(await hold()), await event(), await event()];
     await change({ held_since: new Date(Date.now() - 6 * MINUTE_MS) });
     await letProbe();
@@ -203,8 +189,9 @@ describe('a destination', () => {
     expect(await destination()).toMatchObject({ isHeld: false, failures: 0, looks_at: null });
   });
 
-  test('that answers after a short hold gets what was held; failed events keep their own time', async () => {
-    const { hold, letProbe, look, state, event, row, delivery, accountId } = await account();
+  test('that answers after a short hold gets what was held; failed events keep their own time', async ({
+    webhook: { hold, letProbe, look, state, event, row, delivery, accountId },
+  }) => {
     const [first = ''] = await hold();
     state.isDown = false;
     const held = await event();
@@ -216,10 +203,11 @@ describe('a destination', () => {
     expect(await delivery.attempt(accountId, first)).toMatchObject({ state: 'delivered' });
   });
 
-  test('that stays down dead-letters what has waited for three days, and nothing younger', async () => {
-    const { hold, letProbe, look, row, accountId } = await account();
+  test('that stays down dead-letters what has waited for three days, and nothing younger', async ({
+    webhook: { store, hold, letProbe, look, row, accountId },
+  }) => {
     const [old = '', ...others] = await hold();
-    await environment.store.asAccount(accountId, (tx) =>
+    await store.asAccount(accountId, (tx) =>
       tx.db
         .updateTable('event')
         .set({ opened_at: new Date(Date.now() - HELD_EVENT_MAX_MS - MINUTE_MS) })
@@ -232,11 +220,11 @@ describe('a destination', () => {
     for (const id of others) expect((await row(id)).status).toBe('pending');
   });
 
-  test('that is set again, or whose events are resent, is not held any more', async () => {
+  test('that is set again, or whose events are resent, is not held any more', async ({ addWebhook }) => {
     for (const release of ['set', 'resend'] as const) {
-      const { hold, accountId, receiver, destination, row } = await account();
+      const { store, hold, accountId, receiver, destination, row } = await addWebhook();
       const [first = ''] = await hold();
-      await environment.store.asAccount(accountId, async (tx) => {
+      await store.asAccount(accountId, async (tx) => {
         if (release === 'set')
           await setDestination(tx, { id: uuidv7(), url: receiver.url, key: sealedWebhookKey() });
         else await reopenUndelivered(tx);
@@ -248,10 +236,14 @@ describe('a destination', () => {
 });
 
 describe('the workflow of a destination', () => {
-  test('sends a patient’s events one after the other, however fast it catches up', async () => {
+  test('sends a patient’s events one after the other, however fast it catches up', async ({
+    environment,
+    temporal,
+    receive,
+  }) => {
     const { store } = environment;
     let [inProgress, most] = [0, 0];
-    const receiver = await startReceiver((_, response) => {
+    const receiver = await receive((_, response) => {
       inProgress += 1;
       most = Math.max(most, inProgress);
       setTimeout(() => {
@@ -259,7 +251,6 @@ describe('the workflow of a destination', () => {
         response.end();
       }, 20);
     });
-    closing.push(receiver.close);
     const { accountId } = await environment.addAccount({}, receiver.url);
     const destinationId = (await store.asAccount(accountId, findDestination))?.id ?? '';
     const { deliverDue } = createWebhookActivities({ store, ...createDeliveries(store, temporal) });
@@ -273,8 +264,9 @@ describe('the workflow of a destination', () => {
     expect(most).toBe(1);
   });
 
-  test('is asked to look when an event fails before it looks anyway', async () => {
-    const { event, delivery, accountId, change, state } = await account();
+  test('is asked to look when an event fails before it looks anyway', async ({
+    webhook: { event, delivery, accountId, change, state },
+  }) => {
     state.isDown = true;
     expect(await delivery.attempt(accountId, await event())).toMatchObject({ needsLook: true });
     await change({ looks_at: new Date() });
@@ -285,27 +277,29 @@ describe('the workflow of a destination', () => {
     expect(await delivery.attempt(accountId, await event())).toMatchObject({ needsLook: true });
   });
 
-  test('is asked to look, so that it ends, when the last open event was delivered without it', async () => {
-    const { event, delivery, accountId, change } = await account();
+  test('is asked to look, so that it ends, when the last open event was delivered without it', async ({
+    webhook: { event, delivery, accountId, change },
+  }) => {
     const [first, second] = [await event(), await event()];
     await change({ looks_at: new Date(Date.now() + MINUTE_MS) });
     expect(await delivery.attempt(accountId, first)).toMatchObject({ state: 'delivered', needsLook: false });
     expect(await delivery.attempt(accountId, second)).toMatchObject({ state: 'delivered', needsLook: true });
   });
 
-  test('of a destination without an address, or a deleted one, ends', async () => {
-    const { event, look, accountId, state } = await account();
+  test('of a destination without an address, or a deleted one, ends', async ({
+    webhook: { store, event, look, accountId, state },
+  }) => {
     state.isDown = true;
     await event();
-    await environment.store.asAccount(accountId, (tx) =>
+    await store.asAccount(accountId, (tx) =>
       setDestination(tx, { id: uuidv7(), url: null, key: sealedWebhookKey() }),
     );
-    expect(await environment.store.asAccount(accountId, findDestination)).toMatchObject({ url: null });
+    expect(await store.asAccount(accountId, findDestination)).toMatchObject({ url: null });
     expect(await look()).toMatchObject({ look: { state: 'empty' } });
-    await environment.store.asAccount(accountId, (tx) =>
+    await store.asAccount(accountId, (tx) =>
       tx.db.updateTable('event').set({ destination_id: null }).execute(),
     );
-    await environment.store.asAccount(accountId, (tx) => tx.db.deleteFrom('webhook_destination').execute());
+    await store.asAccount(accountId, (tx) => tx.db.deleteFrom('webhook_destination').execute());
     expect(await look()).toMatchObject({ look: { state: 'empty' } });
   });
 });

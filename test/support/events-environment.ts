@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Client, type Connection } from '@temporalio/client';
+import { Client } from '@temporalio/client';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { inject } from 'vitest';
@@ -16,6 +16,7 @@ import { createWebhookSender } from '../../src/exchange/platform/outbox/sender.t
 import { createWebhookDispatcher } from '../../src/exchange/platform/outbox/webhook-dispatcher.ts';
 import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { openConnection } from '../../src/temporal/connection.ts';
+import { queryTest } from './fixtures.ts';
 import { createTestNamespace } from './temporal-namespace.ts';
 import { testKeyRing } from './test-keys.ts';
 
@@ -54,13 +55,6 @@ export async function startReceiver(
       await new Promise((resolve) => server.close(resolve));
     },
   };
-}
-
-/** A Temporal client in a namespace of its own. */
-export async function connectTestTemporal(): Promise<Client & { connection: Connection }> {
-  const namespace = await createTestNamespace();
-  const connection = await openConnection({ address: inject('temporalAddress') });
-  return Object.assign(new Client({ connection, namespace }), { connection });
 }
 
 /** What brings events out, as a process of the exchange has it. */
@@ -143,3 +137,23 @@ export async function hasWorkflow(
     () => false,
   );
 }
+
+// biome-ignore-start lint/correctness/noEmptyPattern: vitest reads from the pattern which other fixtures one needs
+
+/** Tests with `temporal`, a client in a namespace of the file, and `receive`, which starts receivers that close after the file. */
+export const eventsTest = queryTest
+  .extend('temporal', { scope: 'file' }, async ({}, { onCleanup }) => {
+    const connection = await openConnection({ address: inject('temporalAddress') });
+    onCleanup(() => connection.close());
+    return new Client({ connection, namespace: await createTestNamespace() });
+  })
+  .extend('receive', { scope: 'file' }, ({}, { onCleanup }) => {
+    const receivers: Awaited<ReturnType<typeof startReceiver>>[] = [];
+    onCleanup(async () => void (await Promise.all(receivers.map(({ close }) => close()))));
+    return async (answer?: Parameters<typeof startReceiver>[0]) => {
+      const receiver = await startReceiver(answer);
+      receivers.push(receiver);
+      return receiver;
+    };
+  });
+// biome-ignore-end lint/correctness/noEmptyPattern: as above
