@@ -1,29 +1,19 @@
 import { readdirSync } from 'node:fs';
 import { sql } from 'kysely';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { describe, expect, inject } from 'vitest';
 import { ConfigError } from '../../src/config.ts';
 import { findKeysByHash } from '../../src/exchange/access/accounts/api-key-store.ts';
 import { generateApiKey, parseApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
 import { seedDemoAccount } from '../../src/exchange/operations/admin/seed.ts';
-import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
+import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
-import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { storeTest as test } from '../support/fixtures.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 
 const MIGRATIONS = new URL('../../src/exchange/platform/database/migrations/', import.meta.url);
 
 const webhookKeys = createWebhookKeys(testKeyRing());
-let database: TestDatabase;
-let store: Store;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  store = createStore({ databaseUrl: database.databaseUrl, poolMax: 4 });
-});
-afterAll(async () => {
-  await store.close();
-  await database.drop();
-});
 
 describe('migrating', () => {
   test('from several processes at once brings an empty database up once', async () => {
@@ -46,7 +36,10 @@ describe('migrating', () => {
     await admin.end();
   });
 
-  test('accepts a schema that a later build has migrated, so that a deploy can be rolled back', async () => {
+  test('accepts a schema that a later build has migrated, so that a deploy can be rolled back', async ({
+    database,
+    store,
+  }) => {
     const later = '9999-of-a-later-build';
     const admin = new pg.Client({ connectionString: database.databaseUrl });
     await admin.connect();
@@ -106,7 +99,7 @@ describe('migrating', () => {
 });
 
 describe('seeding', () => {
-  test('twice is seeding once, and the key works', async () => {
+  test('twice is seeding once, and the key works', async ({ store }) => {
     const apiKey = generateApiKey();
     const first = await seedDemoAccount(store, { apiKey, webhookKeys });
     const again = await seedDemoAccount(store, { apiKey, webhookKeys });
@@ -130,7 +123,7 @@ describe('seeding', () => {
     });
   });
 
-  test('keeps the webhook key when the stack’s receiver moves to another port', async () => {
+  test('keeps the webhook key when the stack’s receiver moves to another port', async ({ store }) => {
     const apiKey = generateApiKey();
     const first = await seedDemoAccount(store, {
       apiKey,

@@ -1,29 +1,26 @@
 import { sql } from 'kysely';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { growTo, shareAmong } from '../../bench/growth/mass.ts';
 import { deletePatient } from '../../src/exchange/operations/erasure/delete-patient.ts';
-import { createTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { gatewayTest } from '../support/gateway.ts';
 
 const PATIENTS = 3_000;
 /** Rows of a table, or of its indexes, that deleting a patient may read. */
 const READ_MAX = 50;
 
-let gateway: TestGateway;
-let account: TestAccount;
-let admin: pg.Client;
-beforeAll(async () => {
-  gateway = await createTestGateway();
-  account = await gateway.addAccount();
-  admin = new pg.Client({ connectionString: gateway.databaseUrl });
+const test = gatewayTest.extend('admin', { scope: 'file' }, async ({ gateway }, { onCleanup }) => {
+  const admin = new pg.Client({ connectionString: gateway.databaseUrl });
   await admin.connect();
-});
-afterAll(async () => {
-  await admin?.end();
-  await gateway?.close();
+  onCleanup(() => admin.end());
+  return admin;
 });
 
-test('what deleting a patient reads does not grow with the other patients and what is kept about them', async () => {
+test('what deleting a patient reads does not grow with the other patients and what is kept about them', async ({
+  gateway,
+  account,
+  admin,
+}) => {
   const cohortId = (await account.call('POST', 'cohort', { name: 'All' })).json().id;
   await shareAmong(admin, { ...account, cohortId }, 1);
   await growTo(admin, 0, PATIENTS);
@@ -51,7 +48,7 @@ test('what deleting a patient reads does not grow with the other patients and wh
 /** Deleting a webhook destination is rare, and its events are many. Accounts are never deleted. */
 const READS_ALL = ['event event_destination_id_fkey'];
 
-test('rows that go with another row are found by an index', async () => {
+test('rows that go with another row are found by an index', async ({ gateway }) => {
   const { rows } = await gateway.store.asSystem((tx) =>
     sql<{ key: string }>`
       select conrelid::regclass || ' ' || conname as key from pg_constraint

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { FhirResource } from 'fhir/r4.js';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { SourceType } from '../../src/contract/primitives.ts';
 import type { AccountTx } from '../../src/exchange/platform/database/database.ts';
 import { MERGE_RULES } from '../../src/exchange/records/merge/merge-batch.ts';
@@ -13,32 +13,31 @@ import {
 import { withOurAddresses } from '../../src/exchange/records/rules/attachment-addresses.ts';
 import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from '../support/deliveries.ts';
 import { fhirIssues } from '../support/fhir-issues.ts';
+import { recordTest } from '../support/fixtures.ts';
 import { type Delivered, type MergedRecord, mergeDeliveries } from '../support/merge-deliveries.ts';
-import { property } from '../support/property.ts';
-import { createRecordEnvironment, type RecordEnvironment } from '../support/record-environment.ts';
+import { propertyOf } from '../support/property.ts';
 
 /** As the record is read: no document is stored here. */
 const givenOut = ({ resources }: MergedRecord) => resources.map((each) => withOurAddresses(each, []));
 
-let environment: RecordEnvironment;
-beforeAll(async () => {
-  environment = await createRecordEnvironment();
+const test = recordTest.extend('record', { scope: 'file' }, ({ environment }) => {
+  async function deliverAll(patientId: string, deliveries: readonly Delivered[]): Promise<void> {
+    for (const source of ['hie', 'lab', 'pharmacy'] satisfies SourceType[]) {
+      const own = deliveries.filter((each) => each.source === source);
+      if (own.length > 0) await environment.deliver(patientId, source, own, ids.get(source) ?? []);
+    }
+  }
+  const merge = (patientId: string) => environment.records.merge(environment.accountId, patientId);
+  const contents = async (patientId: string, type: string) =>
+    (await environment.read(patientId, { types: [type] })).map(({ content }) => content);
+  return { ...environment, contents, deliverAll, merge };
 });
-afterAll(() => environment.close());
 
 const [sample] = samples.filter(({ key }) => key === 'keith-kiehn');
 if (sample === undefined) throw new Error('the sample is gone');
 const person = personOf(sample);
 const ids = patientIdsOf(sample);
 const whole = deliveriesOf(sample);
-
-async function deliver(patientId: string, deliveries: readonly Delivered[]): Promise<void> {
-  for (const source of ['hie', 'lab', 'pharmacy'] satisfies SourceType[]) {
-    const own = deliveries.filter((each) => each.source === source);
-    if (own.length > 0) await environment.deliver(patientId, source, own, ids.get(source) ?? []);
-  }
-}
-const merge = (patientId: string) => environment.records.merge(environment.accountId, patientId);
 /** In the order of the reader, which is not that of the whole merge at once. */
 const sorted = (text: string): string =>
   JSON.stringify(
@@ -48,35 +47,39 @@ const sorted = (text: string): string =>
   );
 
 describe('a record', () => {
-  property(
+  const orders = propertyOf(
     [
       fc.shuffledSubarray(whole, { minLength: whole.length }),
       fc.array(fc.nat(whole.length), { maxLength: 4 }),
       fc.subarray(whole),
     ],
     { numRuns: 4 },
-  )(
-    'is the same byte for byte, however it was shuffled, doubled and split into batches',
-    async (shuffled, cuts, doubled) => {
-      const patientId = await environment.addPatient(person);
-      const bounds = [0, ...cuts.sort((left, right) => left - right), shuffled.length];
-      for (const [index, from] of bounds.entries()) {
-        await deliver(patientId, shuffled.slice(from, bounds[index + 1]));
-        await merge(patientId);
-      }
-      await deliver(patientId, doubled);
-      expect(await merge(patientId)).toEqual({ changed: 0 });
-      const expected = givenOut(mergeDeliveries({ ...person, patientId }, whole, ids));
-      const text = await environment.text(patientId);
-      expect(sorted(text)).toBe(sorted(JSON.stringify(expected).replaceAll(patientId, 'the-patient')));
-    },
+  );
+  test(
+    orders.named('is the same byte for byte, however it was shuffled, doubled and split into batches'),
+    async ({ record }) =>
+      orders.holds(async (shuffled, cuts, doubled) => {
+        const patientId = await record.addPatient(person);
+        const bounds = [0, ...cuts.sort((left, right) => left - right), shuffled.length];
+        for (const [index, from] of bounds.entries()) {
+          await record.deliverAll(patientId, shuffled.slice(from, bounds[index + 1]));
+          await record.merge(patientId);
+        }
+        await record.deliverAll(patientId, doubled);
+        expect(await record.merge(patientId)).toEqual({ changed: 0 });
+        const expected = givenOut(mergeDeliveries({ ...person, patientId }, whole, ids));
+        const text = await record.text(patientId);
+        expect(sorted(text)).toBe(sorted(JSON.stringify(expected).replaceAll(patientId, 'the-patient')));
+      }),
   );
 
-  test('holds each thing once with all its origins, and refers to nothing that it does not hold', async () => {
-    const patientId = await environment.addPatient(person);
-    await deliver(patientId, whole);
-    expect(await merge(patientId)).toEqual({ changed: whole.length });
-    const resources = await environment.read(patientId);
+  test('holds each thing once with all its origins, and refers to nothing that it does not hold', async ({
+    record,
+  }) => {
+    const patientId = await record.addPatient(person);
+    await record.deliverAll(patientId, whole);
+    expect(await record.merge(patientId)).toEqual({ changed: whole.length });
+    const resources = await record.read(patientId);
     expect(resources[0]?.resourceType).toBe('Patient');
     expect(resources.flatMap(({ origins }) => origins)).toHaveLength(whole.length);
     const twice = resources.filter(({ origins }) => new Set(origins.map(({ source }) => source)).size > 1);
@@ -88,8 +91,8 @@ describe('a record', () => {
     const referred = JSON.stringify(resources).matchAll(/"reference":"([^"]+)"/g);
     for (const [, reference = ''] of referred) expect(names).toContain(reference);
     let text = '';
-    for await (const part of consolidatedBundle(environment.store, {
-      accountId: environment.accountId,
+    for await (const part of consolidatedBundle(record.store, {
+      accountId: record.accountId,
       patientId,
       publicBaseUrl: 'https://exchange.example.org',
     }))
@@ -105,35 +108,37 @@ describe('a record', () => {
       expect(files[place]).toEqual(expect.any(String));
       if (resource.resourceType === 'Provenance') expect(files[place]).toBe(files[place - 1]);
     });
-    const counts = await environment.store.asAccount(environment.accountId, (tx) =>
+    const counts = await record.store.asAccount(record.accountId, (tx) =>
       countConsolidated(tx, patientId, {}),
     );
     expect(Object.values(counts).reduce((sum, count) => sum + count, 0)).toBe(resources.length);
   });
 
-  test('is the same when many merge it at once', async () => {
-    const patientId = await environment.addPatient(person);
+  test('is the same when many merge it at once', async ({ record }) => {
+    const patientId = await record.addPatient(person);
     await Promise.all([
       ...['hie', 'lab', 'pharmacy'].map(async (source) => {
-        await deliver(
+        await record.deliverAll(
           patientId,
           whole.filter((each) => each.source === source),
         );
-        await merge(patientId);
+        await record.merge(patientId);
       }),
-      merge(patientId),
-      merge(patientId),
+      record.merge(patientId),
+      record.merge(patientId),
     ]);
-    expect(await merge(patientId)).toEqual({ changed: 0 });
+    expect(await record.merge(patientId)).toEqual({ changed: 0 });
     const expected = givenOut(mergeDeliveries({ ...person, patientId }, whole, ids));
-    expect(sorted(await environment.text(patientId))).toBe(
+    expect(sorted(await record.text(patientId))).toBe(
       sorted(JSON.stringify(expected).replaceAll(patientId, 'the-patient')),
     );
   });
 });
 
-test('each delivery behind a resource can be seen, which one leads, and why they are one', async () => {
-  const patientId = await environment.addPatient(person);
+test('each delivery behind a resource can be seen, which one leads, and why they are one', async ({
+  record,
+}) => {
+  const patientId = await record.addPatient(person);
   const result = (source: 'hie' | 'lab', rest: object) =>
     delivery(source, {
       resourceType: 'Observation',
@@ -146,14 +151,14 @@ test('each delivery behind a resource can be seen, which one leads, and why they
       identifier: [{ system: 'urn:shared', value: '1' }],
       ...rest,
     });
-  await deliver(patientId, [
+  await record.deliverAll(patientId, [
     result('hie', {}),
     result('lab', { meta: { versionId: '7', lastUpdated: '2024-05-02T00:00:00Z' } }),
   ]);
-  await merge(patientId);
-  const [weight] = await environment.read(patientId, { types: ['Observation'] });
+  await record.merge(patientId);
+  const [weight] = await record.read(patientId, { types: ['Observation'] });
   const originsOf = (id: string) =>
-    environment.store.asAccount(environment.accountId, (tx) => resourceOrigins(tx, patientId, id));
+    record.store.asAccount(record.accountId, (tx) => resourceOrigins(tx, patientId, id));
   const united = [{ key: 'content' }, { key: 'identifier' }];
   expect(await originsOf(weight?.id ?? '')).toMatchObject({
     resourceType: 'Observation',
@@ -190,27 +195,32 @@ describe('deliveries that share keys and are several things', () => {
       ),
     );
 
-  property(
+  const late = propertyOf(
     [
       fc.shuffledSubarray(chained, { minLength: chained.length }),
       fc.array(fc.nat(chained.length), { minLength: 2, maxLength: 8 }),
     ],
     { numRuns: 8 },
-  )('come out the same however they were split into batches', async (shuffled, cuts) => {
-    const patientId = await environment.addPatient(person);
-    const bounds = [0, ...cuts.sort((left, right) => left - right), shuffled.length];
-    for (const [index, from] of bounds.entries()) {
-      await deliver(patientId, shuffled.slice(from, bounds[index + 1]));
-      await merge(patientId);
-    }
-    expect(sorted(await environment.text(patientId))).toBe(expectedOf(patientId));
-  });
+  );
+  test(late.named('come out the same however they were split into batches'), async ({ record }) =>
+    late.holds(async (shuffled, cuts) => {
+      const patientId = await record.addPatient(person);
+      const bounds = [0, ...cuts.sort((left, right) => left - right), shuffled.length];
+      for (const [index, from] of bounds.entries()) {
+        await record.deliverAll(patientId, shuffled.slice(from, bounds[index + 1]));
+        await record.merge(patientId);
+      }
+      expect(sorted(await record.text(patientId))).toBe(expectedOf(patientId));
+    }),
+  );
 
-  test('are grouped again when the rules have changed, also while only some of them are', async () => {
-    const patientId = await environment.addPatient(person);
-    await deliver(patientId, chained);
-    await merge(patientId);
-    await environment.store.asAccount(environment.accountId, async ({ db }) => {
+  test('are grouped again when the rules have changed, also while only some of them are', async ({
+    record,
+  }) => {
+    const patientId = await record.addPatient(person);
+    await record.deliverAll(patientId, chained);
+    await record.merge(patientId);
+    await record.store.asAccount(record.accountId, async ({ db }) => {
       // As the first version of the rules left them: all in one, by keys that nobody makes any more.
       await db
         .updateTable('record_origin')
@@ -229,7 +239,7 @@ describe('deliveries that share keys and are several things', () => {
       await db
         .insertInto('record_key')
         .values({
-          account_id: environment.accountId,
+          account_id: record.accountId,
           patient_id: patientId,
           resource_type: 'Observation',
           key: 'c:old',
@@ -237,9 +247,9 @@ describe('deliveries that share keys and are several things', () => {
         })
         .execute();
     });
-    expect(await merge(patientId)).toEqual({ changed: chained.length });
-    expect(sorted(await environment.text(patientId))).toBe(expectedOf(patientId));
-    expect(await merge(patientId)).toEqual({ changed: 0 });
+    expect(await record.merge(patientId)).toEqual({ changed: chained.length });
+    expect(sorted(await record.text(patientId))).toBe(expectedOf(patientId));
+    expect(await record.merge(patientId)).toEqual({ changed: 0 });
   });
 });
 
@@ -254,40 +264,42 @@ describe('a delivery that changes', () => {
       code: { text: 'Weight' },
       ...rest,
     });
-  const contents = async (patientId: string, type: string) =>
-    (await environment.read(patientId, { types: [type] })).map(({ content }) => content);
 
-  test('replaces what it said before, and leaves the group that it no longer belongs to', async () => {
-    const patientId = await environment.addPatient(person);
+  test('replaces what it said before, and leaves the group that it no longer belongs to', async ({
+    record,
+  }) => {
+    const patientId = await record.addPatient(person);
     const [first, same] = [of('a', { valueString: 'x' }), of('b', { valueString: 'x' })];
-    await environment.deliver(patientId, 'hie', [first, same], ['p']);
-    await merge(patientId);
-    expect(await contents(patientId, 'Observation')).toHaveLength(1);
-    await environment.deliver(patientId, 'hie', [of('b', { valueString: 'y' })], ['p']);
-    await merge(patientId);
-    const values = (await contents(patientId, 'Observation')).map((each) => JSON.stringify(each));
+    await record.deliver(patientId, 'hie', [first, same], ['p']);
+    await record.merge(patientId);
+    expect(await record.contents(patientId, 'Observation')).toHaveLength(1);
+    await record.deliver(patientId, 'hie', [of('b', { valueString: 'y' })], ['p']);
+    await record.merge(patientId);
+    const values = (await record.contents(patientId, 'Observation')).map((each) => JSON.stringify(each));
     for (const value of ['x', 'y'])
       expect(values.filter((each) => each.includes(`"valueString":"${value}"`))).toHaveLength(1);
   });
 
-  test('is not replaced by an older version of it that comes later', async () => {
-    const patientId = await environment.addPatient(person);
+  test('is not replaced by an older version of it that comes later', async ({ record }) => {
+    const patientId = await record.addPatient(person);
     const version = (versionId: string, valueString: string) =>
       of('a', { valueString, meta: { versionId, lastUpdated: `2024-05-0${versionId}T00:00:00Z` } });
     for (const each of [version('1', 'first'), version('3', 'third'), version('2', 'second')]) {
-      await environment.deliver(patientId, 'hie', [each], ['p']);
-      await merge(patientId);
+      await record.deliver(patientId, 'hie', [each], ['p']);
+      await record.merge(patientId);
     }
-    expect(await contents(patientId, 'Observation')).toMatchObject([{ valueString: 'third' }]);
+    expect(await record.contents(patientId, 'Observation')).toMatchObject([{ valueString: 'third' }]);
   });
 
-  test('commits together with what is done at the end of its merge, once, when nothing is pending any more', async () => {
-    const { accountId, records } = environment;
+  test('commits together with what is done at the end of its merge, once, when nothing is pending any more', async ({
+    record,
+  }) => {
+    const { accountId, records } = record;
     const deliveries = (count: number) =>
       Array.from({ length: count }, (_, place) => of(`many-${place}`, { valueString: `${place}` }));
     for (const count of [0, 3, 1_200]) {
-      const patientId = await environment.addPatient(person);
-      await environment.deliver(patientId, 'hie', deliveries(count), ['p']);
+      const patientId = await record.addPatient(person);
+      await record.deliver(patientId, 'hie', deliveries(count), ['p']);
       const pendingAtEnd: number[] = [];
       const atEnd = async (tx: AccountTx) => {
         pendingAtEnd.push((await pendingDeliveries(tx, patientId, MERGE_RULES, 2_000)).length);
@@ -298,23 +310,25 @@ describe('a delivery that changes', () => {
       // What the failed end belonged to was merged anew.
       expect(changed > 0).toBe(count > 0);
       expect(pendingAtEnd).toEqual([0, 0]);
-      expect(await contents(patientId, 'Observation')).toHaveLength(count);
+      expect(await record.contents(patientId, 'Observation')).toHaveLength(count);
     }
   });
 
-  test('that is deleted goes from the record', async () => {
-    const patientId = await environment.addPatient(person);
-    await environment.deliver(patientId, 'hie', [of('a', { valueString: 'x' })], ['p']);
-    await merge(patientId);
-    await environment.store.asAccount(environment.accountId, (tx) =>
+  test('that is deleted goes from the record', async ({ record }) => {
+    const patientId = await record.addPatient(person);
+    await record.deliver(patientId, 'hie', [of('a', { valueString: 'x' })], ['p']);
+    await record.merge(patientId);
+    await record.store.asAccount(record.accountId, (tx) =>
       tx.db.deleteFrom('patient_resource').where('patient_id', '=', patientId).execute(),
     );
-    expect(await merge(patientId)).toEqual({ changed: 1 });
-    expect(await contents(patientId, 'Observation')).toEqual([]);
+    expect(await record.merge(patientId)).toEqual({ changed: 1 });
+    expect(await record.contents(patientId, 'Observation')).toEqual([]);
   });
 
-  test('unites a prescription with its double once the Medication that it refers to has come', async () => {
-    const patientId = await environment.addPatient(person);
+  test('unites a prescription with its double once the Medication that it refers to has come', async ({
+    record,
+  }) => {
+    const patientId = await record.addPatient(person);
     const subject = { reference: 'Patient/p' };
     const code = { coding: [{ system: 'http://www.nlm.nih.gov/research/umls/rxnorm', code: '197361' }] };
     const request = (id: string, rest: object, source = 'hie') =>
@@ -327,28 +341,28 @@ describe('a delivery that changes', () => {
         authoredOn: '2024-05-01',
         ...rest,
       });
-    await environment.deliver(
+    await record.deliver(
       patientId,
       'hie',
       [request('a', { medicationReference: { reference: 'Medication/m' } })],
       ['p'],
     );
-    await environment.deliver(
+    await record.deliver(
       patientId,
       'pharmacy',
       [request('b', { medicationCodeableConcept: code }, 'pharmacy')],
       ['p'],
     );
-    await merge(patientId);
-    expect(await contents(patientId, 'MedicationRequest')).toHaveLength(2);
-    await environment.deliver(
+    await record.merge(patientId);
+    expect(await record.contents(patientId, 'MedicationRequest')).toHaveLength(2);
+    await record.deliver(
       patientId,
       'hie',
       [delivery('hie', { resourceType: 'Medication', id: 'm', code })],
       ['p'],
     );
-    await merge(patientId);
-    expect(await environment.read(patientId, { types: ['MedicationRequest'] })).toMatchObject([
+    await record.merge(patientId);
+    expect(await record.read(patientId, { types: ['MedicationRequest'] })).toMatchObject([
       { origins: [{}, {}] },
     ]);
   });
