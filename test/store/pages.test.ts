@@ -1,43 +1,38 @@
 import fc from 'fast-check';
 import { sql } from 'kysely';
 import { v4 as uuidv4 } from 'uuid';
-import { beforeAll, expect, test } from 'vitest';
+import { expect } from 'vitest';
 import type { SortBy } from '../../src/contract/paging.ts';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
 import { listCohortPatients } from '../../src/exchange/people/cohorts/member-store.ts';
 import { listPatients } from '../../src/exchange/people/patients/patient-store.ts';
-import type { AccountTx, Store } from '../../src/exchange/platform/database/database.ts';
+import type { AccountTx } from '../../src/exchange/platform/database/database.ts';
 import type { Place } from '../../src/exchange/platform/database/page.ts';
-import { createTestStore } from '../support/postgres.ts';
-import { property } from '../support/property.ts';
+import { storeTest } from '../support/fixtures.ts';
+import { propertyOf } from '../support/property.ts';
 
-let store: Store;
 const accountId = uuidv4();
 const cohortId = uuidv4();
-beforeAll(async () => {
-  const made = await createTestStore({ poolMax: 2 });
-  store = made.store;
+const test = storeTest.extend('undone', { scope: 'file' }, async ({ store }) => {
   await store.asSystem((tx) => insertAccount(tx, { id: accountId, name: 'Pages', settings: {} }));
   await store.asAccount(accountId, (tx) =>
     sql`insert into cohort (id, account_id, name, description, color, purpose_of_use, settings)
         values (${cohortId}, ${accountId}, 'Pages', '', 'white', 'treatment', '{}')`.execute(tx.db),
   );
-  return made.close;
+  /** Leaves the database as it was. */
+  async function undone(work: (tx: AccountTx) => Promise<void>): Promise<void> {
+    await store
+      .asAccount(accountId, async (tx) => {
+        await work(tx);
+        throw new RolledBack();
+      })
+      .catch((error: unknown) => {
+        if (!(error instanceof RolledBack)) throw error;
+      });
+  }
+  return undone;
 });
-
 class RolledBack extends Error {}
-
-/** Leaves the database as it was. */
-async function undone(work: (tx: AccountTx) => Promise<void>): Promise<void> {
-  await store
-    .asAccount(accountId, async (tx) => {
-      await work(tx);
-      throw new RolledBack();
-    })
-    .catch((error: unknown) => {
-      if (!(error instanceof RolledBack)) throw error;
-    });
-}
 
 /** Adds patients to account and cohort; `seconds` are when they were created, so several at the same instant. */
 async function add(tx: AccountTx, seconds: readonly number[]): Promise<string[]> {
@@ -65,7 +60,7 @@ const sorts = fc.oneof(
 );
 const instants = (max: number) => fc.array(fc.nat({ max: 4 }), { maxLength: max });
 
-property(
+const walks = propertyOf(
   [
     sorts,
     fc.constantFrom('patients' as const, 'members' as const),
@@ -75,51 +70,55 @@ property(
     fc.array(fc.nat(), { maxLength: 3 }),
   ],
   { numRuns: 30 },
-)(
-  'walking forward, then backward, sees who was there throughout exactly once, whoever comes and goes',
-  async (sort, list, count, atFirst, arrivals, departures) => {
-    await undone(async (tx) => {
-      const staying = new Set(await add(tx, atFirst));
-      const leaving = await add(tx, departures.slice(0, 2));
-      let steps = 0;
-      const readOne = async (edge: { from?: Place; to?: Place }) => {
-        await add(tx, arrivals[steps % arrivals.length] ?? []);
-        const gone = steps % 2 === 1 ? leaving.pop() : undefined;
-        if (gone !== undefined) await remove(tx, gone);
-        steps += 1;
-        expect(steps).toBeLessThan(300);
-        const request = { sort, count, ...edge };
-        return list === 'patients'
-          ? listPatients(tx, {}, request)
-          : listCohortPatients(tx, cohortId, request);
-      };
-      const stayed = (items: readonly { id: string }[]) =>
-        items.map(({ id }) => id).filter((id) => staying.has(id));
+);
+test(
+  walks.named(
+    'walking forward, then backward, sees who was there throughout exactly once, whoever comes and goes',
+  ),
+  async ({ undone }) =>
+    walks.holds(async (sort, list, count, atFirst, arrivals, departures) => {
+      await undone(async (tx) => {
+        const staying = new Set(await add(tx, atFirst));
+        const leaving = await add(tx, departures.slice(0, 2));
+        let steps = 0;
+        const readOne = async (edge: { from?: Place; to?: Place }) => {
+          await add(tx, arrivals[steps % arrivals.length] ?? []);
+          const gone = steps % 2 === 1 ? leaving.pop() : undefined;
+          if (gone !== undefined) await remove(tx, gone);
+          steps += 1;
+          expect(steps).toBeLessThan(300);
+          const request = { sort, count, ...edge };
+          return list === 'patients'
+            ? listPatients(tx, {}, request)
+            : listCohortPatients(tx, cohortId, request);
+        };
+        const stayed = (items: readonly { id: string }[]) =>
+          items.map(({ id }) => id).filter((id) => staying.has(id));
 
-      const forward: string[] = [];
-      let page = await readOne({});
-      expect(page.previous).toBeUndefined();
-      forward.push(...stayed(page.items));
-      // New ones may come faster than one page takes, so they end with the walk.
-      for (let walked = 0; page.next !== undefined; walked += 1) {
-        if (walked === 8) arrivals = [[]];
-        page = await readOne({ from: page.next });
+        const forward: string[] = [];
+        let page = await readOne({});
+        expect(page.previous).toBeUndefined();
         forward.push(...stayed(page.items));
-      }
-      expect([...forward].sort()).toEqual([...staying].sort());
+        // New ones may come faster than one page takes, so they end with the walk.
+        for (let walked = 0; page.next !== undefined; walked += 1) {
+          if (walked === 8) arrivals = [[]];
+          page = await readOne({ from: page.next });
+          forward.push(...stayed(page.items));
+        }
+        expect([...forward].sort()).toEqual([...staying].sort());
 
-      const backward = [...stayed(page.items)].reverse();
-      while (page.previous !== undefined) {
-        page = await readOne({ to: page.previous });
-        expect(page.items.length).toBeLessThanOrEqual(count);
-        backward.push(...stayed(page.items).reverse());
-      }
-      expect(backward).toEqual([...forward].reverse());
-    });
-  },
+        const backward = [...stayed(page.items)].reverse();
+        while (page.previous !== undefined) {
+          page = await readOne({ to: page.previous });
+          expect(page.items.length).toBeLessThanOrEqual(count);
+          backward.push(...stayed(page.items).reverse());
+        }
+        expect(backward).toEqual([...forward].reverse());
+      });
+    }),
 );
 
-test('a page whose items are all gone still leads back', async () => {
+test('a page whose items are all gone still leads back', async ({ undone }) => {
   await undone(async (tx) => {
     const ids = await add(tx, [1, 2, 3]);
     const sort: SortBy[] = [{ column: 'createdAt', direction: 'asc' }];
@@ -133,7 +132,7 @@ test('a page whose items are all gone still leads back', async () => {
   });
 });
 
-test('a total is exact up to 10,000; above, it says that there are more', async () => {
+test('a total is exact up to 10,000; above, it says that there are more', async ({ undone }) => {
   await undone(async (tx) => {
     const read = () => listPatients(tx, {}, { sort: [{ column: 'id', direction: 'asc' }], count: 1 });
     await add(

@@ -1,24 +1,19 @@
 import { sql } from 'kysely';
 import pg from 'pg';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
 import { insertCohort, listCohorts } from '../../src/exchange/people/cohorts/cohort-store.ts';
-import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
-import { createTestStore, type TestStore } from '../support/postgres.ts';
+import { createStore } from '../../src/exchange/platform/database/database.ts';
+import { storeTest as test } from '../support/fixtures.ts';
 
 const ONE = '0198a000-0000-7000-8000-000000000001';
 const OTHER = '0198a000-0000-7000-8000-000000000002';
-let database: TestStore;
-let store: Store;
 
-beforeAll(async () => {
-  database = await createTestStore();
-  ({ store } = database);
+test.beforeAll(async ({ store }) => {
   for (const id of [ONE, OTHER]) {
     await store.asSystem((tx) => insertAccount(tx, { id, name: 'Test', settings: {} }));
     await store.asAccount(id, (tx) => insertCohort(tx, cohort('Same name')));
   }
-  return database.close;
 });
 
 function cohort(name: string) {
@@ -27,7 +22,7 @@ function cohort(name: string) {
 }
 
 describe('row-level security', () => {
-  test('shows an account its own rows only, without any filter in the statement', async () => {
+  test('shows an account its own rows only, without any filter in the statement', async ({ store }) => {
     expect(await store.asAccount(ONE, (tx) => listCohorts(tx))).toHaveLength(1);
     const { rows } = await store.asAccount(ONE, (tx) =>
       sql<{ account_id: string }>`select account_id from cohort`.execute(tx.db),
@@ -35,7 +30,7 @@ describe('row-level security', () => {
     expect(rows).toEqual([{ account_id: ONE }]);
   });
 
-  test('lets an account neither write for another one nor change its rows', async () => {
+  test('lets an account neither write for another one nor change its rows', async ({ store }) => {
     const write = store.asAccount(ONE, (tx) => insertCohort({ ...tx, accountId: OTHER }, cohort('Smuggled')));
     await expect(write).rejects.toMatchObject({ code: '42501' });
     await store.asAccount(ONE, (tx) => sql`update cohort set name = 'Taken'`.execute(tx.db));
@@ -43,7 +38,7 @@ describe('row-level security', () => {
     expect(names.map(({ name }) => name)).toEqual(['Same name']);
   });
 
-  test.each([
+  test.for<[string, string, string]>([
     [
       'patient',
       'id, first_names, last_names, dob, gender, addresses, facility_ids',
@@ -57,7 +52,7 @@ describe('row-level security', () => {
     ['cohort_member', 'cohort_id, patient_id', 'gen_random_uuid(), gen_random_uuid()'],
   ])(
     'refuses a statement that writes one row of another account among its own: %s',
-    async (table, columns, values) => {
+    async ([table, columns, values], { store }) => {
       const insert = (accounts: string[]) =>
         store.asAccount(ONE, (tx) =>
           sql`insert into ${sql.raw(table)} (account_id, ${sql.raw(columns)})
@@ -69,7 +64,7 @@ describe('row-level security', () => {
     },
   );
 
-  test('shows the application’s role nothing when no account is set, in any table', async () => {
+  test('shows the application’s role nothing when no account is set, in any table', async ({ database }) => {
     const client = new pg.Client({ connectionString: database.databaseUrl });
     await client.connect();
     const { rows: tables } = await client.query<{ table_name: string }>(
@@ -86,7 +81,7 @@ describe('row-level security', () => {
     await client.end();
   });
 
-  test('guards every table that has an account, against its owner too', async () => {
+  test('guards every table that has an account, against its owner too', async ({ store }) => {
     const { rows } = await store.asSystem((tx) =>
       sql<{ relname: string }>`
         select c.relname from pg_class c join pg_attribute a on a.attrelid = c.oid
@@ -96,7 +91,7 @@ describe('row-level security', () => {
     expect(rows).toEqual([]);
   });
 
-  test('does not outlive its transaction', async () => {
+  test('does not outlive its transaction', async ({ database }) => {
     const single = createStore({ databaseUrl: database.databaseUrl, poolMax: 1 });
     await single.asAccount(ONE, async () => undefined);
     expect(await single.asAccount(OTHER, (tx) => listCohorts(tx))).toHaveLength(1);
