@@ -102,7 +102,8 @@ function isOfDocument({ bundle, resource, id }: Issue): boolean {
   );
   return periodsIn(found).some(({ start, end }) => {
     const [low, high] = [start, end].map((time) => time.replaceAll(/\D/g, ''));
-    return new RegExp(`<low value="${low}"/>\\s*<high value="${high}"`).test(bytes);
+    // The record has the day of a time without an offset.
+    return new RegExp(`<low value="${low}\\d*"/>\\s*<high value="${high}\\d*"`).test(bytes);
   });
 }
 

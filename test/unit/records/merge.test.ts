@@ -187,6 +187,26 @@ describe('what is the same', () => {
     expect(others([none('hie', subject, day), none('lab', atLab, '2019-01-02')])).toHaveLength(2);
   });
 
+  test('a report without a category gets that of another source, and none from the section of a document', () => {
+    const lab = 'http://terminology.hl7.org/CodeSystem/v2-0074';
+    const report = (source: string, rest: object = {}) =>
+      delivery(source, {
+        resourceType: 'DiagnosticReport',
+        id: 'panel',
+        status: 'final',
+        subject: source === 'hie' ? subject : atLab,
+        code: loinc('55757-9'),
+        effectiveDateTime: '2024-05-01T10:00:00Z',
+        ...rest,
+      });
+    const category = [{ coding: [{ system: lab, code: 'LAB' }] }];
+    const converted = { ...report('hie', { id: 'from-document', category }), isConverted: true };
+    expect(others([report('hie'), converted])).toMatchObject([{ resourceType: 'DiagnosticReport' }]);
+    expect(others([report('hie'), converted])[0]).not.toHaveProperty('category');
+    expect(others([report('hie'), report('lab', { category })])).toMatchObject([{ category }]);
+    expect(others([converted])).toMatchObject([{ category }]);
+  });
+
   test('flagged as normal by one source and as high by another stays two; a missing flag is added', () => {
     const flagged = (source: 'hie' | 'lab', code?: string) =>
       delivery(source, {

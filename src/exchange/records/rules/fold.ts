@@ -39,6 +39,8 @@ export function foldGroup(id: string, members: readonly Member[], patientId: str
       if (value === undefined || folded[element] !== undefined || folded[`_${element}`] !== undefined)
         continue;
       if (element === 'reaction' && leader.content.code === undefined) continue;
+      // It follows from the section of the document, in which questionnaires stand among results of the laboratory.
+      if (element === 'category' && type === 'DiagnosticReport' && other.isConverted === true) continue;
       // A reference to a contained resource of the other delivery could not be resolved here.
       if (!pointsInside(value)) folded[element] = rewriteReferences(other, value, patientId, resolve);
     }
