@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { expect } from 'vitest';
 import { findCohort, sizeSummation } from '../../src/exchange/people/cohorts/cohort-store.ts';
-import { gatewayTest } from '../support/gateway.ts';
+import { gatewayTest } from '../support/gateway-fixtures.ts';
 
 const MEMBERS = 5_000;
 /** Rows of members and of changes that a page may read to state the cohort's size. */

@@ -16,10 +16,10 @@ import {
   attemptRows,
   createDeliveries,
   eventRow,
-  eventsTest,
   hasWorkflow,
   type startReceiver,
 } from '../support/events-environment.ts';
+import { eventsTest } from '../support/events-fixtures.ts';
 import { closedGate } from '../support/gate.ts';
 import { takeUp } from '../support/take-up.ts';
 import { sealedWebhookKey } from '../support/test-keys.ts';

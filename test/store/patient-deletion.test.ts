@@ -3,7 +3,7 @@ import pg from 'pg';
 import { expect } from 'vitest';
 import { growTo, shareAmong } from '../../bench/growth/mass.ts';
 import { deletePatient } from '../../src/exchange/operations/erasure/delete-patient.ts';
-import { gatewayTest } from '../support/gateway.ts';
+import { gatewayTest } from '../support/gateway-fixtures.ts';
 
 const PATIENTS = 3_000;
 /** Rows of a table, or of its indexes, that deleting a patient may read. */

@@ -14,10 +14,10 @@ import {
   addEvent,
   createDeliveries,
   eventRow,
-  eventsTest,
   hasWorkflow,
   type Received,
 } from '../support/events-environment.ts';
+import { eventsTest } from '../support/events-fixtures.ts';
 import { runActivity } from '../support/network-query-environment.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 

@@ -5,7 +5,8 @@ import { createWebhookActivities } from '../../src/activities/exchange/webhook-d
 import { reopenUndelivered } from '../../src/exchange/messaging/webhooks/replay-store.ts';
 import { findDestination, setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
 import { HELD_EVENT_MAX_MS } from '../../src/exchange/platform/outbox/rules/delivery-schedule.ts';
-import { addEvent, createDeliveries, eventRow, eventsTest } from '../support/events-environment.ts';
+import { addEvent, createDeliveries, eventRow } from '../support/events-environment.ts';
+import { eventsTest } from '../support/events-fixtures.ts';
 import { runActivity } from '../support/network-query-environment.ts';
 import { sealedWebhookKey } from '../support/test-keys.ts';
 

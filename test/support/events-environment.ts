@@ -1,9 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Client } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
-import { inject } from 'vitest';
 import { webhookDestinationWorkflowId } from '../../src/contract/temporal.ts';
 import { createNotifier } from '../../src/exchange/delivery/subscriptions/notifier.ts';
 import { linkedBody } from '../../src/exchange/event-links.ts';
@@ -15,9 +14,6 @@ import { insertEvent } from '../../src/exchange/platform/outbox/event-store.ts';
 import { createWebhookSender } from '../../src/exchange/platform/outbox/sender.ts';
 import { createWebhookDispatcher } from '../../src/exchange/platform/outbox/webhook-dispatcher.ts';
 import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
-import { openConnection } from '../../src/temporal/connection.ts';
-import { queryTest } from './fixtures.ts';
-import { createTestNamespace } from './temporal-namespace.ts';
 import { testKeyRing } from './test-keys.ts';
 
 const LINKS: LinkMaker = { url: (_kind, { targetId }) => `https://exchange.example.org/links/${targetId}` };
@@ -137,23 +133,3 @@ export async function hasWorkflow(
     () => false,
   );
 }
-
-// biome-ignore-start lint/correctness/noEmptyPattern: vitest reads from the pattern which other fixtures one needs
-
-/** Tests with `temporal`, a client in a namespace of the file, and `receive`, which starts receivers that close after the file. */
-export const eventsTest = queryTest
-  .extend('temporal', { scope: 'file' }, async ({}, { onCleanup }) => {
-    const connection = await openConnection({ address: inject('temporalAddress') });
-    onCleanup(() => connection.close());
-    return new Client({ connection, namespace: await createTestNamespace() });
-  })
-  .extend('receive', { scope: 'file' }, ({}, { onCleanup }) => {
-    const receivers: Awaited<ReturnType<typeof startReceiver>>[] = [];
-    onCleanup(async () => void (await Promise.all(receivers.map(({ close }) => close()))));
-    return async (answer?: Parameters<typeof startReceiver>[0]) => {
-      const receiver = await startReceiver(answer);
-      receivers.push(receiver);
-      return receiver;
-    };
-  });
-// biome-ignore-end lint/correctness/noEmptyPattern: as above

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
-import { test as base } from 'vitest';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
 import { insertApiKey } from '../../src/exchange/access/accounts/api-key-store.ts';
 import { generateApiKey, parseApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
@@ -269,15 +268,3 @@ export function newPerson(changes: Record<string, unknown> = {}) {
     ...changes,
   };
 }
-
-// biome-ignore-start lint/correctness/noEmptyPattern: vitest reads from the pattern which other fixtures one needs
-
-/** Tests of a file with one `gateway`, on a database of its own, and one `account` of it. */
-export const gatewayTest = base
-  .extend('gateway', { scope: 'file' }, async ({}, { onCleanup }) => {
-    const gateway = await createTestGateway();
-    onCleanup(gateway.close);
-    return gateway;
-  })
-  .extend('account', { scope: 'file' }, ({ gateway }) => gateway.addAccount());
-// biome-ignore-end lint/correctness/noEmptyPattern: as above
