@@ -75,6 +75,13 @@ test('no test has a limit of its own, which a busy machine meets before that of 
   expect(ownLimits("test.each([1])(\n  'a',\n  async () => {},\n  240_000,\n);\n")).toHaveLength(1);
 });
 
+test('no test cancels after a time: what it cancels may not have begun', () => {
+  const found = files.filter((file) =>
+    /setTimeout\(\(\) => \w+\.(?:abort|cancel)\(/.test(readFileSync(join(TEST, file), 'utf8')),
+  );
+  expect(found).toEqual([]);
+});
+
 test.each([
   ['await vi.waitFor(() => expect(a(b)).toBe(1));', 1],
   ['await vi.waitFor(() => expect(a).toBe(1), 5_000);', 1],

@@ -276,11 +276,10 @@ describe('a connection', () => {
   });
 
   test('is let go when the caller cancels', async ({ source }) => {
-    source.serveEverything({ write: () => undefined });
     const cancel = new AbortController();
+    source.serveEverything({ write: () => cancel.abort() });
     // A request that may become a job has some seconds to name it (jobs.test.ts).
     const call = connect(source).begin(ada, { realtime: true }, cancel.signal);
-    setTimeout(() => cancel.abort(), 100);
     await expect(call).rejects.toMatchObject({
       kind: 'transport',
       message: `hie: ${EVERYTHING} was cancelled`,

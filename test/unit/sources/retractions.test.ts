@@ -190,13 +190,12 @@ describe('what became of a resource that a whole answer no longer holds', () => 
   });
 
   test('stops when it is cancelled', async ({ source }) => {
-    source.serve({ 'GET Condition/c1': { write: () => undefined } });
     const controller = new AbortController();
+    source.serve({ 'GET Condition/c1': { write: () => controller.abort() } });
     const asked = connect(source).checkMissing(
       { missing, patientIds: ['p1'], present: new Map() },
       controller.signal,
     );
-    setTimeout(() => controller.abort(), 50);
     await expect(asked).rejects.toBeInstanceOf(SourceFailure);
   });
 });
