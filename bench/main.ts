@@ -11,7 +11,7 @@ import { interactiveCommand } from './interactive/command.ts';
 import { matchingCommand } from './matching/command.ts';
 import { mergeCommand } from './merge/command.ts';
 import { peersCommand } from './peers/command.ts';
-import { queryCommand } from './query/command.ts';
+import { pureCommand, queryCommand } from './query/command.ts';
 import { firstSummaryCommand, largeRecordCommand, recordsCommand } from './records/command.ts';
 import { webhooksCommand } from './webhooks/command.ts';
 
@@ -20,6 +20,7 @@ const program = new Command('npm run bench --').description(
   'Measure two variants side by side in one run. Compare the ratios, not the absolute rates.',
 );
 program.addCommand(queryCommand, { isDefault: true });
+program.addCommand(pureCommand);
 program.addCommand(bulkCommand);
 program.addCommand(bulkEngineCommand);
 program.addCommand(ccdaCommand);

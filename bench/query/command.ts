@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { loadSamplePatients } from '../../tools/simulator/samples.ts';
 import { median, note, printJson, whole } from '../command-parts.ts';
+import { measurePureWork } from './pure.ts';
 import type { RecordBytes } from './record-bytes.ts';
 import { benchQueries } from './run.ts';
 
@@ -71,3 +72,23 @@ export const queryCommand = new Command('query')
       );
     },
   );
+
+export const pureCommand = new Command('pure')
+  .description(
+    'the work of a first query without Temporal, PostgreSQL, network and disk, against parsing its pages and writing them again',
+  )
+  .option('--sample <key>', 'patient', 'keith-kiehn')
+  .option('--passes <n>', 'passes that are measured, after as many that are not', whole, 30)
+  .option('--json', 'print the result as one JSON line')
+  .action(({ sample: key, passes, json }: { sample: string; passes: number; json?: true }) => {
+    const sample = loadSamplePatients().find((each) => each.key === key);
+    if (sample === undefined) throw new Error(`There is no sample patient ${key}`);
+    const result = measurePureWork(sample, passes);
+    if (json === true) return printJson(result);
+    const { pages, ccda, merging, floor, deliveries } = result;
+    const [all, ...parts] = [pages + ccda + merging, pages, ccda, merging, floor].map((ms) => ms.toFixed(1));
+    process.stdout.write(
+      `${deliveries} deliveries: ${all} ms of CPU (pages ${parts[0]}, C-CDA ${parts[1]}, merging ${parts[2]}), ` +
+        `${((pages + ccda + merging) / floor).toFixed(1)} times the ${parts[3]} ms of parsing and writing the pages\n`,
+    );
+  });

@@ -260,25 +260,26 @@ const BY_TYPE: Readonly<Record<string, (resource: Json) => Record<string, string
  */
 export function assertionsIn(resource: Json, writtenBy: string | undefined): Assertions {
   const type = textOf(resource.resourceType) ?? '';
-  const assertions = {
-    status: statusOf(resource, writtenBy !== undefined),
-    '@retracted': isEnteredInError(resource) ? 'yes' : '',
-    '@issued': resource.identifier === undefined ? '' : (moment(resource.issued) ?? ''),
-    not: resource.doNotPerform === true ? 'to be performed' : '',
-    state: meaningsOf(resource.clinicalStatus).join(),
-    verified: meaningsOf(resource.verificationStatus).join(),
-    lifecycle: textOf(resource.lifecycleStatus) ?? '',
-    [FILLED[type]?.includes('bodySite') ? '+site' : 'site']: meaningsOf(resource.bodySite).join(),
-    end: endOf(resource),
-    time: words.timed.includes(type) ? (momentOf(resource) ?? '') : '',
-    ...codesIn(resource[mainElement(type)]),
-    ...BY_TYPE[type]?.(resource),
-    ...(writtenBy === undefined || COPIED.has(type)
-      ? {}
-      : { [`=${writtenBy}`]: hashOf([comparable(resource)]) }),
-  };
   const stated: Record<string, string> = {};
-  for (const [name, text] of Object.entries(assertions)) if (text !== '') stated[name] = brief(text);
+  const state = (name: string, text: string): void => {
+    if (text !== '') stated[name] = brief(text);
+  };
+  const stateAll = (texts: Record<string, string> = {}): void => {
+    for (const name in texts) state(name, texts[name] ?? '');
+  };
+  state('status', statusOf(resource, writtenBy !== undefined));
+  state('@retracted', isEnteredInError(resource) ? 'yes' : '');
+  state('@issued', resource.identifier === undefined ? '' : (moment(resource.issued) ?? ''));
+  state('not', resource.doNotPerform === true ? 'to be performed' : '');
+  state('state', meaningsOf(resource.clinicalStatus).join());
+  state('verified', meaningsOf(resource.verificationStatus).join());
+  state('lifecycle', textOf(resource.lifecycleStatus) ?? '');
+  state(FILLED[type]?.includes('bodySite') ? '+site' : 'site', meaningsOf(resource.bodySite).join());
+  state('end', endOf(resource));
+  state('time', words.timed.includes(type) ? (momentOf(resource) ?? '') : '');
+  stateAll(codesIn(resource[mainElement(type)]));
+  stateAll(BY_TYPE[type]?.(resource));
+  if (writtenBy !== undefined && !COPIED.has(type)) state(`=${writtenBy}`, hashOf([comparable(resource)]));
   return stated;
 }
 

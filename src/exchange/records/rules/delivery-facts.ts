@@ -89,7 +89,12 @@ function readFacts(delivery: Delivery, whom: DeliveryContext): DeliveryFacts {
           ? [ownKey(resourceType, { source, sourceId })]
           : samenessKeys(delivery, content, { medication: whom.medication });
   return {
-    ...{ source, resourceType, sourceId, sha256, exclusion, keys },
+    source,
+    resourceType,
+    sourceId,
+    sha256,
+    exclusion,
+    keys,
     assertions:
       exclusion !== undefined || resourceType === 'Patient'
         ? {}
