@@ -235,7 +235,8 @@ async function countEvents(handle: {
   return (await handle.fetchHistory()).events?.length ?? 0;
 }
 
-const POLL_MS = 20;
+/** Each look costs as much as a tenth of a query. */
+const POLL_MS = 250;
 
 /** Waits for the last tasks of the workflows, which count too. */
 async function closed(client: Client): Promise<void> {
