@@ -235,7 +235,7 @@ async function countEvents(handle: {
   return (await handle.fetchHistory()).events?.length ?? 0;
 }
 
-/** Each look costs as much as a tenth of a query. */
+/** Seldom: each look takes CPU of the process that is measured. */
 const POLL_MS = 250;
 
 /** Waits for the last tasks of the workflows, which count too. */
