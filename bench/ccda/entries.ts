@@ -70,8 +70,11 @@ const FRAME = [
   ],
 ];
 
-const at = (node: unknown, ...path: string[]): Json[] =>
-  path.reduce<Json[]>((found, name) => found.flatMap((each) => objectsOf(each[name])), objectsOf(node));
+const at = (node: unknown, ...path: string[]): readonly Json[] =>
+  path.reduce<readonly Json[]>(
+    (found, name) => found.flatMap((each) => objectsOf(each[name])),
+    objectsOf(node),
+  );
 const codesOf = (nodes: readonly Json[]): string[] =>
   nodes
     .flatMap((node) => [node, ...at(node, 'translation')])
@@ -138,7 +141,7 @@ function factsOf(name: string, node: Json): Stated[] {
 
 function entriesOf(xml: string): Stated[] {
   const document = at(parser.parse(xml), 'ClinicalDocument')[0];
-  const sections = (of: Json[]): Json[] =>
+  const sections = (of: readonly Json[]): readonly Json[] =>
     of.flatMap((each) => [each, ...sections(at(each, 'component', 'section'))]);
   return sections(at(document, 'component', 'structuredBody', 'component', 'section')).flatMap((section) =>
     at(section, 'entry').flatMap((entry) =>

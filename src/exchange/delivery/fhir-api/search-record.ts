@@ -81,8 +81,7 @@ export async function readIncluded(
 
 function referencesAt(value: unknown, [name, ...rest]: readonly string[]): string[] {
   if (name === undefined) return objectsOf(value).flatMap(({ reference }) => textOf(reference) ?? []);
-  const items: Json[] = Array.isArray(value) ? objectsOf(value) : isJson(value) ? [value] : [];
-  return items.flatMap((item) => referencesAt(item[name], rest));
+  return objectsOf(value).flatMap((item) => referencesAt(item[name], rest));
 }
 
 /** The resources with these ids by patient, without those that have gone or are of another type. */

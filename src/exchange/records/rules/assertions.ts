@@ -1,13 +1,13 @@
 import { lookupTable } from '../../../lib/lookup-table.ts';
 import words from './assertion-words.json' with { type: 'json' };
-import { meaningOf, meaningsBySystem, meaningsOf, valueIn, valueMeaning } from './codes.ts';
+import { meaningOf, meaningsBySystem, meaningsOf, valueMeaning } from './codes.ts';
 import { comparable } from './comparable.ts';
 import { canBeOneMoment, comparedMoment, day, moment, momentOf } from './dates.ts';
 import { classOf, isEnteredInError, mainElement } from './fingerprints.ts';
 import { FILLED } from './fold.ts';
 import { hashOf } from './ids.ts';
 import { canonicalJson, comparableText, isJson, type Json, objectsOf, textOf } from './json.ts';
-import { digitsOf, isWithinPrecision, type Measure, measureOf } from './measures.ts';
+import { digitsOf, isWithinPrecision, type Measure, measureIn, measureOf } from './measures.ts';
 import { MEDICATION_TYPES } from './resource-types.ts';
 
 /**
@@ -21,21 +21,25 @@ export type Assertions = Readonly<Record<string, string>>;
 /** Shortens a long text to its hash: assertions are stored with every delivery. */
 const brief = (text: string): string => (text.length > 60 ? hashOf([text]) : text);
 
-const all = (value: unknown): string => (value === undefined ? '' : canonicalJson(value));
+/** Adds an assertion, unless nothing is said. One by one: collecting them in objects first costs several times as much. */
+type State = (name: string, text: string | undefined) => void;
 
-const measures = (resource: Json): Record<string, string> => {
-  const byName: Record<string, string[]> = {};
-  const add = (name: string, from: Json) => {
-    const value = valueIn(from)?.value;
-    if (value === undefined) return;
-    const measure = measureOf(value, from.code);
-    const text = measure === undefined ? valueMeaning(value) : measureText(measure);
-    byName[name] = [...(byName[name] ?? []), text];
-  };
-  add('value', resource);
-  for (const part of objectsOf(resource.component)) add(`value ${brief(meaningOf(part.code) ?? '')}`, part);
-  return Object.fromEntries(Object.entries(byName).map(([name, texts]) => [name, texts.sort().join('\n')]));
-};
+const all = (value: unknown): string | undefined => (value === undefined ? undefined : canonicalJson(value));
+
+function stateMeasures(resource: Json, state: State): void {
+  state('value', valueText(resource));
+  const byName = new Map<string, string[]>();
+  for (const part of objectsOf(resource.component)) {
+    const [name, text] = [`value ${brief(meaningOf(part.code) ?? '')}`, valueText(part)];
+    if (text !== undefined) byName.set(name, [...(byName.get(name) ?? []), text]);
+  }
+  for (const [name, texts] of byName) state(name, texts.sort().join('\n'));
+}
+
+function valueText(of: Json): string | undefined {
+  const { value, measure } = measureIn(of);
+  return measure !== undefined ? measureText(measure) : value === undefined ? undefined : valueMeaning(value);
+}
 
 /** What a flag says of a value: a normal result at one source and an abnormal one at another are not one result. */
 const FLAGS: Readonly<Record<string, string>> = lookupTable(words.flags);
@@ -52,21 +56,16 @@ const flagsOf = (interpretation: unknown): string =>
     .join();
 
 /** Dose, timing and route separately; the text only if there is nothing else. */
-function dosage(value: unknown): Record<string, string> {
-  if (value === undefined) return {};
+function stateDosage(value: unknown, state: State): void {
+  if (value === undefined) return;
   const doses = objectsOf(value).map(readDose);
   const every = (part: keyof ReturnType<typeof readDose>): string =>
     doses
       .flatMap((dose) => dose[part] ?? [])
       .sort()
       .join();
-  return {
-    '*dosage': canonicalJson(doses),
-    '+dosage/dose': every('dose'),
-    '+dosage/timing': every('timing'),
-    '+dosage/route': every('route'),
-    '+dosage/text': every('text'),
-  };
+  state('*dosage', canonicalJson(doses));
+  for (const part of ['dose', 'timing', 'route', 'text'] as const) state(`+dosage/${part}`, every(part));
 }
 
 function readDose({ text, timing, doseAndRate, dose, route, asNeededBoolean, ...rest }: Json) {
@@ -141,22 +140,25 @@ function quantity(value: unknown): string | undefined {
  * The codes of a thing by system, if there are several ways to compare it: two that share a coarse code may differ in the fine one.
  * Folding adds the codes of the other systems.
  */
-function codesIn(concept: unknown): Record<string, string> {
-  if (!isJson(concept)) return {};
-  const bySystem = [...meaningsBySystem(concept)];
-  if (bySystem.length < 2 && bySystem.every(([, readings]) => readings.length < 2)) return {};
-  return Object.fromEntries(bySystem.map(([system, readings]) => [`+code ${system}`, readings.join()]));
+function stateCodes(concept: unknown, state: State): void {
+  if (!isJson(concept)) return;
+  const bySystem = meaningsBySystem(concept);
+  const [only] = bySystem.values();
+  if (bySystem.size > 1 || (only !== undefined && only.length > 1))
+    for (const [system, readings] of bySystem) state(`+code ${system}`, readings.join());
 }
 
-/** The end of a period; empty if it equals the start, which adds no information. */
-function endOf(resource: Json): string {
-  for (const name of ['period', 'effectivePeriod', 'performedPeriod', 'occurrencePeriod', 'onsetPeriod']) {
+const PERIODS = ['period', 'effectivePeriod', 'performedPeriod', 'occurrencePeriod', 'onsetPeriod'];
+
+/** The end of a period; undefined if it equals the start, which adds no information. */
+function endOf(resource: Json): string | undefined {
+  for (const name of PERIODS) {
     const value = resource[name];
     if (!isJson(value)) continue;
     const end = comparedMoment(value, 'end');
     if (end !== undefined && end !== comparedMoment(value, 'start')) return end;
   }
-  return '';
+  return undefined;
 }
 
 const attachments = (forms: unknown): string =>
@@ -166,16 +168,14 @@ const attachments = (forms: unknown): string =>
     .join();
 
 /** Each reaction is a part of its own: a list that contains more than another still agrees with it. */
-function reactions(value: unknown): Record<string, string> {
-  if (value === undefined) return {};
+function stateReactions(value: unknown, state: State): void {
+  if (value === undefined) return;
   const each = objectsOf(value).map(({ manifestation, severity }) => [
     meaningsOf(manifestation).join('&'),
     textOf(severity) ?? '',
   ]);
-  return {
-    '*reaction': canonicalJson(each),
-    ...Object.fromEntries(each.map((reaction) => [`+reaction/${brief(reaction.join(' '))}`, 'said'])),
-  };
+  state('*reaction', canonicalJson(each));
+  for (const reaction of each) state(`+reaction/${brief(reaction.join(' '))}`, 'said');
 }
 
 /** Different NPIs mean different practitioners or organizations. */
@@ -186,70 +186,67 @@ const npi = (identifiers: unknown): string =>
     .sort()
     .join();
 
-const drug = (resource: Json): Record<string, string> => ({
-  ...dosage(
-    FILLED[textOf(resource.resourceType) ?? '']?.includes('dosage')
-      ? resource.dosage
-      : resource.dosageInstruction,
-  ),
-  intent: textOf(resource.intent) ?? '',
-});
+function stateDrug(resource: Json, state: State): void {
+  const isFilled = FILLED[textOf(resource.resourceType) ?? '']?.includes('dosage') === true;
+  stateDosage(isFilled ? resource.dosage : resource.dosageInstruction, state);
+  state('intent', textOf(resource.intent));
+}
 
-const BY_TYPE: Readonly<Record<string, (resource: Json) => Record<string, string>>> = lookupTable({
-  AllergyIntolerance: ({ criticality, reaction, onsetDateTime }) => ({
-    '+onset': day(onsetDateTime) ?? '',
-    '+criticality': textOf(criticality) ?? '',
-    ...reactions(reaction),
-  }),
-  CarePlan: ({ activity }) => ({ activity: all(activity) }),
-  Condition: ({ severity, abatementDateTime, onsetDateTime, recordedDate }) => ({
-    '+severity': meaningOf(severity) ?? '',
-    abatement: day(abatementDateTime) ?? '',
-    onset: day(onsetDateTime) ?? day(recordedDate) ?? '',
-  }),
-  DiagnosticReport: ({ conclusion, presentedForm, conclusionCode }) => ({
-    '+conclusion': comparableText(conclusion) ?? '',
-    '+conclusionCode': meaningsOf(conclusionCode).join(),
-    '+form': attachments(presentedForm),
-  }),
-  DocumentReference: ({ type, date, docStatus }) => ({
-    type: meaningOf(type) ?? '',
-    '+date': moment(date) ?? '',
-    '+docStatus': textOf(docStatus) ?? '',
-  }),
-  Encounter: (resource) => ({
-    class: classOf(resource) ?? '',
-    '+type': meaningsOf(resource.type).join(),
-  }),
-  FamilyMemberHistory: ({ condition }) => ({ condition: all(condition) }),
-  Goal: ({ target }) => ({ target: all(target) }),
-  Immunization: ({ lotNumber, doseQuantity }) => ({
-    '+lot': comparableText(lotNumber) ?? '',
-    '+dose': quantity(doseQuantity) ?? '',
-  }),
-  MedicationAdministration: drug,
-  MedicationDispense: (resource) => ({
-    ...drug(resource),
-    '+quantity': quantity(resource.quantity) ?? '',
-    '+days': quantity(resource.daysSupply) ?? '',
-  }),
-  MedicationRequest: (resource) => ({
-    ...drug(resource),
-    ...(isJson(resource.dispenseRequest)
-      ? {
-          '*dispense': canonicalJson(resource.dispenseRequest),
-          '+dispense/quantity': quantity(resource.dispenseRequest.quantity) ?? '',
-        }
-      : {}),
-  }),
-  MedicationStatement: drug,
-  Observation: (resource) => ({ ...measures(resource), '+flag': flagsOf(resource.interpretation) }),
-  Organization: ({ identifier }) => ({ '+npi': npi(identifier) }),
-  Practitioner: ({ identifier }) => ({ '+npi': npi(identifier) }),
-  ServiceRequest: ({ intent, quantityQuantity }) => ({
-    intent: textOf(intent) ?? '',
-    quantity: quantity(quantityQuantity) ?? '',
-  }),
+const BY_TYPE: Readonly<Record<string, (resource: Json, state: State) => void>> = lookupTable({
+  AllergyIntolerance({ criticality, reaction, onsetDateTime }, state) {
+    state('+onset', day(onsetDateTime));
+    state('+criticality', textOf(criticality));
+    stateReactions(reaction, state);
+  },
+  CarePlan: ({ activity }, state) => state('activity', all(activity)),
+  Condition({ severity, abatementDateTime, onsetDateTime, recordedDate }, state) {
+    state('+severity', meaningOf(severity));
+    state('abatement', day(abatementDateTime));
+    state('onset', day(onsetDateTime) ?? day(recordedDate));
+  },
+  DiagnosticReport({ conclusion, presentedForm, conclusionCode }, state) {
+    state('+conclusion', comparableText(conclusion));
+    state('+conclusionCode', meaningsOf(conclusionCode).join());
+    state('+form', attachments(presentedForm));
+  },
+  DocumentReference({ type, date, docStatus }, state) {
+    state('type', meaningOf(type));
+    state('+date', moment(date));
+    state('+docStatus', textOf(docStatus));
+  },
+  Encounter(resource, state) {
+    state('class', classOf(resource));
+    state('+type', meaningsOf(resource.type).join());
+  },
+  FamilyMemberHistory: ({ condition }, state) => state('condition', all(condition)),
+  Goal: ({ target }, state) => state('target', all(target)),
+  Immunization({ lotNumber, doseQuantity }, state) {
+    state('+lot', comparableText(lotNumber));
+    state('+dose', quantity(doseQuantity));
+  },
+  MedicationAdministration: stateDrug,
+  MedicationDispense(resource, state) {
+    stateDrug(resource, state);
+    state('+quantity', quantity(resource.quantity));
+    state('+days', quantity(resource.daysSupply));
+  },
+  MedicationRequest(resource, state) {
+    stateDrug(resource, state);
+    if (!isJson(resource.dispenseRequest)) return;
+    state('*dispense', canonicalJson(resource.dispenseRequest));
+    state('+dispense/quantity', quantity(resource.dispenseRequest.quantity));
+  },
+  MedicationStatement: stateDrug,
+  Observation(resource, state) {
+    stateMeasures(resource, state);
+    state('+flag', flagsOf(resource.interpretation));
+  },
+  Organization: ({ identifier }, state) => state('+npi', npi(identifier)),
+  Practitioner: ({ identifier }, state) => state('+npi', npi(identifier)),
+  ServiceRequest({ intent, quantityQuantity }, state) {
+    state('intent', textOf(intent));
+    state('quantity', quantity(quantityQuantity));
+  },
 });
 
 /**
@@ -261,39 +258,35 @@ const BY_TYPE: Readonly<Record<string, (resource: Json) => Record<string, string
 export function assertionsIn(resource: Json, writtenBy: string | undefined): Assertions {
   const type = textOf(resource.resourceType) ?? '';
   const stated: Record<string, string> = {};
-  const state = (name: string, text: string): void => {
-    if (text !== '') stated[name] = brief(text);
-  };
-  const stateAll = (texts: Record<string, string> = {}): void => {
-    for (const name in texts) state(name, texts[name] ?? '');
+  const state: State = (name, text) => {
+    if (text !== undefined && text !== '') stated[name] = brief(text);
   };
   state('status', statusOf(resource, writtenBy !== undefined));
-  state('@retracted', isEnteredInError(resource) ? 'yes' : '');
-  state('@issued', resource.identifier === undefined ? '' : (moment(resource.issued) ?? ''));
-  state('not', resource.doNotPerform === true ? 'to be performed' : '');
+  if (isEnteredInError(resource)) state('@retracted', 'yes');
+  if (resource.identifier !== undefined) state('@issued', moment(resource.issued));
+  if (resource.doNotPerform === true) state('not', 'to be performed');
   state('state', meaningsOf(resource.clinicalStatus).join());
   state('verified', meaningsOf(resource.verificationStatus).join());
-  state('lifecycle', textOf(resource.lifecycleStatus) ?? '');
+  state('lifecycle', textOf(resource.lifecycleStatus));
   state(FILLED[type]?.includes('bodySite') ? '+site' : 'site', meaningsOf(resource.bodySite).join());
   state('end', endOf(resource));
-  state('time', words.timed.includes(type) ? (momentOf(resource) ?? '') : '');
-  stateAll(codesIn(resource[mainElement(type)]));
-  stateAll(BY_TYPE[type]?.(resource));
+  if (TIMED.has(type)) state('time', momentOf(resource));
+  stateCodes(resource[mainElement(type)], state);
+  BY_TYPE[type]?.(resource, state);
   if (writtenBy !== undefined && !COPIED.has(type)) state(`=${writtenBy}`, hashOf([comparable(resource)]));
   return stated;
 }
 
 /** Types of which a source often has several equal copies; they contain nothing about the person. */
 const COPIED: ReadonlySet<string> = new Set(words.copied);
+/** Types of which the moment is stated. */
+const TIMED: ReadonlySet<string> = new Set(words.timed);
 
-/** The status; empty if unknown. A document has one word for a drug that was stopped and one that was taken to its end. */
-function statusOf({ resourceType, status }: Json, isNative: boolean): string {
+/** The status, if known. A document has one word for a drug that was stopped and one that was taken to its end. */
+function statusOf({ resourceType, status }: Json, isNative: boolean): string | undefined {
+  if (status === 'unknown') return undefined;
   const isDrug = MEDICATION_TYPES.has(textOf(resourceType) ?? '');
-  return status === 'unknown'
-    ? ''
-    : !isNative && isDrug && status === 'completed'
-      ? 'ended'
-      : (textOf(status) ?? '');
+  return !isNative && isDrug && status === 'completed' ? 'ended' : textOf(status);
 }
 
 /** Statuses that precede a status in the life of one resource; any other two different statuses contradict each other. */

@@ -1,7 +1,15 @@
 import { lookupTable } from '../../../lib/lookup-table.ts';
 import systems from './code-systems.json' with { type: 'json' };
 import { moment } from './dates.ts';
-import { canonicalJson, comparableText, isJson, type Json, objectsOf, textOf } from './json.ts';
+import {
+  canonicalJson,
+  comparableText,
+  isJson,
+  type Json,
+  objectsOf,
+  rememberingLast,
+  textOf,
+} from './json.ts';
 
 const SPELLINGS: Readonly<Record<string, string>> = lookupTable(systems.spellings);
 
@@ -27,7 +35,12 @@ export function codeSystem(system: unknown): string {
  * used, because two concepts may share a coarse code (ICD) while their fine codes (SNOMED CT) differ. Undefined when the
  * concept has neither code nor text.
  */
-export function meaningOf(concept: unknown): string | undefined {
+export const meaningOf = (concept: unknown): string | undefined =>
+  isJson(concept) ? meaningOfOne(concept) : Array.isArray(concept) ? readMeaning(concept) : undefined;
+
+const meaningOfOne = rememberingLast(readMeaning);
+
+function readMeaning(concept: unknown): string | undefined {
   let system: string | undefined;
   let values: string[] = [];
   for (const { coding } of objectsOf(concept))
@@ -56,9 +69,9 @@ const ndcReadings = (code: string): string[] =>
     : [code];
 
 /** What a concept means in each of its code systems, by system, and in each way of reading a code; empty for words and a single code. */
-export function meaningsBySystem(concept: unknown): Map<string, string[]> {
+export const meaningsBySystem = rememberingLast((concept): ReadonlyMap<string, readonly string[]> => {
   const bySystem = new Map<string, string[]>();
-  const codings = objectsOf(concept).flatMap(({ coding }) => objectsOf(coding));
+  const codings = objectsOf(concept.coding);
   // Most things have one code, and nothing else to be found by.
   if (codings.length < 2 && codings.every(({ system }) => codeSystem(system) !== NDC)) return bySystem;
   for (const system of new Set(codings.map((each) => codeSystem(each.system)))) {
@@ -68,7 +81,7 @@ export function meaningsBySystem(concept: unknown): Map<string, string[]> {
     bySystem.set(system, system === NDC ? ndcReadings(code).map((each) => `${NDC}|${each}`) : [meaning]);
   }
   return bySystem;
-}
+});
 
 /** Whether a concept is represented by its codes of this system rather than of the other one. */
 function isPreferred(name: string, other: string): boolean {
@@ -89,6 +102,7 @@ function textMeaning(concept: unknown): string | undefined {
 
 /** The meanings of several concepts, sorted. */
 export function meaningsOf(concepts: unknown): string[] {
+  if (concepts === undefined) return [];
   return objectsOf(concepts)
     .flatMap((concept) => meaningOf(concept) ?? [])
     .sort();
@@ -96,10 +110,11 @@ export function meaningsOf(concepts: unknown): string[] {
 
 /** The `value[x]` element of a resource, with its actual name. */
 export function valueIn(resource: Json, prefix = 'value'): { name: string; value: unknown } | undefined {
-  const name = Object.keys(resource)
-    .sort()
-    .find((key) => key.startsWith(prefix) && key.length > prefix.length && resource[key] != null);
-  return name === undefined ? undefined : { name, value: resource[name] };
+  let first: string | undefined;
+  for (const name in resource)
+    if (name.startsWith(prefix) && name.length > prefix.length && resource[name] != null)
+      if (first === undefined || name < first) first = name;
+  return first === undefined ? undefined : { name: first, value: resource[first] };
 }
 
 /** A non-numeric `value[x]` (code, time or text) for comparison; signs such as + and < are kept. */

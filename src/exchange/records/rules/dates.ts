@@ -1,6 +1,6 @@
 import { lookupTable } from '../../../lib/lookup-table.ts';
 import table from './dates.json' with { type: 'json' };
-import { isJson, type Json, objectsOf, textOf } from './json.ts';
+import { isJson, type Json, objectsOf, rememberingLast, textOf } from './json.ts';
 
 const DATE_TIME =
   /^(\d{4})(?:-(\d{2})(?:-(\d{2})(?:T(\d{2}:\d{2}(?::\d{2})?)(?:\.\d+)?(Z|[+-]\d{2}:\d{2})?)?)?)?$/;
@@ -31,7 +31,7 @@ export function day(value: unknown): string | undefined {
 const CLOCK_TIME = /^(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d)?$/;
 
 /** PostgreSQL rejects 31 February and year 0; JavaScript accepts them. */
-function isCalendarDay(year: number, month: number, date: number): boolean {
+export function isCalendarDay(year: number, month: number, date: number): boolean {
   return year > 0 && month > 0 && month < 13 && date > 0 && date <= daysIn(year, month);
 }
 
@@ -122,8 +122,9 @@ function isOngoing(resource: Json, statuses: readonly string[]): boolean {
 const RULES: Readonly<Record<string, Rule>> = lookupTable(table);
 
 /** When a resource happened or was written. */
-export const momentOf = (resource: Json): string | undefined =>
-  firstMoment(resource, RULES[textOf(resource.resourceType) ?? '']?.at ?? []);
+export const momentOf = rememberingLast((resource) =>
+  firstMoment(resource, RULES[textOf(resource.resourceType) ?? '']?.at ?? []),
+);
 
 /** The clinical time of a resource. Calendar days are those the source wrote, so that no time zone moves them. */
 export function clinicalTime(resource: Json): ClinicalTime {
@@ -168,6 +169,7 @@ function lastDayOf(date: string): string {
 
 /** `a.b` is the element b of the element a. */
 function valueAt(resource: Json, path: string): unknown {
+  if (!path.includes('.')) return resource[path];
   return path
     .split('.')
     .reduce<unknown>((value, name) => (isJson(value) ? value[name] : undefined), resource);

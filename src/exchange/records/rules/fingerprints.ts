@@ -1,9 +1,9 @@
 import { lookupTable } from '../../../lib/lookup-table.ts';
 import { absencesIn } from './absence.ts';
-import { isNullFlavor, meaningOf, meaningsBySystem, meaningsOf, valueIn, valueMeaning } from './codes.ts';
+import { isNullFlavor, meaningOf, meaningsBySystem, meaningsOf, valueMeaning } from './codes.ts';
 import { day, dayToFindBy, firstMoment, moment, momentOf } from './dates.ts';
 import { comparableText, isJson, type Json, objectsOf, textOf } from './json.ts';
-import { measureOf } from './measures.ts';
+import { measureIn } from './measures.ts';
 
 /** What a fingerprint needs from another resource: the code of the Medication that a prescription refers to. */
 export interface Related {
@@ -25,10 +25,9 @@ export function classOf(encounter: Json): string | undefined {
 
 /** A value without its number: the unit and comparator of a measure, otherwise the value itself. */
 export function valueKind(resource: Json): string {
-  const found = valueIn(resource);
-  if (found === undefined) return meaningOf(resource.dataAbsentReason) ?? '';
-  const measure = measureOf(found.value, resource.code);
-  return measure === undefined ? valueMeaning(found.value) : `${measure.comparator}# ${measure.unit}`;
+  const { value, measure } = measureIn(resource);
+  if (value === undefined) return meaningOf(resource.dataAbsentReason) ?? '';
+  return measure === undefined ? valueMeaning(value) : `${measure.comparator}# ${measure.unit}`;
 }
 
 /** The parts, or undefined when one of them is missing. */

@@ -6,9 +6,13 @@ export function isJson(value: unknown): value is Json {
 }
 
 /** The objects in a list; a single object counts as a list of one, anything else as an empty list. */
-export function objectsOf(value: unknown): Json[] {
-  return (Array.isArray(value) ? (value as unknown[]) : [value]).filter(isJson);
+export function objectsOf(value: unknown): readonly Json[] {
+  if (!Array.isArray(value)) return isJson(value) ? [value] : NONE;
+  const list = value as readonly unknown[];
+  return list.every(isJson) ? list : list.filter(isJson);
 }
+
+const NONE: readonly Json[] = [];
 
 export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value.trim() !== '' ? value : undefined;
@@ -22,6 +26,18 @@ export function comparableText(value: unknown): string | undefined {
     .replaceAll(/[^\p{L}\p{N}%]+/gu, ' ')
     .trim();
   return text === '' ? undefined : text;
+}
+
+/** Keeps the answer for the last object: while a resource is read, some things are asked of it several times. Json is not changed meanwhile. */
+export function rememberingLast<T>(read: (of: Json) => T): (of: Json) => T {
+  let last: Json | undefined;
+  let answer: T;
+  return (of) => {
+    if (last === of) return answer;
+    answer = read(of);
+    last = of;
+    return answer;
+  };
 }
 
 /** JSON with sorted keys, so that equal content gives equal text. */

@@ -1,4 +1,5 @@
-import { isJson, type Json, objectsOf, textOf } from './json.ts';
+import { valueIn } from './codes.ts';
+import { isJson, type Json, objectsOf, rememberingLast, textOf } from './json.ts';
 import table from './ucum.json' with { type: 'json' };
 import { shifted, unitOf } from './ucum.ts';
 
@@ -43,6 +44,12 @@ export function measureOf(value: unknown, concept?: unknown): Measure | undefine
     written,
   };
 }
+
+/** What `value[x]` of an Observation or of a component says, and the same as a measure if it is a number. */
+export const measureIn = rememberingLast((of): { value: unknown; measure: Measure | undefined } => {
+  const value = valueIn(of)?.value;
+  return { value, measure: measureOf(value, of.code) };
+});
 
 /** The unit's code if it is one of UCUM, otherwise its words, without annotations in braces. */
 export function unitText({ code, unit, system }: Json): string {

@@ -1,5 +1,5 @@
 import { lookupTable } from '../../../lib/lookup-table.ts';
-import { meaningOf, meaningsOf, valueIn } from './codes.ts';
+import { meaningOf, meaningsOf } from './codes.ts';
 import { comparable, withoutMetadata } from './comparable.ts';
 import { day, firstMoment, moment } from './dates.ts';
 import {
@@ -18,7 +18,7 @@ import {
 } from './fingerprints.ts';
 import { hashOf } from './ids.ts';
 import { canonicalJson, comparableText, isJson, type Json, objectsOf, textOf } from './json.ts';
-import { bucketsOf, measureOf } from './measures.ts';
+import { bucketsOf, measureIn } from './measures.ts';
 
 /** Identifier systems whose values several things share, such as tax numbers of a company's sites. */
 const SHARED_SYSTEMS: ReadonlySet<string> = new Set([
@@ -124,18 +124,19 @@ function identifierKeys(
 ): string[] {
   if (numbers.length === 0) return [];
   const type = textOf(resource.resourceType) ?? '';
-  const { identifier: _identifier, ...unnumbered } = resource;
-  const besides = AGREEING_WITH_IDENTIFIER[type]?.(resource, related) ?? [comparable(unnumbered)];
+  const besides = AGREEING_WITH_IDENTIFIER[type]?.(resource, related) ?? [withoutNumbers(resource)];
   const beside = [isEnteredInError(resource), negation(resource), ...besides];
   return numbers.flatMap(({ system, value }) =>
     buckets.map((bucket) => keyOf('i', [type, system, value, beside, ...bucket])),
   );
 }
 
+const withoutNumbers = ({ identifier: _identifier, ...rest }: Json): unknown => comparable(rest);
+
 /** Results that agree within their precision share a bucket; `grouping.ts` decides which of them are united. */
 function bucketsIn(resource: Json): string[][] {
   if (resource.resourceType !== 'Observation') return [[]];
-  const measure = measureOf(valueIn(resource)?.value, resource.code);
+  const { measure } = measureIn(resource);
   return measure === undefined ? [[]] : bucketsOf(measure.value).map((bucket) => [bucket]);
 }
 

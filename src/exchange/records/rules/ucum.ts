@@ -126,6 +126,7 @@ export const fromBaseUnits = (value: number, { mantissa, exponent, offset }: Uni
 
 /** The number with its point moved. */
 export function shifted(value: number, by: number): number {
+  if (by === 0) return value;
   const [digits = '', exponent = '0'] = String(value).split('e');
-  return by === 0 ? value : Number(`${digits}e${Number(exponent) + by}`);
+  return Number(`${digits}e${Number(exponent) + by}`);
 }

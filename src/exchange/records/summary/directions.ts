@@ -27,7 +27,7 @@ const WORDS: Readonly<
  * @param dosages `dosageInstruction` or `dosage`, FHIR R4 `Dosage`, or the `dosage` of a MedicationAdministration
  */
 export function directions(dosages: unknown): string {
-  const bySequence = objectsOf(dosages).sort((left, right) => place(left) - place(right));
+  const bySequence = [...objectsOf(dosages)].sort((left, right) => place(left) - place(right));
   return unique(bySequence.map(directionText)).join('; ');
 }
 

@@ -209,10 +209,10 @@ function alternative(rule: string): Cell {
 }
 
 /** What an element has: of its parents the first, or all of `parent*`. */
-const valuesAt = (content: Json, path: readonly string[]): unknown[] =>
-  path.reduce<unknown[]>(
+const valuesAt = (content: Json, path: readonly string[]): readonly unknown[] =>
+  path.reduce<readonly unknown[]>(
     (parents, step) =>
-      parents.flatMap((parent) => {
+      parents.flatMap((parent): readonly unknown[] => {
         const [first] = objectsOf(parent);
         return step.endsWith('*') ? objectsOf(first?.[step.slice(0, -1)]) : [first?.[step]];
       }),

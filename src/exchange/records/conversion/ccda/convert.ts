@@ -213,9 +213,8 @@ function createResult(unit: string) {
       if (known !== undefined) return { reference: known };
       const number = (counts.get(type) ?? 0) + 1;
       counts.set(type, number);
-      const { resourceType, ...rest } = own;
       const id = `ccda.${unit}.${number}`;
-      made.push({ resourceType, id, ...rest });
+      made.push(Object.assign({ resourceType: type, id }, own));
       if (key !== undefined) shared.set(key, `${type}/${id}`);
       return { reference: `${type}/${id}` };
     },
@@ -251,8 +250,8 @@ function withoutEmpty(value: unknown): unknown {
   if (!isJson(value)) return value;
   const copy: Record<string, unknown> = {};
   let isEmpty = true;
-  for (const [name, part] of Object.entries(value)) {
-    const own = withoutEmpty(part);
+  for (const name in value) {
+    const own = withoutEmpty(value[name]);
     if (own === undefined) continue;
     copy[name] = own;
     isEmpty = false;

@@ -19,30 +19,47 @@ const STRUCTURE = /tag|root|unclosed|unended|unexpected end/i;
 export function readElements(xml: string): CdaElement {
   const document: CdaElement = { name: '', attributes: {}, content: [] };
   const open = [document];
+  let inner = document;
+  // The same text for the same name, so that names are compared fast.
+  const names = new Map<string, string>();
+  const own = (name: string): string => {
+    const known = names.get(name);
+    if (known !== undefined) return known;
+    const local = localName(name);
+    names.set(name, local);
+    return local;
+  };
   const parser = new SaxesParser();
-  const add = (text: string) => open.at(-1)?.content.push(text);
+  const add = (text: string) => inner.content.push(text);
   parser.on('error', (error) => {
     if (STRUCTURE.test(error.message)) throw error;
   });
   parser.on('text', add);
   parser.on('cdata', add);
   parser.on('opentag', ({ name, attributes }) => {
-    const element = { name: localName(name), attributes: ownAttributes(attributes), content: [] };
-    open.at(-1)?.content.push(element);
+    const element = { name: own(name), attributes: ownAttributes(attributes, own), content: [] };
+    inner.content.push(element);
     open.push(element);
+    inner = element;
   });
-  parser.on('closetag', () => open.pop());
+  parser.on('closetag', () => {
+    open.pop();
+    inner = open.at(-1) ?? document;
+  });
   parser.write(xml).close();
   return document;
 }
 
 const localName = (name: string): string => name.slice(name.indexOf(':') + 1);
 
-function ownAttributes(attributes: Readonly<Record<string, string>>): Record<string, string> {
+function ownAttributes(
+  attributes: Readonly<Record<string, string>>,
+  nameOf: (name: string) => string,
+): Record<string, string> {
   const own: Record<string, string> = {};
-  for (const [name, value] of Object.entries(attributes)) {
-    const text = value.trim();
-    if (text !== '' && !name.startsWith('xmlns')) own[localName(name)] = text;
+  for (const name in attributes) {
+    const text = attributes[name]?.trim();
+    if (text && !name.startsWith('xmlns')) own[nameOf(name)] = text;
   }
   return own;
 }
@@ -50,11 +67,18 @@ function ownAttributes(attributes: Readonly<Record<string, string>>): Record<str
 export const elementsIn = ({ content }: CdaElement): CdaElement[] =>
   content.filter((part) => typeof part !== 'string');
 
-export const childrenOf = (of: CdaElement | undefined, name: string): CdaElement[] =>
-  of === undefined ? [] : elementsIn(of).filter((child) => child.name === name);
+export function childrenOf(of: CdaElement | undefined, name: string): CdaElement[] {
+  const found: CdaElement[] = [];
+  if (of !== undefined)
+    for (const part of of.content) if (typeof part !== 'string' && part.name === name) found.push(part);
+  return found;
+}
 
-export const childOf = (of: CdaElement | undefined, name: string): CdaElement | undefined =>
-  childrenOf(of, name)[0];
+export function childOf(of: CdaElement | undefined, name: string): CdaElement | undefined {
+  if (of === undefined) return undefined;
+  for (const part of of.content) if (typeof part !== 'string' && part.name === name) return part;
+  return undefined;
+}
 
 /** The value of an attribute; undefined when it is missing or blank. */
 export const attribute = (of: CdaElement | undefined, name: string): string | undefined =>
@@ -83,8 +107,12 @@ const STEPS = new Map<string, Step[]>();
  */
 export function select(from: CdaElement | undefined, path: string): CdaElement[] {
   let found = from === undefined ? [] : [from];
-  for (const { name, test } of stepsOf(path))
-    found = found.flatMap((each) => childrenOf(each, name)).filter((each) => passes(each, test));
+  for (const { name, test } of stepsOf(path)) {
+    const [only, ...others] = found;
+    if (only === undefined) break;
+    found = others.length === 0 ? childrenOf(only, name) : found.flatMap((each) => childrenOf(each, name));
+    if (test !== undefined && found.length > 0) found = found.filter((each) => passes(each, test));
+  }
   return found;
 }
 
@@ -101,9 +129,7 @@ function stepOf(step: string): Step {
   return { name, test: key === undefined ? undefined : [key, values.split('|')] };
 }
 
-function passes(element: CdaElement, test: Step['test']): boolean {
-  if (test === undefined) return true;
-  const [key, values] = test;
+function passes(element: CdaElement, [key, values]: NonNullable<Step['test']>): boolean {
   const own = key.startsWith('@')
     ? [attribute(element, key.slice(1))]
     : key === 'template'
@@ -124,7 +150,7 @@ export function narrativeParts(text: CdaElement | undefined): NarrativeParts {
   const collect = (element: CdaElement) => {
     const id = attribute(element, 'ID');
     if (id !== undefined && !parts.has(id)) parts.set(id, element);
-    elementsIn(element).forEach(collect);
+    for (const part of element.content) if (typeof part !== 'string') collect(part);
   };
   if (text !== undefined) collect(text);
   return parts;
@@ -151,7 +177,9 @@ export const line = (element: CdaElement | undefined, narrative: Narrative): str
   words(element, narrative)?.replaceAll('\n', ' ');
 
 function ownWords(element: CdaElement): string | undefined {
-  const lines = textIn(element)
+  const text = textIn(element);
+  if (text.trim() === '') return undefined;
+  const lines = text
     .split('\n')
     .map((each) =>
       each
@@ -249,14 +277,17 @@ function endOf(text: string, mark: string, from: number): number {
   return end < 0 ? text.length : end + mark.length;
 }
 
+const [CLOSE, QUOTE, APOSTROPHE] = ['>', '"', "'"].map((each) => each.charCodeAt(0));
+
 /** The index after the `>` that closes the tag; a `>` in an attribute value does not close it. */
 function endOfTag(text: string, from: number): number {
-  let quote = '';
   for (let at = from; at < text.length; at += 1) {
-    const character = text[at] ?? '';
-    if (quote !== '') quote = character === quote ? '' : quote;
-    else if (character === '"' || character === "'") quote = character;
-    else if (character === '>') return at + 1;
+    const character = text.charCodeAt(at);
+    if (character === CLOSE) return at + 1;
+    if (character !== QUOTE && character !== APOSTROPHE) continue;
+    const end = text.indexOf(character === QUOTE ? '"' : "'", at + 1);
+    if (end < 0) return text.length;
+    at = end;
   }
   return text.length;
 }

@@ -1,3 +1,4 @@
+import { isCalendarDay } from '../../rules/dates.ts';
 import type { Json } from '../../rules/json.ts';
 import { attribute, type CdaElement, childOf } from './element.ts';
 
@@ -24,7 +25,12 @@ const LATEST_OFFSET = '-12:00';
  */
 export function fhirTime(value: string | undefined, offset: string | undefined): FhirTime | undefined {
   const [, year, month, day, hour, minute, second, fraction, zone] = PATTERN.exec(value ?? '') ?? [];
-  if (year === undefined || year === '0000' || !isDay(year, month, day)) return undefined;
+  if (
+    year === undefined ||
+    year === '0000' ||
+    !isCalendarDay(Number(year), Number(month ?? 1), Number(day ?? 1))
+  )
+    return undefined;
   const date = [year, month, day].filter((part) => part !== undefined).join('-');
   if (day === undefined || hour === undefined || minute === undefined) return { value: date };
   const isTime = Number(hour) < 24 && Number(minute) < 60 && Number(second ?? 0) < 60;
@@ -49,11 +55,6 @@ const uncertainPeriod = (local: string): Json => ({
   url: 'http://hl7.org/fhir/StructureDefinition/uncertainPeriod',
   valuePeriod: { start: `${local}${EARLIEST_OFFSET}`, end: `${local}${LATEST_OFFSET}` },
 });
-
-function isDay(year: string, month = '01', day = '01'): boolean {
-  const date = new Date(`${year}-${month}-${day}T00:00:00Z`);
-  return !Number.isNaN(date.getTime()) && date.getUTCDate() === Number(day);
-}
 
 /** The time of a statement: a single one, or where it begins and ends. */
 export interface StatedTime {

@@ -35,26 +35,37 @@ interface Element {
   type: string;
   isComplex: boolean;
   isList: boolean;
-  isRequired: boolean;
   codes?: ReadonlySet<string>;
+  /** `Type.element`: another version may have another type of value there. */
+  place: string;
+}
+
+interface Elements {
+  byName: ReadonlyMap<string, Element>;
+  required: readonly string[];
 }
 
 /** The elements of each type, as the table writes them: `!` required, `*` list, a name in capitals or codes divided by `|`. */
-const ELEMENTS = new Map(
+const ELEMENTS: ReadonlyMap<string, Elements> = new Map(
   Object.entries(R4).map(([type, specs]) => [
     type,
-    new Map(Object.entries(specs).map(([name, spec]) => [name, elementOf(spec)])),
+    {
+      byName: new Map(
+        Object.entries(specs).map(([name, spec]) => [name, elementOf(spec, `${type}.${name}`)]),
+      ),
+      required: Object.keys(specs).filter((name) => specs[name]?.startsWith('!')),
+    },
   ]),
 );
 
-function elementOf(spec: string): Element {
+function elementOf(spec: string, place: string): Element {
   const type = spec.replace(/^!/, '').replace(/\*$/, '');
   return {
     type,
     isComplex: /^[A-Z][A-Za-z]*$/.test(type),
     isList: spec.endsWith('*'),
-    isRequired: spec.startsWith('!'),
     ...(type.includes('|') ? { codes: new Set(type.split('|')) } : {}),
+    place,
   };
 }
 
@@ -62,43 +73,36 @@ function elementOf(spec: string): Element {
 function walk(value: Json, type: string, place: string, path: string, faults: R4Fault[]): void {
   const elements = ELEMENTS.get(type);
   if (elements === undefined) return;
-  for (const name of Object.keys(value)) {
+  for (const name in value) {
     if (name === 'resourceType' || name === 'fhir_comments') continue;
     const part = value[name];
     const isBeside = name.startsWith('_');
-    const known = elements.get(isBeside ? name.slice(1) : name);
+    const known = elements.byName.get(isBeside ? name.slice(1) : name);
     if (isBeside && known !== undefined && !known.isComplex) continue;
     const form = Array.isArray(part) ? 'list' : isJson(part) ? 'object' : 'value';
-    const element = `${path}.${name}`;
     if (known === undefined || !hasForm(known, form)) {
       const isOfOtherVersion = [type, place].some((each) => OTHERS[each]?.[name] === form);
-      faults.push({ element, isOfOtherVersion });
-    } else if (Array.isArray(part)) {
-      for (const item of part as unknown[]) checkItem(item, known, `${type}.${name}`, element, faults);
-    } else checkItem(part, known, `${type}.${name}`, element, faults);
+      faults.push({ element: `${path}.${name}`, isOfOtherVersion });
+    } else if (known.isComplex) {
+      const element = `${path}.${name}`;
+      for (const item of form === 'list' ? (part as unknown[]) : [part]) {
+        const own = known.type === 'Resource' && isJson(item) ? String(item.resourceType) : known.type;
+        if (isJson(item)) walk(item, own, known.place, element, faults);
+        else faults.push({ element, isOfOtherVersion: false });
+      }
+    } else {
+      for (const item of form === 'list' ? (part as unknown[]) : [part])
+        if (!isRight(item, known)) faults.push({ element: `${path}.${name}`, isOfOtherVersion: false });
+    }
   }
-  for (const [name, { isRequired }] of elements)
-    if (isRequired && value[name] === undefined && value[`_${name}`] === undefined)
+  for (const name of elements.required)
+    if (value[name] === undefined && value[`_${name}`] === undefined)
       faults.push({ element: `${path}.${name}`, isOfOtherVersion: false });
 }
 
-function checkItem(
-  item: unknown,
-  { type, isComplex, codes }: Element,
-  place: string,
-  element: string,
-  faults: R4Fault[],
-): void {
-  if (isComplex) {
-    if (isJson(item))
-      walk(item, type === 'Resource' ? String(item.resourceType) : type, place, element, faults);
-    else faults.push({ element, isOfOtherVersion: false });
-    return;
-  }
-  // An item of a list may be null where only its extension is given.
-  const isRight = item === null || (codes === undefined ? isOf(type, item) : codes.has(String(item)));
-  if (!isRight) faults.push({ element, isOfOtherVersion: false });
-}
+/** Whether a primitive value is of its type. An item of a list may be null where only its extension is given. */
+const isRight = (item: unknown, { type, codes }: Element): boolean =>
+  item === null || (codes === undefined ? isOf(type, item) : codes.has(String(item)));
 
 const isOf = (type: string, item: unknown): boolean =>
   type === 'number' ? typeof item !== 'string' && typeof item !== 'boolean' : typeof item === type;

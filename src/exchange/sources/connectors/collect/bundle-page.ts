@@ -186,12 +186,19 @@ export function localReferenceOf(config: ResolvedSourceConfig, reference: string
 /** Returns the same object when nothing in it changes. */
 function located(value: unknown, locate: (reference: string) => string | undefined): unknown {
   if (Array.isArray(value)) {
-    const items: unknown[] = value.map((item) => located(item, locate));
-    return items.some((item, index) => item !== value[index]) ? items : value;
+    let items: unknown[] = value;
+    for (let index = 0; index < value.length; index += 1) {
+      const item = located(value[index], locate);
+      if (item === value[index]) continue;
+      if (items === value) items = [...value];
+      items[index] = item;
+    }
+    return items;
   }
   if (!isRecord(value)) return value;
   let copy = value;
-  for (const [name, part] of Object.entries(value)) {
+  for (const name in value) {
+    const part = value[name];
     const isReference = name === 'reference' && typeof part === 'string';
     const changed = isReference ? (locate(part) ?? part) : located(part, locate);
     if (changed !== part) copy = { ...copy, [name]: changed };

@@ -1,4 +1,4 @@
-import { isRecord } from '../http/failures.ts';
+import { objectsOf } from '../../../records/rules/json.ts';
 import { addressOf, type ResolvedSourceConfig } from '../source-config.ts';
 
 /** Elements that refer to the patient; Appointment does so in participant.actor. */
@@ -27,20 +27,25 @@ export function belongingOf(resource: Record<string, unknown>, subjects: Subject
   if (resource.resourceType === 'Patient') {
     return typeof resource.id === 'string' && subjects.ids.has(resource.id) ? 'ours' : 'other';
   }
-  const named = patientReferences(resource, subjects).map((reference) => isOurs(reference, subjects));
+  const named = patientReferences(resource, subjects);
   if (named.length === 0) return 'unnamed';
-  return named.every(Boolean) ? 'ours' : 'other';
+  return named.every((reference) => isOurs(reference, subjects)) ? 'ours' : 'other';
 }
 
 function patientReferences(resource: Record<string, unknown>, subjects: Subjects): string[] {
-  const direct = SUBJECT_ELEMENTS.flatMap((element) => [resource[element]].flat());
-  const participants = [resource.participant].flat().map((item) => (isRecord(item) ? item.actor : undefined));
-  return [...direct, ...participants].flatMap((item) => {
-    if (!isRecord(item) || typeof item.reference !== 'string') return [];
-    const { reference, type } = item;
-    const isPatient = /(^|\/)Patient\//.test(reference) || subjects.urns.has(reference) || type === 'Patient';
-    return isPatient ? [reference] : [];
-  });
+  const found: string[] = [];
+  for (const element of SUBJECT_ELEMENTS) addPatientReferences(found, resource[element], subjects);
+  for (const { actor } of objectsOf(resource.participant)) addPatientReferences(found, actor, subjects);
+  return found;
+}
+
+function addPatientReferences(found: string[], value: unknown, { urns }: Subjects): void {
+  if (value === undefined) return;
+  for (const { reference, type } of objectsOf(value)) {
+    if (typeof reference !== 'string') continue;
+    const isNamed = reference.startsWith('Patient/') || reference.includes('/Patient/');
+    if (isNamed || urns.has(reference) || type === 'Patient') found.push(reference);
+  }
 }
 
 /** The ids of the Patients that a resource names; undefined for references to Patients of other servers. */

@@ -264,7 +264,10 @@ function membersIn(value: unknown): number {
   let count = 0;
   if (Array.isArray(value)) for (const item of value) count += membersIn(item);
   else
-    for (const item of Object.values(value)) if (writtenIn(item) === undefined) count += 1 + membersIn(item);
+    for (const name in value) {
+      const item = (value as Record<string, unknown>)[name];
+      if (writtenIn(item) === undefined) count += 1 + membersIn(item);
+    }
   return count;
 }
 
