@@ -33,7 +33,57 @@ export const NOT_JOINED =
   'This PDF shows words of some scripts letter by letter, not joined as they are written. The html format shows them properly.';
 
 export type Font = 'Helvetica' | 'Helvetica-Bold';
-type Doc = InstanceType<typeof PDFDocument>;
+
+/** Widths kept for each font and size, and what fits into a line. */
+const [KEPT_WIDTHS, LONGEST_KEPT] = [5_000, 150];
+
+/**
+ * pdfkit measures each line two more times when it draws it, makes bytes of each operator, and sends each of them as an event. This
+ * one measures a text once, makes bytes of a page, and keeps them until they are taken.
+ */
+class Doc extends PDFDocument {
+  readonly #widthsOf = new Map<string, Map<string, number>>();
+  #widths = new Map<string, number>();
+  /** What was written and not taken; pdfkit writes already while it is constructed. */
+  declare pieces: Uint8Array[] | undefined;
+  #drawn = '';
+
+  /** Sets the font and its size. */
+  use(font: Font | Face, size: number): this {
+    const name = `${font} ${size}`;
+    this.#widths = this.#widthsOf.get(name) ?? new Map();
+    this.#widthsOf.set(name, this.#widths);
+    return this.font(font).fontSize(size);
+  }
+
+  override widthOfString(text: string, options?: PDFKit.Mixins.TextOptions): number {
+    const known = this.#widths.get(text);
+    if (known !== undefined) return known;
+    const width = super.widthOfString(text, options);
+    if (this.#widths.size >= KEPT_WIDTHS) this.#widths.clear();
+    if (text.length <= LONGEST_KEPT) this.#widths.set(text, width);
+    return width;
+  }
+
+  override addContent(operator: string): this {
+    this.#drawn += `${operator}\n`;
+    return this;
+  }
+
+  override flushPages(): void {
+    if (this.#drawn !== '') super.addContent(Buffer.from(this.#drawn, 'latin1'));
+    this.#drawn = '';
+    super.flushPages();
+  }
+
+  override push(piece: Uint8Array | null): boolean {
+    if (piece === null) return super.push(null);
+    this.pieces ??= [];
+    this.pieces.push(piece);
+    return true;
+  }
+}
+
 export type Element = ReturnType<Doc['struct']>;
 
 interface TagOptions {
@@ -68,7 +118,6 @@ export class PdfPages {
   y: number = PAGE.top;
   readonly #remarks = new Set<string>();
   readonly #doc: Doc;
-  readonly #pieces: Uint8Array[] = [];
   readonly #embedded = new Set<Face>();
   readonly #breakers = new Map<string, LineBreaker>();
   readonly #root: Element;
@@ -77,7 +126,7 @@ export class PdfPages {
   #elements = 0;
 
   constructor(private readonly head: SummaryHead) {
-    this.#doc = new PDFDocument({
+    this.#doc = new Doc({
       size: 'LETTER',
       margin: 0,
       autoFirstPage: false,
@@ -87,7 +136,6 @@ export class PdfPages {
       displayTitle: true,
       info: { Title: `${head.title}: ${head.patient.name}`, Producer: 'Medical data exchange' },
     });
-    this.#doc.on('data', (piece: Uint8Array) => this.#pieces.push(piece));
     const font = this.#doc.ref({
       Type: 'Font',
       Subtype: 'Type1',
@@ -109,7 +157,7 @@ export class PdfPages {
 
   /** Returns and removes the bytes written since the last call. */
   takePieces(): Uint8Array[] {
-    return this.#pieces.splice(0);
+    return this.#doc.pieces?.splice(0) ?? [];
   }
 
   get pageHeight(): number {
@@ -265,6 +313,7 @@ export class PdfPages {
     this.#total.end(Buffer.from(`BT /F1 7.5 Tf 0.27 0.32 0.37 rg (of ${this.#pages}) Tj ET`));
     this.#root.end();
     this.#doc.end();
+    this.#doc.resume();
     await ended;
   }
 
@@ -287,7 +336,7 @@ export class PdfPages {
       this.#embedded.add(name);
       this.#doc.registerFont(name, faceBytes(name));
     }
-    return this.#doc.font(name === 'BuiltIn' ? font : name).fontSize(size);
+    return this.#doc.use(name === 'BuiltIn' ? font : name, size);
   }
 
   #breaker(font: Font, size: number): LineBreaker {

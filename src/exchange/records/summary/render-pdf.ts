@@ -12,11 +12,12 @@ export async function* renderPdf(parts: AsyncIterable<SummaryPart>): AsyncGenera
   for await (const part of parts) {
     if (part.kind === 'head') writer = new SummaryWriter(part.head);
     else writer?.write(part);
-    if (writer !== undefined) yield* writer.pages.takePieces();
+    const pieces = writer?.pages.takePieces() ?? [];
+    if (pieces.length > 0) yield Buffer.concat(pieces);
   }
   if (writer === undefined) throw new Error('a summary begins with its head');
   await writer.end();
-  yield* writer.pages.takePieces();
+  yield Buffer.concat(writer.pages.takePieces());
 }
 
 const PARAGRAPHS = {
