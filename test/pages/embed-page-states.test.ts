@@ -130,6 +130,20 @@ describeInChromium('what is read in a browser', () => {
     expect(await page.locator('#connection').isVisible()).toBe(false);
   });
 
+  test('asks for the record once, and does not wait for its other scripts: reading it takes the longest', async () => {
+    const token = await environment.token();
+    const calls: string[] = [];
+    page.on('request', (request) => void calls.push(request.url().replace(/.*\//, '')));
+    await page.route('**/assets/main.js', (route) => route.abort());
+    await Promise.all([page.waitForRequest('**/summary'), show(token)]);
+    await page.unroute('**/assets/main.js');
+    calls.length = 0;
+    await page.goto('about:blank');
+    await show(token);
+    await loaded();
+    expect(calls.filter((call) => call === 'summary')).toHaveLength(1);
+  });
+
   test('shows the overview as soon as it is there, while the rest of the record still comes', async () => {
     const block = { title: 'Allergies', items: [{ text: 'Peanut', detail: 'HIE' }], notes: [] };
     const first = [

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
-import { later } from '../../src/exchange/platform/database/pipeline.ts';
+import { later, together } from '../../src/exchange/platform/database/pipeline.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { querySql } from '../support/postgres-tools.ts';
 
@@ -86,5 +86,27 @@ test('a transaction whose role cannot be set runs nothing', async () => {
   await expect(store.asSystem((tx) => insert(1).execute(later(tx)))).rejects.toThrow(
     'permission denied to set role',
   );
+  expect(await ids()).toEqual([]);
+});
+
+test('what is waited for together runs in the order of the calls, each with its own rows', async () => {
+  const { store, ids } = await openStore();
+  const count = sql<{ notes: number }>`select count(*)::int as notes from note`;
+  const seen = await store.asSystem(async (tx) => {
+    const db = together(tx);
+    const all = [count.execute(db), insert(1).execute(db), count.execute(db), insert(2).execute(db)];
+    await Promise.all(all);
+    return (await Promise.all([all[0], all[2], count.execute(tx.db)])).map((each) => each?.rows[0]);
+  });
+  expect(seen).toEqual([{ notes: 0 }, { notes: 1 }, { notes: 2 }]);
+  expect(await ids()).toEqual([1, 2]);
+});
+
+test('if one of them fails, its error is thrown and nothing is kept', async () => {
+  const { store, ids } = await openStore();
+  const failing = store.asSystem((tx) =>
+    Promise.all([1, 1, 2].map((id) => insert(id).execute(together(tx)))),
+  );
+  await expect(failing).rejects.toMatchObject({ code: '23505' });
   expect(await ids()).toEqual([]);
 });

@@ -132,7 +132,7 @@ export async function readSomeServed(
 ): Promise<{ served: ServedResource[]; read: number }> {
   if (wanted.length === 0) return { served: [], read: 0 };
   const { resources, read } = await readResources(tx, patientId, wanted);
-  return { served: await asServed(tx, patientId, resources), read };
+  return { served: await asServed(tx, patientId, [...resources]), read };
 }
 
 /** Adds the times of change to resources of one record. */

@@ -25,6 +25,7 @@ interface Begun {
 
 const beginning = new AsyncLocalStorage<Begun>();
 const hasty = new WeakMap<Transaction<Database>, Transaction<Database>>();
+const parallel = new WeakMap<Transaction<Database>, Transaction<Database>>();
 
 /**
  * Runs `work` in a transaction that begins with these statements, which leave together with the first one of `work`. Throws the
@@ -38,7 +39,17 @@ export async function transact<T>(
   const begun: Begun = { begin: `begin; ${statements}`, unanswered: [] };
   const result = beginning.run(begun, () =>
     db.transaction().execute((tx) => {
-      hasty.set(tx, notWaiting(tx, dialect, begun));
+      hasty.set(
+        tx,
+        sending(tx, dialect, async (query) => {
+          send(begun, query);
+          return { rows: [] };
+        }),
+      );
+      parallel.set(
+        tx,
+        sending(tx, dialect, (query) => connectionOf(begun).executeQuery(query)),
+      );
       return work(tx);
     }),
   );
@@ -60,14 +71,23 @@ export function commitAs(commit: string): void {
   if (begun !== undefined) begun.commit = commit;
 }
 
-function notWaiting(tx: Transaction<Database>, dialect: Dialect, begun: Begun): Transaction<Database> {
+/**
+ * The transaction for statements that are waited for together, with `Promise.all`: they leave in one piece, and run in the order of
+ * the calls. On the transaction itself each waits for the answer to the one before.
+ */
+export const together = ({ db }: { db: Transaction<Database> }): Transaction<Database> =>
+  parallel.get(db) ?? db;
+
+/** A transaction that sends each statement at once. */
+function sending(
+  tx: Transaction<Database>,
+  dialect: Dialect,
+  executeQuery: DatabaseConnection['executeQuery'],
+): Transaction<Database> {
   const connection: DatabaseConnection = {
-    executeQuery: async (query) => {
-      send(begun, query);
-      return { rows: [] };
-    },
+    executeQuery,
     streamQuery: () => {
-      throw new Error('Rows of a statement that is not waited for cannot be read');
+      throw new Error('Rows of a statement that is sent at once cannot be streamed');
     },
   };
   const executor = tx
@@ -76,12 +96,16 @@ function notWaiting(tx: Transaction<Database>, dialect: Dialect, begun: Begun): 
   return new Transaction({ config: { dialect }, dialect, driver: new DummyDriver(), executor });
 }
 
-function send({ connection, unanswered }: Begun, query: CompiledQuery): void {
-  const answer = connection?.executeQuery(query);
-  if (answer === undefined) throw new Error('The transaction has no connection');
+function send(begun: Begun, query: CompiledQuery): void {
+  const answer = connectionOf(begun).executeQuery(query);
   // `transact` throws it.
   answer.catch(() => undefined);
-  unanswered.push(answer);
+  begun.unanswered.push(answer);
+}
+
+function connectionOf({ connection }: Begun): DatabaseConnection {
+  if (connection === undefined) throw new Error('The transaction has no connection');
+  return connection;
 }
 
 /** A client in pg's pipeline mode: what is asked in one turn of the event loop leaves in one piece. */

@@ -4,6 +4,7 @@ import { type RecordSource, SOURCE_TYPES, type SourceType } from '../../../contr
 import { counted } from '../../../lib/counted.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { sqlFile } from '../../platform/database/pg-arrays.ts';
+import { together } from '../../platform/database/pipeline.ts';
 import { broughtBy, listedDocuments } from '../deliveries/delivery-store.ts';
 import { OF_MESSAGE } from '../rules/ids.ts';
 import type { Json } from '../rules/json.ts';
@@ -209,12 +210,15 @@ export interface RecordCompleteness {
   withheld?: number;
 }
 
-export async function readRecordCompleteness(tx: AccountTx, patientId: string): Promise<RecordCompleteness> {
-  const [asked, refused, kept] = [
-    await readAsked(tx, patientId),
-    await readRefused(tx, patientId),
-    await countKept(tx, patientId),
-  ];
+export async function readRecordCompleteness(of: AccountTx, patientId: string): Promise<RecordCompleteness> {
+  const tx = { ...of, db: together(of) };
+  const [asked, refused, kept, withheld, unread] = await Promise.all([
+    readAsked(tx, patientId),
+    readRefused(tx, patientId),
+    countKept(tx, patientId),
+    countWithheld(tx, patientId),
+    readUnread(tx, patientId),
+  ]);
   const countsOf = (source: RecordSource) => {
     const { resources = 0, fromDocuments = 0, documents = 0, messages } = kept.get(source) ?? {};
     return { resources, fromDocuments, documents, ...(messages === undefined ? {} : { messages }) };
@@ -235,10 +239,13 @@ export async function readRecordCompleteness(tx: AccountTx, patientId: string): 
   const unasked = (['message', 'contribution'] as const)
     .filter((source) => kept.has(source))
     .map((source) => ({ source, ...countsOf(source), omissions: [] }));
+  return { readAt: new Date(), sources: [...sources, ...unasked], unread, ...withheld };
+}
+
+async function countWithheld(tx: AccountTx, patientId: string): Promise<{ withheld: number } | undefined> {
   const { rows } = await sql<{ withheld: number }>`
     select count(*)::int as withheld from withheld_resources(${tx.accountId}, ${patientId})`.execute(tx.db);
-  const unread = await readUnread(tx, patientId);
-  return { readAt: new Date(), sources: [...sources, ...unasked], unread, ...rows[0] };
+  return rows[0];
 }
 
 type Asked = Pick<

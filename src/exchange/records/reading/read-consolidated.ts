@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { FhirResource } from 'fhir/r4.js';
 import { sql } from 'kysely';
 import type { RecordSource } from '../../../contract/primitives.ts';
@@ -5,6 +6,7 @@ import { groupBy } from '../../../lib/group-by.ts';
 import { fhirJson } from '../../../lib/written-decimals.ts';
 import { findPatient } from '../../people/patients/patient-store.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
+import { together } from '../../platform/database/pipeline.ts';
 import { NotFoundError } from '../../platform/errors.ts';
 import { FHIR_PATH } from '../../platform/http/operation-outcome.ts';
 import { listedDocuments, readSourcePatientIds } from '../deliveries/delivery-store.ts';
@@ -69,6 +71,20 @@ export async function readConsolidated(
   after: ConsolidatedPlace | undefined,
   count: number,
 ): Promise<ConsolidatedPage> {
+  const { resources, ...page } = await loadPage(tx, patientId, filter, after, count);
+  return { ...page, resources: [...resources] };
+}
+
+/** A page whose resources are folded when they are taken. */
+type LoadedPage = Omit<ConsolidatedPage, 'resources'> & { resources: Iterable<ConsolidatedResource> };
+
+async function loadPage(
+  tx: AccountTx,
+  patientId: string,
+  filter: ConsolidatedFilter,
+  after: ConsolidatedPlace | undefined,
+  count: number,
+): Promise<LoadedPage> {
   const leading = await readLeading(tx, patientId, filter, after, count);
   const withPatient = after === undefined && hasPatient(filter);
   const patient = withPatient ? [{ resourceType: 'Patient', id: patientId }] : [];
@@ -80,41 +96,46 @@ export async function readConsolidated(
 
 /**
  * Reads these consolidated resources, in this order, without those that do not exist. The Patient always exists. Reads fewer
- * when they are too large to hold at once, and at least one.
+ * when they are too large to hold at once, and at least one. Each is folded when it is taken, which needs the transaction no longer.
  *
  * @returns with `read`, the number of them that were read, and `bytes`, what their deliveries may have as text
  * @throws NotFoundError when the patient does not exist
  */
 export async function readResources(
-  tx: AccountTx,
+  of: AccountTx,
   patientId: string,
   wanted: readonly { resourceType: string; id: string }[],
-): Promise<{ resources: ConsolidatedResource[]; read: number; bytes: number }> {
-  const { members, read, bytes } = await readMembers(
-    tx,
-    patientId,
-    wanted.map(({ id }) => id),
-  );
+): Promise<{ resources: Iterable<ConsolidatedResource>; read: number; bytes: number }> {
+  const tx = { ...of, db: together(of) };
+  const ids = wanted.map(({ id }) => id);
+  const [{ members, read, bytes }, patientIds, person] = await Promise.all([
+    readMembers(tx, patientId, ids),
+    readSourcePatientIds(tx, patientId),
+    ids.includes(patientId) ? findPatient(tx, patientId) : undefined,
+  ]);
+  if (ids.includes(patientId) && person === undefined) throw new NotFoundError('Patient');
+  const [resolve, held] = await Promise.all([
+    resolver(tx, patientId, members, patientIds),
+    documentsOf(tx, patientId, members),
+  ]);
   const byResource = groupBy(members, ({ resourceId }) => resourceId);
-  const resolve = await resolver(tx, patientId, members);
-  const held = await documentsOf(tx, patientId, members);
-  const resources: ConsolidatedResource[] = [];
-  for (const { id, resourceType } of wanted.slice(0, read)) {
-    const own = byResource.get(id) ?? [];
-    const standing = own.filter(({ isSuperseded }) => !isSuperseded);
-    if (id === patientId) resources.push(await consolidatedPatient(tx, patientId, own, resolve));
-    // Empty when a concurrent merge has just changed the resource's id; a later page contains it.
-    else if (own.length > 0)
-      resources.push(
-        consolidated(
-          id,
-          resourceType,
-          own,
-          withOurAddresses(foldGroup(id, standing, patientId, resolve), held(standing)),
-        ),
-      );
+  return { resources: fold(), read, bytes };
+
+  function* fold(): Generator<ConsolidatedResource> {
+    for (const { id, resourceType } of wanted.slice(0, read)) {
+      const own = byResource.get(id) ?? [];
+      const standing = own.filter(({ isSuperseded }) => !isSuperseded);
+      if (id === patientId && person !== undefined) {
+        const known = { ...person, patientId, externalId: person.externalId ?? undefined };
+        yield consolidated(id, 'Patient', own, foldPatient(known, own, resolve));
+      }
+      // Empty when a concurrent merge has just changed the resource's id; a later page contains it.
+      else if (own.length > 0) {
+        const content = foldGroup(id, standing, patientId, resolve);
+        yield consolidated(id, resourceType, own, withOurAddresses(content, held(standing)));
+      }
+    }
   }
-  return { resources, read, bytes };
 }
 
 /** Finds the stored files of the leading delivery of a DocumentReference, whose content stands. */
@@ -144,22 +165,6 @@ export async function countConsolidated(
 const hasPatient = ({ types }: ConsolidatedFilter): boolean =>
   types === undefined || types.includes('Patient');
 
-async function consolidatedPatient(
-  tx: AccountTx,
-  patientId: string,
-  members: readonly RecordMember[],
-  resolve: Resolve,
-): Promise<ConsolidatedResource> {
-  const person = await findPatient(tx, patientId);
-  if (person === undefined) throw new NotFoundError('Patient');
-  return consolidated(
-    patientId,
-    'Patient',
-    members,
-    foldPatient({ ...person, patientId, externalId: person.externalId ?? undefined }, members, resolve),
-  );
-}
-
 function consolidated(
   id: string,
   resourceType: string,
@@ -185,8 +190,8 @@ async function resolver(
   tx: AccountTx,
   patientId: string,
   members: readonly (Member & { source: RecordSource })[],
+  patientIds: ReadonlyMap<string, ReadonlySet<string>>,
 ): Promise<Resolve> {
-  const patientIds = await readSourcePatientIds(tx, patientId);
   const targets = new Map<string, SourceReference>();
   for (const { source, content } of members) {
     for (const reference of referencesIn(content)) {
@@ -235,6 +240,7 @@ async function readHeldDocuments(
 const heldKey = ({ source, sourceId }: SourceDocument): string => `${source} ${sourceId}`;
 
 const RESOURCES_PER_PAGE = 1_000;
+const FOLDED_AT_ONCE = 100;
 
 /** Whose record is read, and which part of it. */
 export interface WantedRecord {
@@ -253,19 +259,25 @@ export async function* consolidatedPages(
   store: Pick<Store, 'asAccount'>,
   { accountId, patientId, filter = {} }: WantedRecord,
 ): AsyncGenerator<ConsolidatedPage> {
-  const pageAfter = (after?: ConsolidatedPlace): Promise<ConsolidatedPage> => {
+  const pageAfter = (after?: ConsolidatedPlace): Promise<LoadedPage> => {
     const page = store.asAccount(accountId, (tx) =>
-      readConsolidated(tx, patientId, filter, after, RESOURCES_PER_PAGE),
+      loadPage(tx, patientId, filter, after, RESOURCES_PER_PAGE),
     );
     // A reader that stops early does not wait for it; for any other one it fails where it is awaited.
     page.catch(() => undefined);
     return page;
   };
-  let coming: Promise<ConsolidatedPage> | undefined = pageAfter();
+  let coming: Promise<LoadedPage> | undefined = pageAfter();
   while (coming !== undefined) {
-    const page: ConsolidatedPage = await coming;
+    const page: LoadedPage = await coming;
     coming = page.next && pageAfter(page.next);
-    yield page;
+    const resources: ConsolidatedResource[] = [];
+    for (const each of page.resources) {
+      // So that the statements of the next page leave, and other requests get their turn.
+      if (resources.length % FOLDED_AT_ONCE === 0) await setImmediate();
+      resources.push(each);
+    }
+    yield { ...page, resources };
   }
 }
 

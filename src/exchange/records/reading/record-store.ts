@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { RecordSource } from '../../../contract/primitives.ts';
 import { type AccountTx, type SystemTx, takeAdminRole } from '../../platform/database/database.ts';
-import { sqlFile } from '../../platform/database/pg-arrays.ts';
+import { sqlFile, uuidArray } from '../../platform/database/pg-arrays.ts';
 import { ExchangeError } from '../../platform/errors.ts';
 import systems from '../rules/code-systems.json' with { type: 'json' };
 import type { ExclusionReason } from '../rules/delivery-facts.ts';
@@ -115,7 +115,7 @@ export async function readMembers(
   resourceIds: readonly string[],
 ): Promise<{ members: RecordMember[]; read: number; bytes: number }> {
   const { rows } = await READ_MEMBERS<RecordMember & { place: number; through: number }>({
-    resourceIds: [...resourceIds],
+    resourceIds: uuidArray(resourceIds),
     patientId,
     accountId: tx.accountId,
     mayLeave: mayLeave(tx, patientId),

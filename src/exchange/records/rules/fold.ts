@@ -2,7 +2,7 @@ import { lookupTable } from '../../../lib/lookup-table.ts';
 import { codeSystem, meaningOf, valueIn } from './codes.ts';
 import filled from './filled-elements.json' with { type: 'json' };
 import { mainElement } from './fingerprints.ts';
-import { canonical, canonicalJson, isJson, type Json, objectsOf, textOf } from './json.ts';
+import { canonical, canonicalJson, isJson, type Json, objectsOf, sorted, textOf } from './json.ts';
 import { digitsOf, measureOf, unitText } from './measures.ts';
 import { type Resolve, rewriteReferences } from './references.ts';
 import table from './ucum.json' with { type: 'json' };
@@ -32,7 +32,7 @@ export function foldGroup(id: string, members: readonly Member[], patientId: str
   if (leader === undefined) throw new Error('a group has at least one member');
   const type = textOf(leader.content.resourceType) ?? '';
   const content = type === 'Observation' ? withDerivedValues(withPreciseValues(members)) : leader.content;
-  const folded: Record<string, unknown> = { ...rewriteReferences(leader, content, patientId, resolve) };
+  const folded: Record<string, unknown> = rewriteReferences(leader, content, patientId, resolve);
   for (const other of others) {
     for (const element of FILLED[type] ?? []) {
       const value = other.content[element];
@@ -48,8 +48,9 @@ export function foldGroup(id: string, members: readonly Member[], patientId: str
   if (others.length > 0) uniteCodes(folded, mainElement(type), others);
   if (others.length > 0) unite(folded, members, patientId, resolve);
   folded.id = id;
-  folded.meta = metaOf(members);
-  return canonical(folded) as Json;
+  folded.meta = canonical(metaOf(members));
+  // Its members are in canonical order.
+  return sorted(folded);
 }
 
 /** Adds the codes of systems in which the leading delivery names the thing not at all. */
@@ -62,9 +63,12 @@ function uniteCodes(folded: Record<string, unknown>, element: string, others: re
     const known = new Set(coding.map(({ system }) => codeSystem(system)));
     if (isJson(own))
       coding.push(
-        ...objectsOf(own.coding).filter(
-          ({ system, code }) => code !== undefined && system !== undefined && !known.has(codeSystem(system)),
-        ),
+        ...objectsOf(own.coding)
+          .filter(
+            ({ system, code }) =>
+              code !== undefined && system !== undefined && !known.has(codeSystem(system)),
+          )
+          .map((each) => canonical(each) as Json),
       );
   }
   if (coding.length > objectsOf(concept.coding).length) folded[element] = { ...concept, coding };

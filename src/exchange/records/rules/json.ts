@@ -57,6 +57,13 @@ export function canonical(value: unknown): unknown {
   return copy;
 }
 
+/** The object with sorted keys, whose values stay as they are. */
+export function sorted(object: Json): Json {
+  const copy: Record<string, unknown> = {};
+  for (const name of sortedNames(object)) copy[name] = object[name];
+  return copy;
+}
+
 /** More names than the objects of a resource have; sorting so many by insertion would take long. */
 const FEW_NAMES = 30;
 

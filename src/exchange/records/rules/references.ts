@@ -1,4 +1,4 @@
-import { isJson, type Json, objectsOf, textOf } from './json.ts';
+import { canonical, isJson, type Json, objectsOf, sortedNames, textOf } from './json.ts';
 
 /** Elements that refer to the patient; Appointment does so in `participant.actor`. */
 const SUBJECT_ELEMENTS = ['patient', 'subject', 'beneficiary', 'for', 'individual'];
@@ -20,7 +20,9 @@ export function referencesIn(value: unknown, found: string[] = []): string[] {
     for (const item of value) referencesIn(item, found);
   } else if (isJson(value)) {
     if (typeof value.reference === 'string') found.push(value.reference);
-    for (const item of Object.values(value)) referencesIn(item, found);
+    // Most members are texts, which need no call.
+    for (const name of Object.keys(value))
+      if (typeof value[name] === 'object') referencesIn(value[name], found);
   }
   return found;
 }
@@ -48,7 +50,7 @@ function addPatientIds(ids: string[], subjects: unknown): void {
 /** Returns the consolidated id of a source's `type/id`; undefined when it was not delivered or is excluded, null when it is withheld. */
 export type Resolve = (source: string, target: { type: string; id: string }) => string | null | undefined;
 
-/** A copy whose references point to consolidated resources, or are logical references. */
+/** A copy in canonical order whose references point to consolidated resources, or are logical references. */
 export function rewriteReferences<T>(
   member: { source: string },
   value: T,
@@ -59,11 +61,13 @@ export function rewriteReferences<T>(
     if (Array.isArray(item)) return item.map(copy);
     if (!isJson(item)) return item;
     const copied: Record<string, unknown> = {};
-    for (const [name, part] of Object.entries(item)) {
-      if (name !== '__proto__') copied[name] = copy(part);
+    for (const name of sortedNames(item)) {
+      const part = item[name];
+      if (part !== undefined && name !== '__proto__')
+        copied[name] = typeof part === 'object' ? copy(part) : part;
     }
     return typeof item.reference === 'string'
-      ? referenceOf(copied, item.reference, member.source, patientId, resolve)
+      ? canonical(referenceOf(copied, item.reference, member.source, patientId, resolve))
       : copied;
   };
   return copy(value) as T;

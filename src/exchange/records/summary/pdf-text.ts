@@ -46,20 +46,18 @@ export function showable(text: string): { text: string; isWhole: boolean } {
 
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Variation_Selector}]/u;
 
-/** Breaks text into lines; word widths are cached. */
+/** Breaks text into lines. */
 export class LineBreaker {
-  readonly #widths = new Map<string, number>();
-
   constructor(readonly measure: (text: string) => number) {}
 
   lines(text: string, width: number): string[] {
-    if (this.#width(text) <= width) return [text];
+    if (this.measure(text) <= width) return [text];
     const lines: string[] = [];
     let line = '';
     let used = 0;
-    const space = this.#width(' ');
+    const space = this.measure(' ');
     for (const word of text.split(' ').flatMap((each) => this.#pieces(each, width))) {
-      const wide = this.#width(word);
+      const wide = this.measure(word);
       if (line !== '' && used + space + wide > width) {
         lines.push(line);
         line = word;
@@ -76,27 +74,15 @@ export class LineBreaker {
   #pieces(word: string, width: number): string[] {
     const pieces: string[] = [];
     let rest = word;
-    while (rest.length > 1 && this.#width(rest) > width) {
-      let length = Math.max(1, Math.floor((rest.length * width) / this.#width(rest)));
-      while (length > 1 && this.#width(rest.slice(0, length)) > width) length -= 1;
+    while (rest.length > 1 && this.measure(rest) > width) {
+      let length = Math.max(1, Math.floor((rest.length * width) / this.measure(rest)));
+      while (length > 1 && this.measure(rest.slice(0, length)) > width) length -= 1;
       pieces.push(rest.slice(0, length));
       rest = rest.slice(length);
     }
     return [...pieces, rest];
   }
-
-  #width(text: string): number {
-    const known = this.#widths.get(text);
-    if (known !== undefined) return known;
-    if (this.#widths.size >= KEPT_WIDTHS) this.#widths.clear();
-    const width = this.measure(text);
-    if (text.length <= LONGEST_KEPT) this.#widths.set(text, width);
-    return width;
-  }
 }
-
-const KEPT_WIDTHS = 20_000;
-const LONGEST_KEPT = 60;
 
 /** Fonts that are embedded where the built-in ones lack a letter; a document contains only the glyphs it uses. */
 export type Face = 'Wide' | 'WideBold' | 'Any';

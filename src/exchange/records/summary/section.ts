@@ -1,4 +1,5 @@
 import type { Store } from '../../platform/database/database.ts';
+import { together } from '../../platform/database/pipeline.ts';
 import { type RecordCompleteness, readRecordCompleteness } from '../reading/completeness.ts';
 import {
   type ConsolidatedFilter,
@@ -158,8 +159,12 @@ export async function openRecordReader(
   kept: KeptBytes = { left: KEPT_BYTES_MAX },
 ): Promise<RecordReader & { close(): void }> {
   // Read first, so that data which arrives while we read is reported as still missing.
-  const standing = await store.asAccount(accountId, (tx) => readRecordCompleteness(tx, patientId));
-  const counts = await store.asAccount(accountId, (tx) => countConsolidated(tx, patientId, filter));
+  const [standing, counts] = await store.asAccount(accountId, (tx) =>
+    Promise.all([
+      readRecordCompleteness(tx, patientId),
+      countConsolidated({ ...tx, db: together(tx) }, patientId, filter),
+    ]),
+  );
   const byType = new Map<string, ConsolidatedResource[]>();
   let bytesKept = 0;
   const close = () => {
@@ -185,24 +190,50 @@ export async function openRecordReader(
   /** Returns whether there was room for all. */
   async function keepAll(): Promise<boolean> {
     if (filter.types !== undefined || kept.left <= 0) return false;
-    for await (const { resources, bytes, next } of consolidatedPages(store, {
-      accountId,
-      patientId,
-      filter,
-    })) {
+    const reading = halvesOf(counts).map(keep);
+    // Both have ended before `close` gives back what they have kept.
+    await Promise.allSettled(reading);
+    const halves = await Promise.all(reading);
+    // In the order of the record.
+    for (const type of Object.keys(counts)) {
+      const resources = halves.map(({ own }) => own.get(type)).find(Boolean);
+      if (resources !== undefined) byType.set(type, resources);
+    }
+    return halves.every(({ isWhole }) => isWhole);
+  }
+
+  async function keep(
+    types: readonly string[],
+  ): Promise<{ own: Map<string, ConsolidatedResource[]>; isWhole: boolean }> {
+    const own = new Map<string, ConsolidatedResource[]>();
+    const of = { accountId, patientId, filter: { ...filter, types } };
+    for await (const { resources, bytes, next } of consolidatedPages(store, of)) {
       kept.left -= bytes;
       bytesKept += bytes;
       for (const each of resources) {
-        const own = byType.get(each.resourceType);
-        if (own === undefined) byType.set(each.resourceType, [each]);
-        else own.push(each);
+        const same = own.get(each.resourceType);
+        if (same === undefined) own.set(each.resourceType, [each]);
+        else same.push(each);
       }
       if (next !== undefined && kept.left <= 0) {
         // There may be more of the last type.
-        byType.delete(next.resourceType);
-        return false;
+        own.delete(next.resourceType);
+        return { own, isWhole: false };
       }
     }
-    return true;
+    return { own, isWhole: true };
   }
+}
+
+/** Records of fewer resources are read in one page. */
+const HALVED_FROM = 1_000;
+
+/** The types in two parts that are read side by side: that with the most resources, often half of all, and the others. */
+function halvesOf(counts: Readonly<Record<string, number>>): string[][] {
+  const [[most, many] = ['', 0], ...others] = Object.entries(counts).sort(
+    ([, one], [, other]) => other - one,
+  );
+  const rest = others.map(([type]) => type);
+  const all = others.reduce((sum, [, count]) => sum + count, many);
+  return all < HALVED_FROM || rest.length === 0 ? [[most, ...rest]] : [[most], rest];
 }

@@ -1,3 +1,5 @@
+import { base, callOnce, patient, routeOf } from './begin.js';
+
 /** An error response, with its status. */
 export class CallError extends Error {
   /** @param {number} status @param {string} message */
@@ -8,22 +10,14 @@ export class CallError extends Error {
 }
 
 /**
- * Calls to the gateway that served this page. The token is sent in a header, never in a URL. A 401 ends the session.
+ * Calls to the gateway that served this page. A 401 ends the session.
  * @param {import('./session.js').Session} session
  */
 export function createApi(session) {
-  const [, , base = '', account = '', patient = ''] =
-    /^((.*)\/embed)\/([^/]+)\/patient\/([^/]+)/.exec(location.pathname) ?? [];
-
   /** @param {string} path @param {AbortSignal} [signal] @returns {Promise<Response>} */
   async function open(path, signal = session.signal) {
     const { authorization } = session;
-    const answer = await fetch(path, {
-      headers: { authorization },
-      signal,
-      cache: 'no-store',
-      referrerPolicy: 'no-referrer',
-    });
+    const answer = await callOnce(path, authorization, signal);
     if (answer.ok) return answer;
     if (answer.status === 401) {
       // The request used a token that has been replaced in the meantime.
@@ -39,7 +33,7 @@ export function createApi(session) {
     /** An operation of the interface. @param {string} path */
     read: async (path) => (await open(`${base}/medical/v1/${path}`)).json(),
     /** A route that only this page uses. @param {string} name @param {AbortSignal} [signal] */
-    open: (name, signal) => open(`${base}/embed/${account}/patient/${patient}/${name}`, signal),
+    open: (name, signal) => open(routeOf(name), signal),
   };
 }
 

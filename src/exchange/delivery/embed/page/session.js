@@ -1,3 +1,4 @@
+import { tokenInUrl } from './begin.js';
 import { announce, byId, el } from './dom.js';
 import { clockText } from './words.js';
 
@@ -30,8 +31,8 @@ export class Session {
    * @returns {'none' | 'new' | 'renewed'}
    */
   takeToken() {
-    const token = new URLSearchParams(location.hash.slice(1)).get('access_token');
-    if (token === null || token === '') return 'none';
+    const token = tokenInUrl();
+    if (token === '') return 'none';
     history.replaceState(null, '', location.pathname + location.search);
     const goesOn = this.#token !== '' && !this.#over.signal.aborted;
     clearInterval(this.#timer);

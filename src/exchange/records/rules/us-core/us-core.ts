@@ -1,7 +1,7 @@
 import type { RecordSource } from '../../../../contract/primitives.ts';
 import type { RecordConformance } from '../../../../contract/record-conformance.ts';
 import { lookupTable } from '../../../../lib/lookup-table.ts';
-import { isJson, type Json, objectsOf, sortedNames, textOf } from '../json.ts';
+import { isJson, type Json, objectsOf, sorted, textOf } from '../json.ts';
 import { r4Faults } from '../r4/check-r4.ts';
 import atMostOnce from './at-most-once.json' with { type: 'json' };
 import words from './defect-words.json' with { type: 'json' };
@@ -369,6 +369,3 @@ function withClaims(resource: Json, claims: readonly string[]): Json {
   const named = all.length === 0 ? rest : sorted({ ...rest, profile: all });
   return sorted({ ...resource, meta: named });
 }
-
-const sorted = (resource: Json): Json =>
-  Object.fromEntries(sortedNames(resource).map((name) => [name, resource[name]]));
