@@ -4,7 +4,6 @@ import {
   booleanArray,
   byteaArray,
   integerArray,
-  jsonbArray,
   textArray,
   uuidArray,
 } from '../../platform/database/pg-arrays.ts';
@@ -193,35 +192,32 @@ export async function recordBulkPatients(
 }
 
 /** Without additional_identifiers: a file has no column for them, so rows never change them. */
-const CONTENT_COLUMNS = sql.raw(
-  `external_id, former_external_ids, first_names, last_names, dob, gender, addresses, contacts, personal_identifiers, facility_ids,
-   hie_opt_out, treatment_relationship`,
-);
-const CONTENT_VALUES = sql.raw(
-  `given.external_id, given.former_external_ids, string_to_array(given.first_names, ' '), string_to_array(given.last_names, ' '), given.dob::date,
-   given.gender, given.addresses, given.contacts, given.personal_identifiers,
-   string_to_array(given.facility_ids, ' ')::uuid[], given.hie_opt_out, given.treatment_relationship`,
-);
+const CONTENT =
+  'external_id, former_external_ids, first_names, last_names, dob, gender, addresses, contacts, personal_identifiers, facility_ids, hie_opt_out, treatment_relationship';
+const CONTENT_COLUMNS = sql.raw(CONTENT);
+const CONTENT_VALUES = sql.raw(CONTENT.replaceAll(/\w+/g, 'given.$&'));
 
 /** The patients as parameters of one statement. A name contains no spaces, so a list of names is passed as one text. */
 function contentRows(patients: readonly IdentifiedContent[]) {
   const all = <T>(part: (content: PatientContent) => T): T[] => patients.map(({ content }) => part(content));
-  return sql`unnest(
-    ${uuidArray(patients.map(({ id }) => id))}::uuid[],
-    ${textArray(all(({ externalId }) => externalId))}::text[],
-    ${jsonbArray(all(({ formerExternalIds }) => formerExternalIds))}::jsonb[],
-    ${textArray(all(({ firstNames }) => firstNames.join(' ')))}::text[],
-    ${textArray(all(({ lastNames }) => lastNames.join(' ')))}::text[],
-    ${textArray(all(({ dob }) => dob))}::text[],
-    ${textArray(all(({ gender }) => gender))}::text[],
-    ${jsonbArray(all(({ addresses }) => addresses))}::jsonb[],
-    ${jsonbArray(all(({ contacts }) => contacts))}::jsonb[],
-    ${jsonbArray(all(({ personalIdentifiers }) => personalIdentifiers))}::jsonb[],
-    ${textArray(all(({ facilityIds }) => facilityIds.join(' ')))}::text[],
-    ${booleanArray(all(({ hieOptOut }) => hieOptOut))}::boolean[],
-    ${booleanArray(all(({ treatmentRelationship }) => treatmentRelationship))}::boolean[]
-  ) as given (id, external_id, former_external_ids, first_names, last_names, dob, gender, addresses, contacts, personal_identifiers,
-              facility_ids, hie_opt_out, treatment_relationship)`;
+  // As one value: PostgreSQL takes 2 µs to begin reading each jsonb, however small.
+  const listsOf = (part: (content: PatientContent) => unknown[]) =>
+    sql`jsonb_array_elements(${JSON.stringify(all(part))}::jsonb)`;
+  return sql`(select
+    unnest(${uuidArray(patients.map(({ id }) => id))}::uuid[]) as id,
+    unnest(${textArray(all(({ externalId }) => externalId))}::text[]) as external_id,
+    ${listsOf(({ formerExternalIds }) => formerExternalIds)} as former_external_ids,
+    string_to_array(unnest(${textArray(all(({ firstNames }) => firstNames.join(' ')))}::text[]), ' ') as first_names,
+    string_to_array(unnest(${textArray(all(({ lastNames }) => lastNames.join(' ')))}::text[]), ' ') as last_names,
+    unnest(${textArray(all(({ dob }) => dob))}::text[])::date as dob,
+    unnest(${textArray(all(({ gender }) => gender))}::text[]) as gender,
+    ${listsOf(({ addresses }) => addresses)} as addresses,
+    ${listsOf(({ contacts }) => contacts)} as contacts,
+    ${listsOf(({ personalIdentifiers }) => personalIdentifiers)} as personal_identifiers,
+    string_to_array(unnest(${textArray(all(({ facilityIds }) => facilityIds.join(' ')))}::text[]), ' ')::uuid[] as facility_ids,
+    unnest(${booleanArray(all(({ hieOptOut }) => hieOptOut))}::boolean[]) as hie_opt_out,
+    unnest(${booleanArray(all(({ treatmentRelationship }) => treatmentRelationship))}::boolean[]) as treatment_relationship
+  ) as given`;
 }
 
 /** The person that would hold a key if a dry run had written its rows. */

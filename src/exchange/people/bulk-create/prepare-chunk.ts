@@ -67,7 +67,9 @@ export async function prepareChunk(reader: ChunkReader, chunk: OpenChunk): Promi
     if (lines.length % ROWS_AT_ONCE === 0) await otherWork();
     lines.push(prepareRow(reader, cells, chunk.firstRow + lines.length));
   }
-  return { ...chunk, lines, keys: new Set(lines.flatMap(({ person }) => person?.keys ?? [])) };
+  const keys = new Set<string>();
+  for (const { person } of lines) for (const key of person?.keys ?? []) keys.add(key);
+  return { ...chunk, lines, keys };
 }
 
 function prepareRow(

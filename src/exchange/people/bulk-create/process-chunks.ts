@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import type { BulkCounts } from '../../../contract/bulk-create.ts';
 import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
 import type { CsvLayout, RowStatus } from '../../../shared/bulk-csv/layout.ts';
@@ -167,7 +168,9 @@ function beginTurn(
         // Awaited below; without a handler until then, a failure would be an unhandled rejection.
         writing.catch(() => undefined);
         const { counts, csv } = resultPart(job, judged, job.layout);
-        const [written, stored] = await Promise.allSettled([writing, blobs.put('result', csv, 'text/csv')]);
+        // As a stream, the part is not compressed: it is read once, soon, and then deleted.
+        const storing = blobs.put('result', Readable.from([csv]), 'text/csv');
+        const [written, stored] = await Promise.allSettled([writing, storing]);
         if (stored.status === 'fulfilled') part = stored.value;
         if (written.status === 'rejected') throw written.reason;
         if (stored.status === 'rejected') throw stored.reason;

@@ -13,8 +13,11 @@ export function resultCells(cells: readonly string[], { columns }: CsvLayout): s
 const csvCells = (cells: readonly string[]): string => cells.map(csvCell).join(',');
 
 const NEEDS_QUOTES = /[",\r\n]/;
+/** Most cells are no formula and need no quotes. */
+const PLAIN = /^(?:[\dA-Za-z][^",\r\n]*)?$/;
 
 export function csvCell(cell: string): string {
+  if (PLAIN.test(cell)) return cell;
   const text = escapeFormula(cell);
   return NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -46,6 +46,7 @@ export interface FoldRules {
 }
 
 const NO_PERSONS: readonly FoldedPerson[] = [];
+const NOBODY: readonly number[] = [];
 
 /**
  * Computes what saving the rows one after the other (save-patient.ts) would do: which persons are new, which keys each
@@ -67,17 +68,24 @@ export function foldRows(
     const { id, treatmentRelationship } = person;
     persons.push({ id, isNew: false, treatmentRelationship, rows: [], newKeys: [] });
   }
+  const holdersOf = (keys: readonly string[]): readonly number[] => {
+    let held = NOBODY;
+    for (const key of keys) {
+      const at = holders.get(key);
+      if (at !== undefined && !held.includes(at)) held = [...held, at];
+    }
+    return held.length < 2 ? held : held.toSorted((left, right) => left - right);
+  };
+  const withoutOthers = (found: readonly number[], place: number): readonly number[] =>
+    contradicts === undefined || found.length === 0
+      ? found
+      : found.filter((index) => !contradicts(persons[index] as FoldedPerson, place));
   const outcomes = rows.map((row, place): RowOutcome => {
-    const holdersOf = (keys: readonly string[]): number[] => {
-      const held = keys.flatMap((key) => holders.get(key) ?? []);
-      return held.length < 2 ? held : [...new Set(held)].sort((left, right) => left - right);
-    };
     const found = holdersOf(row.keys);
-    const isOther = (index: number) => contradicts?.(persons[index] as FoldedPerson, place) === true;
-    const fitting = found.filter((index) => !isOther(index));
+    const fitting = withoutOthers(found, place);
     const isApart = found.length > 0 && fitting.length === 0;
     const keys = isApart ? [...row.keys, ...(ownKeys?.(place) ?? [])] : row.keys;
-    const matches = isApart ? holdersOf(keys).filter((index) => !isOther(index)) : fitting;
+    const matches = isApart ? withoutOthers(holdersOf(keys), place) : fitting;
     const isNew = matches.length === 0;
     const at = matches[0] ?? persons.length;
     if (isNew) persons.push({ id: newId(row), isNew, treatmentRelationship: true, rows: [], newKeys: [] });
@@ -85,12 +93,11 @@ export function foldRows(
     if (row.wantsTreatment && !person.treatmentRelationship) return { kind: 'no-consent', person };
     const reason = whyFull?.(person, place);
     if (reason !== undefined) return { kind: 'no-room', person, reason };
-    person.rows.push(place);
-    for (const key of keys) {
-      if (holders.has(key)) continue;
-      holders.set(key, at);
-      person.newKeys.push(key);
-    }
+    // A list that grows by `push` has room for 17.
+    person.rows = person.rows.length === 0 ? [place] : [...person.rows, place];
+    const newKeys = keys.filter((key) => !holders.has(key));
+    for (const key of newKeys) holders.set(key, at);
+    person.newKeys = person.newKeys.length === 0 ? newKeys : [...person.newKeys, ...newKeys];
     const alsoMatches =
       matches.length > 1 ? matches.slice(1).flatMap((other) => persons[other] ?? []) : NO_PERSONS;
     const contradicted = isApart ? found.flatMap((other) => persons[other] ?? []) : NO_PERSONS;

@@ -22,10 +22,16 @@ export const plainLetters = (text: string): string =>
     .replace(/['’`´ʼ.]/g, '');
 
 /** Splits a name into comparable words without case, accents and apostrophes: "O’Brien-Núñez" becomes obrien, nunez. */
-export const words = (text: string | undefined): string[] =>
-  plainLetters(text ?? '')
-    .split(/[^\p{L}\p{N}]+/u)
-    .filter((word) => word !== '');
+export const words = (text = ''): string[] =>
+  ONE_WORD.test(text)
+    ? [text.toLowerCase()]
+    : plainLetters(text)
+        .split(NO_WORD)
+        .filter((word) => word !== '');
+
+/** Most names are. */
+const ONE_WORD = /^[A-Za-z]+$/;
+const NO_WORD = /[^\p{L}\p{N}]+/u;
 
 /** For each name, the lines of the table that contain it. */
 const LINES = new Map<string, number[]>();

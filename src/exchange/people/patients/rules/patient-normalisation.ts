@@ -76,9 +76,11 @@ function normaliseContact(contact: Contact): Contact {
 
 function normaliseIdentifier(identifier: PersonalIdentifier): PersonalIdentifier {
   const { type, state, period, assigner } = identifier;
+  const value = normaliseText(identifier.value);
+  if (state === undefined && period === undefined && assigner === undefined) return { type, value };
   return {
     type,
-    value: normaliseText(identifier.value),
+    value,
     ...(state === undefined ? {} : { state }),
     ...(period === undefined ? {} : { period }),
     ...(assigner === undefined ? {} : { assigner: normaliseText(assigner) }),
@@ -119,9 +121,9 @@ function newFirst<T>(update: readonly T[], known: T[], comparison: Comparison<T>
   return withoutDuplicates([...update, ...known], comparison);
 }
 
-/** Keeps the first of each group of duplicates. */
-function withoutDuplicates<T>(items: readonly T[], { quickKey, identity }: Comparison<T>): T[] {
-  if (areDifferent(items, quickKey)) return [...items];
+/** Keeps the first of each group of duplicates; returns the same list if there are none. */
+function withoutDuplicates<T>(items: T[], { quickKey, identity }: Comparison<T>): T[] {
+  if (areDifferent(items, quickKey)) return items;
   const seen = new Map<string, T>();
   for (const item of items) {
     const key = identity(item);
