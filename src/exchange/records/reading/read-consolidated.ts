@@ -300,6 +300,9 @@ export async function countConformance(
   return count;
 }
 
+/** What is yielded resource by resource costs as much again. */
+const PIECE_CHARACTERS = 64 * 1024;
+
 export interface BundleOptions extends WantedRecord {
   /** Each entry's fullUrl is the resource's address on our FHIR API, so that relative references resolve to entries. */
   publicBaseUrl: string;
@@ -322,20 +325,22 @@ export async function* consolidatedBundle(
   // Read first, so that data which arrives while we read is reported as still missing.
   const standing = await store.asAccount(accountId, (tx) => readRecordCompleteness(tx, patientId));
   const meta = JSON.stringify(completenessMeta(standing));
-  let separator = `{"resourceType":"Bundle","meta":${meta},"type":"${type}","timestamp":"${new Date().toISOString()}","entry":[`;
   const mode = (why: 'match' | 'include') => (type === 'searchset' ? why : undefined);
-  let isEmpty = true;
-  for await (const resource of consolidatedResources(store, { accountId, patientId, filter })) {
-    yield `${separator}${entryOf(publicBaseUrl, resource.content, mode('match'))}`;
-    separator = ',';
-    isEmpty = false;
-    const hasProvenance = resource.origins.length > 0 && resource.resourceType !== 'Provenance';
-    if (withProvenance && hasProvenance) {
-      yield `,${entryOf(publicBaseUrl, provenanceOf(resource, patientId), mode('include'))}`;
+  let text = `{"resourceType":"Bundle","meta":${meta},"type":"${type}","timestamp":"${new Date().toISOString()}"`;
+  let separator = ',"entry":[';
+  for await (const { resources } of consolidatedPages(store, { accountId, patientId, filter }))
+    for (const resource of resources) {
+      text += `${separator}${entryOf(publicBaseUrl, resource.content, mode('match'))}`;
+      separator = ',';
+      const hasProvenance = resource.origins.length > 0 && resource.resourceType !== 'Provenance';
+      if (withProvenance && hasProvenance)
+        text += `,${entryOf(publicBaseUrl, provenanceOf(resource, patientId), mode('include'))}`;
+      if (text.length < PIECE_CHARACTERS) continue;
+      yield text;
+      text = '';
     }
-  }
   // FHIR forbids empty arrays.
-  yield isEmpty ? separator.replace(',"entry":[', '}') : ']}';
+  yield separator === ',' ? `${text}]}` : `${text}}`;
 }
 
 function entryOf(publicBaseUrl: string, content: object, mode?: 'match' | 'include'): string {

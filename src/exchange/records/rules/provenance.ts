@@ -1,6 +1,6 @@
 import type { RecordSource } from '../../../contract/primitives.ts';
 import { derivedUuid, isOfMessage } from './ids.ts';
-import { canonical, isJson, type Json, objectsOf, textOf } from './json.ts';
+import { isJson, type Json, objectsOf, textOf } from './json.ts';
 import { sourceSystem } from './references.ts';
 
 /** One delivery that is part of a consolidated resource. */
@@ -32,36 +32,30 @@ export function provenanceOf(
   const origins = [...resource.origins].sort((left, right) => (nameOf(left) < nameOf(right) ? -1 : 1));
   const recordedMs = Math.max(...origins.map(({ collectedAt }) => collectedAt.getTime()));
   const sources = [...new Set(origins.map(({ source }) => source))];
-  return canonical({
-    resourceType: 'Provenance',
-    id: generatedProvenanceId(patientId, id),
-    meta: { source: resource.origins[0]?.fileName },
-    contained: sources.map(organizationOf),
-    target: [{ reference: `${resourceType}/${id}` }],
-    recorded: new Date(recordedMs).toISOString(),
+  // All of it is written in canonical order: a record has as many of them as resources.
+  return {
     agent: sources.map((source) => ({
       type: {
         coding: [
           {
-            system: 'http://terminology.hl7.org/CodeSystem/provenance-participant-type',
             code: 'informant',
             display: 'Informant',
+            system: 'http://terminology.hl7.org/CodeSystem/provenance-participant-type',
           },
         ],
       },
       who: {
+        display: source,
+        identifier: sourceIdentifier(source),
         reference: `#${source}`,
         type: 'Organization',
-        identifier: sourceIdentifier(source),
-        display: source,
       },
     })),
+    contained: sources.map(organizationOf),
     entity: origins.map((origin) => ({
       // Of an earlier version, the resource is the revision.
       role: origin.superseded !== undefined ? 'revision' : origin.isConverted ? 'derivation' : 'source',
       what: {
-        type: origin.isConverted ? 'DocumentReference' : resourceType,
-        identifier: { system: DOCUMENT_SYSTEM, value: origin.fileName },
         display: `${resourceType} of ${origin.source}${isOfMessage(origin.sourceId) ? ', by message' : ''}`,
         extension: [
           {
@@ -69,20 +63,27 @@ export function provenanceOf(
             valueString: origin.sourceId,
           },
         ],
+        identifier: { system: DOCUMENT_SYSTEM, value: origin.fileName },
+        type: origin.isConverted ? 'DocumentReference' : resourceType,
       },
     })),
-  }) as Json;
+    id: generatedProvenanceId(patientId, id),
+    meta: { source: resource.origins[0]?.fileName },
+    recorded: new Date(recordedMs).toISOString(),
+    resourceType: 'Provenance',
+    target: [{ reference: `${resourceType}/${id}` }],
+  };
 }
 
 const sourceIdentifier = (source: string): Json => ({ system: 'urn:medical-exchange:source', value: source });
 
 /** Our own description of a source, so that the agent can be resolved wherever the Provenance goes. */
 const organizationOf = (source: string): Json => ({
-  resourceType: 'Organization',
+  active: true,
   id: source,
   identifier: [sourceIdentifier(source)],
-  active: true,
   name: source,
+  resourceType: 'Organization',
 });
 
 const nameOf = ({ source, sourceId, fileName }: ProvenanceOrigin): string =>
