@@ -46,7 +46,7 @@ export interface FoldRules {
 }
 
 const NO_PERSONS: readonly FoldedPerson[] = [];
-const NOBODY: readonly number[] = [];
+const NONE: readonly number[] = [];
 
 /**
  * Computes what saving the rows one after the other (save-patient.ts) would do: which persons are new, which keys each
@@ -69,7 +69,7 @@ export function foldRows(
     persons.push({ id, isNew: false, treatmentRelationship, rows: [], newKeys: [] });
   }
   const holdersOf = (keys: readonly string[]): readonly number[] => {
-    let held = NOBODY;
+    let held = NONE;
     for (const key of keys) {
       const at = holders.get(key);
       if (at !== undefined && !held.includes(at)) held = [...held, at];
