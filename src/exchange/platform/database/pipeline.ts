@@ -25,7 +25,7 @@ interface Begun {
 
 const beginning = new AsyncLocalStorage<Begun>();
 const hasty = new WeakMap<Transaction<Database>, Transaction<Database>>();
-const parallel = new WeakMap<Transaction<Database>, Transaction<Database>>();
+const parallel = new WeakMap<Transaction<Database>, () => Transaction<Database>>();
 
 /**
  * Runs `work` in a transaction that begins with these statements, which leave together with the first one of `work`. Throws the
@@ -46,10 +46,8 @@ export async function transact<T>(
           return { rows: [] };
         }),
       );
-      parallel.set(
-        tx,
-        sending(tx, dialect, (query) => connectionOf(begun).executeQuery(query)),
-      );
+      // Few transactions use it.
+      parallel.set(tx, () => sending(tx, dialect, (query) => connectionOf(begun).executeQuery(query)));
       return work(tx);
     }),
   );
@@ -76,7 +74,7 @@ export function commitAs(commit: string): void {
  * the calls. On the transaction itself each waits for the answer to the one before.
  */
 export const together = ({ db }: { db: Transaction<Database> }): Transaction<Database> =>
-  parallel.get(db) ?? db;
+  parallel.get(db)?.() ?? db;
 
 /** A transaction that sends each statement at once. */
 function sending(
