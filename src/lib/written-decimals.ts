@@ -69,8 +69,9 @@ function resolved(part: unknown): unknown {
 
 /** How the number beside was written, if the element says only that. */
 export function writtenIn(element: unknown): string | undefined {
-  const [extension, ...others] = isPart(element) && Array.isArray(element.extension) ? element.extension : [];
-  if (others.length > 0 || !isPart(extension) || extension.url !== WRITTEN) return undefined;
+  if (!isPart(element) || !Array.isArray(element.extension) || element.extension.length > 1) return undefined;
+  const extension: unknown = element.extension[0];
+  if (!isPart(extension) || extension.url !== WRITTEN) return undefined;
   const { valueString } = extension;
   return typeof valueString === 'string' && /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(valueString)
     ? valueString

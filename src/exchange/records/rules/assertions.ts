@@ -297,15 +297,18 @@ export const EARLIER: Readonly<Record<string, readonly string[]>> = lookupTable(
  * of `other` is present, is present more precisely, has been superseded by a later status, or is added by folding.
  */
 export function canTakeIn(leading: Assertions, other: Assertions): boolean {
-  return Object.entries(other).every(([name, text]) => {
-    const known = leading[name];
-    if (name.startsWith('@')) return true;
-    if (known === undefined) return isAdded(name, leading);
-    if (name.startsWith('*')) return true;
-    // The leading delivery has the more precise one.
-    if (name === 'time' && text.length > known.length) return false;
-    return agrees(name, known, text) || (name === 'status' && EARLIER[known]?.includes(text) === true);
-  });
+  for (const name in other) if (!isTakenIn(name, other[name] ?? '', leading)) return false;
+  return true;
+}
+
+function isTakenIn(name: string, text: string, leading: Assertions): boolean {
+  const known = leading[name];
+  if (name.startsWith('@')) return true;
+  if (known === undefined) return isAdded(name, leading);
+  if (name.startsWith('*')) return true;
+  // The leading delivery has the more precise one.
+  if (name === 'time' && text.length > known.length) return false;
+  return agrees(name, known, text) || (name === 'status' && EARLIER[known]?.includes(text) === true);
 }
 
 function isAdded(name: string, leading: Assertions): boolean {

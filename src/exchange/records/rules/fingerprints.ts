@@ -224,6 +224,7 @@ export function alternatives(resource: Json, fingerprint: readonly unknown[]): (
   const [main, ...rest] = fingerprint;
   if (!isJson(concept) || meaningOf(concept) !== main) return [fingerprint];
   const meanings = [...meaningsBySystem(concept).values()].flat();
+  if (meanings.length === 0) return [fingerprint];
   return [...new Set([main, ...meanings])].map((meaning) => [meaning, ...rest]);
 }
 

@@ -1,5 +1,6 @@
 import { agrees, canTakeIn, EARLIER } from './assertions.ts';
 import { consolidatedId, type DeliveryFacts } from './delivery-facts.ts';
+import { sortTexts } from './json.ts';
 
 /** The deliveries of one thing. */
 export interface Group<F> {
@@ -23,15 +24,15 @@ export interface Group<F> {
  * deliveries, not on their order.
  */
 export function groupByKeys<F extends Groupable>(patientId: string, deliveries: readonly F[]): Group<F>[] {
-  const byKey = new Map<string, Set<Cluster<F>>>();
+  const byKey = new Map<string, Cluster<F>[]>();
   const clusters = new Set<Cluster<F>>();
   const register = (cluster: Cluster<F>, keys: Iterable<string>): void => {
     for (const key of keys) {
       // Versions of one statement are not the same by that.
       if (key.includes(' s:')) continue;
       const sharing = byKey.get(key);
-      if (sharing === undefined) byKey.set(key, new Set([cluster]));
-      else sharing.add(cluster);
+      if (sharing === undefined) byKey.set(key, [cluster]);
+      else if (!sharing.includes(cluster)) sharing.push(cluster);
     }
   };
   const sorted = deliveries.filter(({ keys }) => keys.length > 0).sort(byRank);
@@ -40,16 +41,19 @@ export function groupByKeys<F extends Groupable>(patientId: string, deliveries: 
   for (const delivery of sorted) {
     if (superseded.has(delivery)) continue;
     const own = new Cluster(delivery);
-    const near = new Set<Cluster<F>>();
-    for (const key of own.keys) for (const other of byKey.get(key) ?? []) near.add(other);
+    const near: Cluster<F>[] = [];
+    for (const key of own.keys) for (const other of byKey.get(key) ?? []) near.push(other);
     let home = own;
-    for (const other of [...near].sort((left, right) => byRank(left.leader, right.leader))) {
+    for (const other of uniqueByRank(near)) {
       // The cluster whose leader has the higher rank absorbs the other.
       const [upper, lower] = home === own ? [other, own] : [home, other];
       if (!upper.accepts(lower)) continue;
       upper.absorb(lower);
       clusters.delete(lower);
-      for (const key of lower.keys) byKey.get(key)?.delete(lower);
+      for (const key of lower.keys) {
+        const sharing = byKey.get(key) ?? [];
+        if (sharing.includes(lower)) sharing.splice(sharing.indexOf(lower), 1);
+      }
       register(upper, lower.keys);
       home = upper;
     }
@@ -67,6 +71,11 @@ function standing<F>(delivery: F, superseded: ReadonlyMap<F, F>): F {
   const newer = superseded.get(delivery);
   return newer === undefined ? delivery : standing(newer, superseded);
 }
+
+const uniqueByRank = <C extends { leader: { rank: string } }>(clusters: C[]): C[] =>
+  clusters.length < 2
+    ? clusters
+    : [...new Set(clusters)].sort((left, right) => byRank(left.leader, right.leader));
 
 const byRank = (left: { rank: string }, right: { rank: string }): number =>
   left.rank < right.rank ? 1 : left.rank > right.rank ? -1 : 0;
@@ -136,18 +145,22 @@ class Cluster<F extends Groupable> {
   readonly superseded: F[] = [];
   /** Prefixed with the resource type, so that different types never share a key. */
   readonly keys: Set<string>;
-  /** The assertions of all members, by name. */
-  private readonly assertions: Map<string, Set<string>>;
+  private united: Map<string, Set<string>> | undefined;
   private name: string;
 
   constructor(delivery: F) {
     this.leader = delivery;
     this.members = [delivery];
     this.keys = new Set(delivery.keys.map((key) => `${delivery.resourceType} ${key}`));
-    this.assertions = new Map(
-      Object.entries(delivery.assertions).map(([name, text]) => [name, new Set([text])]),
-    );
     this.name = `${delivery.source} ${delivery.sourceId}`;
+  }
+
+  /** The assertions of all members, by name. Most clusters are never compared with another one. */
+  private get assertions(): Map<string, Set<string>> {
+    this.united ??= new Map(
+      Object.entries(this.leader.assertions).map(([name, text]) => [name, new Set([text])]),
+    );
+    return this.united;
   }
 
   /** Whether no assertion of the other cluster contradicts one of this cluster, and the leader can take in all its members. */
@@ -189,7 +202,7 @@ class Cluster<F extends Groupable> {
   }
 
   sortedKeys(): string[] {
-    return [...this.keys].sort();
+    return sortTexts([...this.keys]);
   }
 }
 
@@ -307,12 +320,12 @@ function corrects(newer: Groupable, older: Groupable, isById: boolean): boolean 
 
 /** Whether two versions differ in what both state, or in what their keys say: their time, value, or that it is negated. */
 function contradicts(newer: Groupable, older: Groupable): boolean {
-  const isOther = Object.entries(older.assertions).some(([name, text]) => {
-    const known = newer.assertions[name];
-    if (known === undefined || /^[@*=]/.test(name) || agrees(name, known, text)) return false;
-    return !(name === 'status' && EARLIER[known]?.includes(text));
-  });
-  return isOther || !newer.keys.some((key) => !key.startsWith('s:') && older.keys.includes(key));
+  for (const name in older.assertions) {
+    const [known, text = ''] = [newer.assertions[name], older.assertions[name]];
+    if (known === undefined || /^[@*=]/.test(name) || agrees(name, known, text)) continue;
+    if (!(name === 'status' && EARLIER[known]?.includes(text))) return true;
+  }
+  return !newer.keys.some((key) => !key.startsWith('s:') && older.keys.includes(key));
 }
 
 /** Whether the newer of two results under one number is marked as corrected, or was issued later by the same source. */

@@ -67,9 +67,11 @@ export function sorted(object: Json): Json {
 /** More names than the objects of a resource have; sorting so many by insertion would take long. */
 const FEW_NAMES = 30;
 
-/** The names of an object's members in text order. A few are sorted by insertion, which is much faster than `sort`. */
-export function sortedNames(object: Json): string[] {
-  const names = Object.keys(object);
+/** The names of an object's members in text order. */
+export const sortedNames = (object: Json): string[] => sortTexts(Object.keys(object));
+
+/** Sorts texts in place. A few are sorted by insertion, which is much faster than `sort`. */
+export function sortTexts(names: string[]): string[] {
   if (names.length > FEW_NAMES) return names.sort();
   for (let index = 1; index < names.length; index += 1) {
     const name = names[index] ?? '';

@@ -93,5 +93,6 @@ export function digitsOf(value: number): number {
  */
 export function bucketsOf(value: number): string[] {
   const [direct, twice] = [value.toPrecision(2), Number(value.toPrecision(FEWEST_DIGITS)).toPrecision(2)];
-  return [...new Set([direct, twice].map((text) => String(Number(text))))];
+  const bucket = String(Number(direct));
+  return direct === twice ? [bucket] : [bucket, String(Number(twice))];
 }

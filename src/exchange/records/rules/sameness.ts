@@ -17,7 +17,7 @@ import {
   valueKind,
 } from './fingerprints.ts';
 import { hashOf } from './ids.ts';
-import { canonicalJson, comparableText, isJson, type Json, objectsOf, textOf } from './json.ts';
+import { canonicalJson, comparableText, isJson, type Json, objectsOf, sortTexts, textOf } from './json.ts';
 import { bucketsOf, measureIn } from './measures.ts';
 
 /** Identifier systems whose values several things share, such as tax numbers of a company's sites. */
@@ -58,7 +58,7 @@ export function samenessKeys(
   if (keys.size === 0) keys.add(ownKey(type, identity));
   for (const key of versionKeys(numbers, resource, related, identity.isConverted === true, keys))
     keys.add(key);
-  return [...keys].sort();
+  return sortTexts([...keys]);
 }
 
 /** The key of a delivery that shares none with any other. */

@@ -83,21 +83,20 @@ function walk(value: Json, type: string, place: string, path: string, faults: R4
     if (known === undefined || !hasForm(known, form)) {
       const isOfOtherVersion = [type, place].some((each) => OTHERS[each]?.[name] === form);
       faults.push({ element: `${path}.${name}`, isOfOtherVersion });
-    } else if (known.isComplex) {
-      const element = `${path}.${name}`;
-      for (const item of form === 'list' ? (part as unknown[]) : [part]) {
-        const own = known.type === 'Resource' && isJson(item) ? String(item.resourceType) : known.type;
-        if (isJson(item)) walk(item, own, known.place, element, faults);
-        else faults.push({ element, isOfOtherVersion: false });
-      }
-    } else {
-      for (const item of form === 'list' ? (part as unknown[]) : [part])
-        if (!isRight(item, known)) faults.push({ element: `${path}.${name}`, isOfOtherVersion: false });
-    }
+    } else if (!Array.isArray(part)) walkItem(part, known, path, name, faults);
+    else for (const item of part as unknown[]) walkItem(item, known, path, name, faults);
   }
   for (const name of elements.required)
     if (value[name] === undefined && value[`_${name}`] === undefined)
       faults.push({ element: `${path}.${name}`, isOfOtherVersion: false });
+}
+
+function walkItem(item: unknown, known: Element, path: string, name: string, faults: R4Fault[]): void {
+  const { type, isComplex, place } = known;
+  if (isComplex && isJson(item))
+    walk(item, type === 'Resource' ? String(item.resourceType) : type, place, `${path}.${name}`, faults);
+  else if (isComplex || !isRight(item, known))
+    faults.push({ element: `${path}.${name}`, isOfOtherVersion: false });
 }
 
 /** Whether a primitive value is of its type. An item of a list may be null where only its extension is given. */
