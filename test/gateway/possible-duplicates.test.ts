@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { PossibleDuplicateResponse } from '../../src/contract/possible-duplicates.ts';
 import { compareNow, patientComparing } from '../../src/exchange/people/possible-duplicates/comparing.ts';
 import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { querySql } from '../support/postgres-tools.ts';
 import { takeUp } from '../support/take-up.ts';
 
 let gateway: TestGateway;
@@ -181,6 +182,8 @@ describe('the look-up of one patient', () => {
         select gen_random_uuid(), ${large.accountId}, array['Quil' || n], array['Zor' || n], date '1930-01-01' + n, 'U', '[]', '{}',
           jsonb_build_array(jsonb_build_object('type', 'ssn', 'value', (520110000 + n)::text))
         from generate_series(1, ${OTHERS}::integer) n`.execute(tx.db);
+      // Statistics without the rows of a transaction under way, as autovacuum may take them at any time.
+      await querySql(gateway.databaseUrl, 'analyze patient');
       const { rows: known } = await sql<{ id: string }>`
         select id from patient where personal_identifiers -> 0 ->> 'value' = '520110007'`.execute(tx.db);
       const readSoFar = async () => {

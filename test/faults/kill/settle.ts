@@ -32,11 +32,17 @@ export async function settle(
   return left;
 }
 
-/** Workflows of the account that ended otherwise than by their own doing. */
+/** Workflows of the account that ended otherwise than by their own doing. Temporal lists a run for a moment after it was deleted. */
 export async function badlyEnded({ temporal }: StackAccess, { accountId }: StackAccount): Promise<string[]> {
   const query = `AccountId = "${accountId}" and ExecutionStatus != "Completed"`;
-  const found: string[] = [];
-  for await (const { workflowId, status } of temporal.workflow.list({ query }))
-    found.push(`${workflowId} is ${status.name}`);
+  let found: string[] = ['nobody could be asked'];
+  const check = async () => {
+    const listed: string[] = [];
+    for await (const { workflowId, status } of temporal.workflow.list({ query }))
+      listed.push(`${workflowId} is ${status.name}`);
+    found = listed;
+    return found.length === 0;
+  };
+  await until(check, { timeoutMs: 15_000, everyMs: 500 });
   return found;
 }
