@@ -43,6 +43,6 @@ export async function badlyEnded({ temporal }: StackAccess, { accountId }: Stack
     found = listed;
     return found.length === 0;
   };
-  await until(check, { timeoutMs: 15_000, everyMs: 500 });
+  await until(check, { timeoutMs: 240_000, everyMs: 500 });
   return found;
 }
