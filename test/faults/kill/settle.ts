@@ -23,7 +23,7 @@ export async function settle(
   account: StackAccount,
   timeoutMs: number,
 ): Promise<string[]> {
-  let left: string[] = ['nobody could be asked'];
+  let left: string[] = ['there was no answer'];
   const check = async () => {
     left = await underWay(stack, account);
     return left.length === 0;
@@ -35,7 +35,7 @@ export async function settle(
 /** Workflows of the account that ended otherwise than by their own doing. Temporal lists a run for a moment after it was deleted. */
 export async function badlyEnded({ temporal }: StackAccess, { accountId }: StackAccount): Promise<string[]> {
   const query = `AccountId = "${accountId}" and ExecutionStatus != "Completed"`;
-  let found: string[] = ['nobody could be asked'];
+  let found: string[] = ['there was no answer'];
   const check = async () => {
     const listed: string[] = [];
     for await (const { workflowId, status } of temporal.workflow.list({ query }))

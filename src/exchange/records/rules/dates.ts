@@ -10,41 +10,29 @@ const DATE_TIME =
  * when the value is not a date. A time without a zone, which FHIR forbids but sources send, is read as UTC.
  */
 export function moment(value: unknown): string | undefined {
-  const text = textOf(value);
-  if (text === undefined || !DATE_TIME.test(text)) return undefined;
-  // Most times, without the cost of a match.
-  if (UTC_TIME.test(text) && isCalendarDay(digits(text, 0, 4), digits(text, 5, 7), digits(text, 8, 10)))
-    return text.length === UTC_LENGTH ? text : `${text.slice(0, UTC_LENGTH - 1)}Z`;
+  const text = textOf(value) ?? '';
+  // Most times, without the cost of a match with groups.
+  if (UTC_TIME.test(text))
+    return isCalendarDay(Number(text.slice(0, 4)), Number(text.slice(5, 7)), Number(text.slice(8, 10)))
+      ? `${text.slice(0, 19)}Z`
+      : undefined;
   const match = DATE_TIME.exec(text);
   if (match === null) return undefined;
   const [whole, year = '', month = '01', date = '01', time, zone = 'Z'] = match;
   if (!isCalendarDay(Number(year), Number(month), Number(date))) return undefined;
   if (time === undefined) return whole;
-  if ((zone === 'Z' || zone === '+00:00') && CLOCK_TIME.test(time))
-    return `${year}-${month}-${date}T${time.length === 5 ? `${time}:00` : time}Z`;
   const ms = Date.parse(`${year}-${month}-${date}T${time.length === 5 ? `${time}:00` : time}${zone}`);
   const utc = Number.isNaN(ms) ? '' : new Date(ms).toISOString();
   // A zone may move the last day of the year 9999 beyond four digits.
   return /^\d{4}-/.test(utc) ? `${utc.slice(0, 19)}Z` : undefined;
 }
 
-const UTC_TIME = /T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|\+00:00)$/;
-const UTC_LENGTH = '2024-05-01T10:15:00Z'.length;
-
-/** The number that the digits from a place to another one are. */
-function digits(text: string, from: number, to: number): number {
-  let number = 0;
-  for (let at = from; at < to; at += 1) number = number * 10 + text.charCodeAt(at) - ZERO;
-  return number;
-}
-const ZERO = '0'.charCodeAt(0);
+const UTC_TIME = /^\d{4}-\d{2}-\d{2}T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|\+00:00)$/;
 
 /** The day in UTC, or the date with the precision given. */
 export function day(value: unknown): string | undefined {
   return moment(value)?.slice(0, 10);
 }
-
-const CLOCK_TIME = /^(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d)?$/;
 
 /** PostgreSQL rejects 31 February and year 0; JavaScript accepts them. */
 export function isCalendarDay(year: number, month: number, date: number): boolean {

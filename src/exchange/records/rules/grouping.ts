@@ -50,10 +50,11 @@ export function groupByKeys<F extends Groupable>(patientId: string, deliveries: 
       if (!upper.accepts(lower)) continue;
       upper.absorb(lower);
       clusters.delete(lower);
-      for (const key of lower.keys) {
-        const sharing = byKey.get(key) ?? [];
-        if (sharing.includes(lower)) sharing.splice(sharing.indexOf(lower), 1);
-      }
+      for (const key of lower.keys)
+        byKey.set(
+          key,
+          (byKey.get(key) ?? []).filter((each) => each !== lower),
+        );
       register(upper, lower.keys);
       home = upper;
     }

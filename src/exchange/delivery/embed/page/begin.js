@@ -9,7 +9,7 @@ export const routeOf = (name) => `${base}/embed/${account}/patient/${patient}/${
  * A call with the token in a header, never in a URL.
  * @param {string} path @param {string} authorization @param {AbortSignal} signal
  */
-export const call = (path, authorization, signal) =>
+const call = (path, authorization, signal) =>
   fetch(path, { headers: { authorization }, signal, cache: 'no-store', referrerPolicy: 'no-referrer' });
 
 /** The token in the URL; empty without one. */
@@ -26,7 +26,7 @@ function begin() {
   if (token === '') return undefined;
   const [path, authorization, ending] = [routeOf('summary'), `Bearer ${token}`, new AbortController()];
   const answer = call(path, authorization, ending.signal);
-  // Whoever takes it learns of the failure.
+  // A failure is thrown where the answer is taken.
   answer.catch(() => undefined);
   return { path, authorization, ending, answer };
 }
@@ -37,9 +37,10 @@ function begin() {
  */
 export function callOnce(path, authorization, signal) {
   if (begun?.path !== path) return call(path, authorization, signal);
-  const { ending, answer, authorization: then } = begun;
+  const { ending, answer } = begun;
+  const isSame = begun.authorization === authorization;
   begun = undefined;
-  if (then === authorization) signal.addEventListener('abort', () => ending.abort());
-  if (then !== authorization || signal.aborted) ending.abort();
-  return then === authorization ? answer : call(path, authorization, signal);
+  if (isSame) signal.addEventListener('abort', () => ending.abort());
+  if (!isSame || signal.aborted) ending.abort();
+  return isSame ? answer : call(path, authorization, signal);
 }

@@ -367,10 +367,5 @@ function withClaims(resource: Json, claims: readonly string[]): Json {
   const { profile: _profile, ...rest } = meta;
   const all = [...theirs, ...claims];
   const named = all.length === 0 ? rest : sorted({ ...rest, profile: all });
-  const copy = sorted(resource.meta === undefined ? { ...resource, meta } : resource) as Record<
-    string,
-    unknown
-  >;
-  copy.meta = named;
-  return copy;
+  return sorted({ ...resource, meta: named });
 }
