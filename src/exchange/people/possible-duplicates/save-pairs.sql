@@ -5,8 +5,7 @@ select given.id, given."accountId", given.first, given.second, given.grade, give
   :rulesVersion::integer
 from :given
 -- Patients that are being deleted are left out.
-where (select count(*) from unnest(array[given.first, given.second]) as each (id)
-  cross join lateral (select from patient p where p.id = each.id for key share) there) = 2
+where (select count(*) from (select from patient p where p.id in (given.first, given.second) for key share) there) = 2
 on conflict (patient_id, other_patient_id) do update
 set grade = excluded.grade, score = excluded.score, agrees = excluded.agrees, contradicts = excluded.contradicts,
   rules_version = excluded.rules_version
