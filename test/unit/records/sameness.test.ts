@@ -217,6 +217,36 @@ describe('one result in two precisions', () => {
     ).toMatchObject([{ valueQuantity: { value: 14.411 } }]);
   });
 
+  test('shows no number beside the reference range of another unit', () => {
+    const measured = (id: string, source: string, number: number, unit: string, rest: object) =>
+      hemoglobin(source, id, {
+        valueQuantity: { value: number, unit, code: unit, system: 'http://unitsofmeasure.org' },
+        ...rest,
+      });
+    const ranged = { referenceRange: [{ low: { value: 120 }, high: { value: 160 }, text: '120-160' }] };
+    const [newer, older] = ['2025-01-02', '2025-01-01'].map((day) => ({
+      meta: { lastUpdated: `${day}T00:00:00Z` },
+    }));
+    const [leading] = merged([
+      measured('a', 'lab', 13.51, 'g/dL', { ...newer }),
+      measured('b', 'hie', 135, 'g/L', { ...ranged, ...older }),
+    ]);
+    expect(leading).toMatchObject({ valueQuantity: { value: 13.51, unit: 'g/dL' } });
+    expect(leading).not.toHaveProperty('referenceRange');
+    expect(
+      merged([
+        measured('a', 'lab', 13.51, 'g/dL', { ...older }),
+        measured('b', 'hie', 135, 'g/L', { ...ranged, ...newer }),
+      ]),
+    ).toMatchObject([{ valueQuantity: { value: 135, unit: 'g/L' }, ...ranged }]);
+    expect(
+      merged([
+        measured('a', 'lab', 4.51, 'K/uL', { ...newer }),
+        measured('b', 'hie', 4.51, '10*9/L', { referenceRange: [{ text: '4-11' }], ...older }),
+      ]),
+    ).toMatchObject([{ referenceRange: [{ text: '4-11' }] }]);
+  });
+
   test.each(samples.map((each) => [each.key, each] as const))(
     'leaves of the C-CDA document of %s no number twice',
     (_, each) => {

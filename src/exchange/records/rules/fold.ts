@@ -39,6 +39,7 @@ export function foldGroup(id: string, members: readonly Member[], patientId: str
       if (value === undefined || folded[element] !== undefined || folded[`_${element}`] !== undefined)
         continue;
       if (element === 'reaction' && leader.content.code === undefined) continue;
+      if (element === 'referenceRange' && scaleOf(other.content) !== scaleOf(leader.content)) continue;
       // It follows from the section of the document, in which questionnaires stand among results of the laboratory.
       if (element === 'category' && type === 'DiagnosticReport' && other.isConverted === true) continue;
       // A reference to a contained resource of the other delivery could not be resolved here.
@@ -128,7 +129,7 @@ function pointsInside(value: unknown): boolean {
 }
 
 /**
- * The leading Observation with the most precise of the group's numbers. Numbers from other, converted documents are not
+ * The leading Observation with the most precise of the group's numbers in its unit. Numbers from other, converted documents are not
  * used: they often have more digits than were measured.
  *
  * @param members deliveries of one group, whose numbers agree; the leading one first
@@ -156,12 +157,18 @@ function preciser(own: Json, others: readonly Json[]): Json {
   let [best, digits] = [known, digitsIn(known.value)];
   for (const other of others) {
     const found = valueIn(other);
-    if (found === undefined || digitsIn(found.value) <= digits) continue;
+    if (found === undefined || digitsIn(found.value) <= digits || scaleOf(other) !== scaleOf(own)) continue;
     [best, digits] = [found, digitsIn(found.value)];
   }
   if (best === known) return own;
   const { [known.name]: _coarse, ...rest } = own;
   return { ...rest, [best.name]: best.value };
+}
+
+/** The unit of a value, however it is spelled. The numbers of the reference range beside it are in it too, and often do not say so. */
+function scaleOf({ valueQuantity, code }: Json): string {
+  const one = measureOf(isJson(valueQuantity) ? { ...valueQuantity, value: 1 } : 1, code);
+  return `${one?.value} ${one?.unit}`;
 }
 
 function digitsIn(value: unknown): number {
