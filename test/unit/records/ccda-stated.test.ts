@@ -173,6 +173,9 @@ describe('the status that a C-CDA document states', () => {
     ['aborted', '', 'inactive'],
     ['suspended', '', 'inactive'],
     ['active', '<effectiveTime><low value="2001"/><high value="2003"/></effectiveTime>', 'resolved'],
+    ['active', '<effectiveTime><low value="2001"/><high value="99991231"/></effectiveTime>', 'active'],
+    ['active', `<effectiveTime><high value="20240601"/></effectiveTime>${status('55561003')}`, 'active'],
+    ['active', `<effectiveTime><high value="20240601"/></effectiveTime>${status('413322009')}`, 'resolved'],
     ['active', '<effectiveTime><low value="2001"/><high nullFlavor="UNK"/></effectiveTime>', 'active'],
   ])('of a problem, in a concern that is %s with "%s", is %s', (concern, more, is) => {
     const { resources } = convert('problems', problem(concern, more));
@@ -184,6 +187,7 @@ describe('the status that a C-CDA document states', () => {
     ['active', status('73425007'), 'inactive'],
     ['completed', status('55561003'), 'active'],
     ['completed', '', 'inactive'],
+    ['active', '<effectiveTime><low value="2001"/><high value="20991231"/></effectiveTime>', 'active'],
     ['active', '<effectiveTime><low value="2001"/><high nullFlavor="UNK"/></effectiveTime>', 'active'],
   ])('of an allergy, in a concern that is %s with "%s", is %s', (concern, more, is) => {
     const { resources } = convert('allergies', allergy(concern, more));
@@ -252,6 +256,28 @@ describe('the status that a C-CDA document states', () => {
      <code code="99213" codeSystem="2.16.840.1.113883.6.12" displayName="Office visit"/><effectiveTime value="20120101"/>${part}</encounter>`;
   const finding = (time: string) =>
     `<observation classCode="OBS" moodCode="EVN"><templateId root="${TEMPLATE}4.19"/><id root="1.2.3" extension="i"/>${time}${MI}</observation>`;
+
+  test('has an end that is still to come in words, because it has ended nothing', () => {
+    const [expected] = convert(
+      'problems',
+      problem('active', '<effectiveTime><low value="2024"/><high value="20240601"/></effectiveTime>'),
+    ).resources;
+    expect(expected).toMatchObject({ note: [{ text: 'Stated to end on 2024-06-01' }] });
+    expect(expected).not.toHaveProperty('abatementDateTime');
+  });
+
+  test('of an illness listed as a past one is only what it states', () => {
+    const pastIllness = (time: string) =>
+      `<observation classCode="OBS" moodCode="EVN"><templateId root="${TEMPLATE}4.4"/>${time}${MI}</observation>`;
+    const past = (time: string) =>
+      convertedSections(section(`${TEMPLATE}2.20`, '11348-0', `<entry>${pastIllness(time)}</entry>`))
+        .resources[0];
+    expect(past('')).toMatchObject({ resourceType: 'Condition' });
+    expect(past('')).not.toHaveProperty('clinicalStatus');
+    expect(codesIn(past('<effectiveTime><high value="2010"/></effectiveTime>')?.clinicalStatus)).toEqual([
+      'resolved',
+    ]);
+  });
 
   test('of the diagnosis of an encounter is not that of an active problem', () => {
     const diagnosed = (time: string) =>

@@ -38,8 +38,13 @@ export function isOfEncounter({ content }: Pick<SummaryEntry, 'content'>): boole
   );
 }
 
-const hasEnded = (content: Json): boolean =>
-  Object.keys(content).some((element) => element.startsWith('abatement'));
+/** An end that is still to come, such as 9999-12-31, ends nothing. */
+function hasEnded({ abatementDateTime, abatementPeriod, ...others }: Json): boolean {
+  const end = textOf(abatementDateTime ?? (isJson(abatementPeriod) ? abatementPeriod.end : undefined));
+  const isToCome = end !== undefined && end.slice(0, 10) > new Date().toISOString().slice(0, end.length);
+  const isStated = [abatementDateTime, abatementPeriod].some((each) => each !== undefined);
+  return (isStated && !isToCome) || Object.keys(others).some((element) => element.startsWith('abatement'));
+}
 
 /** Whether a Condition or AllergyIntolerance is active: it is, unless its statuses or an abatement say otherwise. */
 export function isActive({ content }: Pick<SummaryEntry, 'content'>): boolean {

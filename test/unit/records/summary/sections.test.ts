@@ -138,6 +138,28 @@ describe('problems and medications', () => {
     expect(rows.find(([name]) => name === 'Gout')?.[3]).toBe('Entered in error');
   });
 
+  test('whose end is still to come goes on', async () => {
+    const captions: string[] = [];
+    const asthma = (end: object) =>
+      readerOf([PATIENT, { resourceType: 'Condition', id: 'a', code: { text: 'Asthma' }, ...end }]);
+    for (const end of [
+      { abatementDateTime: '9999-12-31' },
+      { abatementPeriod: { end: '2999' } },
+      { abatementDateTime: '2020' },
+      { abatementPeriod: { start: '2020' } },
+      { abatementString: 'as a child' },
+    ])
+      for await (const part of partsOf(asthma(end)))
+        if (part.kind === 'table' && part.caption.endsWith('problems')) captions.push(part.caption);
+    expect(captions).toEqual([
+      'Active problems',
+      'Active problems',
+      'Past problems',
+      'Past problems',
+      'Past problems',
+    ]);
+  });
+
   test('names the medication that is only referred to, and says how to take it', async () => {
     const rows = await rowsOf(
       [

@@ -8,7 +8,7 @@ import { startsAsXml } from './element.ts';
 export const CCDA_BYTES_MAX = 10_000_000;
 
 /** Increase when the conversion of an unchanged document gives different resources: every document is then converted again. */
-export const CONVERSION_RULES = 8;
+export const CONVERSION_RULES = 9;
 
 const THREAD = new URL('./ccda-thread.ts', import.meta.url);
 const LIMITS: JobThreadLimits = { heapMb: 192, timeoutMs: 60_000, idleMs: 30_000 };

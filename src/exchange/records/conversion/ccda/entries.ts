@@ -1,5 +1,5 @@
 import { lookupTable } from '../../../../lib/lookup-table.ts';
-import type { Json } from '../../rules/json.ts';
+import { type Json, objectsOf, textOf } from '../../rules/json.ts';
 import { amountText } from '../../rules/words.ts';
 import { devices } from './actors.ts';
 import { concept } from './datatypes.ts';
@@ -29,7 +29,7 @@ import {
   type TemplateName,
   withName,
 } from './table.ts';
-import { statedTime } from './times.ts';
+import { isToCome, statedTime } from './times.ts';
 import { observedValue } from './values.ts';
 
 export interface Reading {
@@ -272,21 +272,25 @@ function clinicalStatus(stated: unknown, concern: string | undefined, hasEnd: bo
   return typeof stated === 'string' ? stated : OVER.includes(concern ?? '') ? 'inactive' : 'active';
 }
 
-/** @param category FHIR's category by the section or the act; the diagnosis of an encounter is not said to go on */
+/** @param category FHIR's category by the section or the act; the diagnosis of an encounter, or an illness listed as a past one, is not said to go on */
 function condition(node: CdaElement, scope: Scope, concern?: string, category?: string): Json {
   const made = resourceOf('Condition', node, scope) ?? {};
-  const hasEnd = made.abatementDateTime !== undefined;
+  const end = textOf(made.abatementDateTime);
+  const hasEnd = end !== undefined && !isToCome(end, scope.day);
   const status = clinicalStatus(made.clinicalStatus, concern, hasEnd);
-  const isStated = made.clinicalStatus !== undefined || hasEnd || category !== 'encounter-diagnosis';
+  const isOfPast = category === 'encounter-diagnosis' || (scope.section === 'past illnesses' && !concern);
+  const isStated = made.clinicalStatus !== undefined || hasEnd || !isOfPast;
   const { hasUnknownEnd } = statedTime(childOf(node, 'effectiveTime'), scope.offset);
-  const { onsetAge, note, ...rest } = made;
-  // FHIR has one onset; the age stays in words beside a date.
+  const { onsetAge, note, abatementDateTime, _abatementDateTime, ...rest } = made;
+  // FHIR has one onset, and no end of what is active; the age beside a date, and an end to come, stay in words.
   const age = made.onsetDateTime === undefined ? undefined : (onsetAge as Json | undefined);
-  const notes = age && [{ text: `Age at onset: ${amountText(age) ?? ''}` }];
+  const isOpen = end !== undefined && !ENDED.includes(status);
+  const notes = [age && `Age at onset: ${amountText(age) ?? ''}`, isOpen && `Stated to end on ${end}`];
   return {
     ...rest,
     ...(age === undefined ? { onsetAge } : {}),
-    note: [...((note ?? []) as Json[]), ...(notes ?? [])],
+    ...(isOpen ? {} : { abatementDateTime, _abatementDateTime }),
+    note: [...((note ?? []) as Json[]), ...notes.flatMap((text) => (text ? [{ text }] : []))],
     clinicalStatus: isStated ? conceptOf('condition-clinical', status) : undefined,
     category: category === undefined ? undefined : [conceptOf('condition-category', category)],
     code: made.code ?? ABSENT,
@@ -303,7 +307,9 @@ function allergy(node: CdaElement, scope: Scope, concern?: string): Json {
   const severity = ['code=SEV', 'template=4.8']
     .flatMap((test) => select(node, `entryRelationship/observation[${test}]/value`))
     .flatMap(({ attributes }) => MAPS.Severity[attributes.code ?? ''] ?? [])[0];
-  const status = clinicalStatus(made.clinicalStatus, concern, made.extension !== undefined);
+  const [end] = objectsOf(made.extension).map(({ valueDateTime }) => textOf(valueDateTime));
+  const hasEnd = end !== undefined && !isToCome(end, scope.day);
+  const status = clinicalStatus(made.clinicalStatus, concern, hasEnd);
   const reactions = made.reaction as Json[] | undefined;
   return {
     ...made,

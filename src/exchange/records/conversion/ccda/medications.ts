@@ -3,7 +3,7 @@ import type { Json } from '../../rules/json.ts';
 import { concept, numberOf, quantity, unitOf } from './datatypes.ts';
 import { attribute, type CdaElement, childOf, childrenOf, line, select, statusOf } from './element.ts';
 import { ABSENT, MAPS, mapped, resourceOf, type Scope, type TemplateName, withName } from './table.ts';
-import { periodOf, statedTime } from './times.ts';
+import { isToCome, periodOf, statedTime } from './times.ts';
 
 /** Moods of a statement that has come true: an event, or a criterion of one that some documents write beside it. */
 const TRUE_MOODS = ['EVN', 'EVN.CRT', undefined];
@@ -50,11 +50,9 @@ export function medicationStatus(node: CdaElement, scope: Scope): string {
   const status = MAPS.MedicationStatus[statusOf(node) ?? ''] ?? 'unknown';
   if (status !== 'completed') return status;
   const { at, high } = statedTime(childOf(node, 'effectiveTime'), scope.offset);
-  const end = (high ?? at)?.value.slice(0, 10);
+  const end = (high ?? at)?.value;
   if (end === undefined) return 'unknown';
-  // Compared as far as both are stated.
-  const day = scope.day?.slice(0, end.length);
-  return day !== undefined && end > day ? 'active' : status;
+  return isToCome(end, scope.day) ? 'active' : status;
 }
 
 /** What was requested in a plan is only planned; in a list of medications an intention is a prescription. */

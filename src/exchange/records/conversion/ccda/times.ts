@@ -76,6 +76,12 @@ export function statedTime(element: CdaElement | undefined, offset: string | und
   };
 }
 
+/** Whether a time is after the day of the document, compared as far as both are stated. */
+export function isToCome(time: string | undefined, day: string | undefined): boolean {
+  const length = Math.min(10, time?.length ?? 0, day?.length ?? 0);
+  return String(time).slice(0, length) > String(day).slice(0, length);
+}
+
 /** Sets a time element, and its extension. */
 export function setTime(on: Record<string, unknown>, name: string, time: FhirTime | undefined): void {
   if (time === undefined) return;
