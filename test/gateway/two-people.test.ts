@@ -60,6 +60,40 @@ describe('two people with the same names, birth date, gender and zip', () => {
     },
   );
 
+  const both = (one: string, no: string) => ({
+    personalIdentifiers: [...ssn(one).personalIdentifiers, ...licence(no).personalIdentifiers],
+  });
+  test.each([
+    ['the licence, if the older has none', ssn('512345671'), licence('T7154328')],
+    ['the SSN, if the older has none', licence('S1234987'), ssn('623456782')],
+    ['the licence, if the older has both', both('512345671', 'S1234987'), licence('T7154328')],
+    ['the SSN, if the older has both', both('512345671', 'S1234987'), ssn('623456782')],
+  ])('are each found by %s', async (_, his, known) => {
+    const person = newPerson({ firstName: 'Robin' });
+    const first = (await create({ ...person, ...his })).json();
+    const second = (await create({ ...person, ...both('623456782', 'T7154328') })).json();
+    expect(second.id).not.toBe(first.id);
+    const again = await create({ ...person, ...known });
+    expect([again.statusCode, again.json().id]).toEqual([200, second.id]);
+    expect((await account.call('POST', 'patient/match', { ...person, ...known })).json().id).toBe(second.id);
+    expect((await account.call('GET', `patient/${first.id}`)).json().eTag).toBe(first.eTag);
+  });
+
+  test('and one SSN stay one for each licence, however many there are', async () => {
+    const person = newPerson({ firstName: 'Robin' });
+    const numbers = ['S1234987', 'T7154328', 'U8812345', 'V2093847'];
+    const ids: string[] = [];
+    for (const number of numbers) {
+      const answer = await create({ ...person, ...both('512345671', number) });
+      expect(answer.statusCode).toBe(201);
+      ids.push(answer.json().id);
+    }
+    for (const [at, number] of numbers.entries()) {
+      const again = await create({ ...person, ...both('512345671', number) });
+      expect([again.statusCode, again.json().id]).toEqual([200, ids[at]]);
+    }
+  });
+
   test('who are created at the same time become one for each SSN', async () => {
     const person = newPerson({ firstName: 'Robin' });
     const answers = await Promise.all(

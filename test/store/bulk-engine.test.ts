@@ -142,7 +142,7 @@ describe('a bulk create', () => {
     const result = await env.run(account.accountId, await env.upload(account, csvOf(rows)));
     expect(statuses(result)).toBe('created created updated');
     expect(result[2]?.patientId).toBe(result[0]?.patientId);
-    expect(result[2]?.reason).toBe(`also matches patient ${result[1]?.patientId}; the oldest was updated`);
+    expect(result[2]?.reason).toBe(`also matches patient ${result[1]?.patientId}, not updated`);
   });
 
   test('stops when the request is paused or has ended, and says so', async ({ env }) => {

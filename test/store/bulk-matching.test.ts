@@ -96,6 +96,31 @@ describe('importing rows', () => {
     }
   });
 
+  test('finds each of several people of one description by any of their SSNs and licences, as E4 does', async ({
+    env,
+  }) => {
+    const ssn = fc.constantFrom(undefined, '512345671', '623456782', '734567893');
+    const driversLicenseNo = fc.constantFrom(undefined, 'S1234987', 'T7154328', 'U8812345');
+    const row = fc
+      .record({ ssn, driversLicenseNo })
+      .map(({ ssn = '', driversLicenseNo: no = '' }) =>
+        person('Ann', '02116', { ssn, driversLicenseNo: no, driversLicenseState: no && 'MA' }),
+      );
+    const rows = (maxLength: number) => fc.array(row, { minLength: 1, maxLength });
+    await fc.assert(
+      fc.asyncProperty(rows(10), rows(4), async (imported, before) => {
+        const [byFile, byCalls] = [await env.addAccount(), await env.addAccount()];
+        for (const account of [byFile, byCalls]) await createOneByOne(env, account, before);
+        const result = await env.run(byFile.accountId, await env.upload(byFile, csvOf(imported)));
+        const statuses = await createOneByOne(env, byCalls, imported);
+        expect(result.map(({ status }) => status)).toEqual(statuses);
+        expect(await env.patients(byFile.accountId)).toEqual(await env.patients(byCalls.accountId));
+        expect(new Set(await createOneByOne(env, byCalls, imported))).toEqual(new Set(['updated']));
+      }),
+      { numRuns: 20 },
+    );
+  });
+
   test('keeps the external ids of all rows of a person, within a chunk and across, and says what a row replaced', async ({
     env,
   }) => {
@@ -180,7 +205,7 @@ describe('importing rows', () => {
     expect(result[23]).toMatchObject({
       status: 'updated',
       patientId: older?.patientId,
-      reason: `also matches patient ${result[12]?.patientId}; the oldest was updated`,
+      reason: `also matches patient ${result[12]?.patientId}, not updated`,
     });
   });
 
@@ -285,7 +310,7 @@ describe('importing rows', () => {
     expect(result[4]).toMatchObject({
       status: 'would-update',
       patientId: '',
-      reason: 'also matches the patient of row 4; the oldest was updated',
+      reason: 'also matches the patient of row 4, not updated',
     });
   });
 });

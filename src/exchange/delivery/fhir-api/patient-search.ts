@@ -239,7 +239,7 @@ export function addMatchRoute(app: FastifyInstance, deps: FhirDeps): void {
       const theirs = readDescription(patientIn(request.body));
       const holders = await deps.finder.asAccount(accountId, async (tx) => {
         const described = traitsOfPatient(theirs ?? { resourceType: 'Patient' });
-        const found = (await findPatients(tx, await findByIdentityKeys(tx, keys)))
+        const found = (await findPatients(tx, (await findByIdentityKeys(tx, keys)).ids))
           .filter((each) => contradictedIdentifiers(traitsOf(each), described).length === 0)
           .map(({ id }) => id);
         return found.length === 0 ? [] : [...new Set([...found, ...(await holdersOf(tx, described))])];

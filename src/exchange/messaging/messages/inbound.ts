@@ -180,7 +180,7 @@ async function patientOf(
   const { zip, ...rest } = person;
   const address = { addressLine1: '', city: '', state: '', zip, country: 'USA' };
   const keys = identityKeys(hmacKey, tx.accountId, { ...rest, addresses: [address] });
-  const [id, ...others] = await findByIdentityKeys(tx, keys);
+  const [id, ...others] = (await findByIdentityKeys(tx, keys)).ids;
   return id !== undefined && others.length === 0 ? id : null;
 }
 

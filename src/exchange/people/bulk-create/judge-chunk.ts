@@ -15,7 +15,7 @@ import {
   type PatientContent,
   sizesOf,
 } from '../patients/rules/patient-content.ts';
-import { areContradicting } from '../patients/rules/patient-matching.ts';
+import { compareIdentifiers } from '../patients/rules/patient-matching.ts';
 import { isSame } from '../patients/rules/patient-normalisation.ts';
 import type { OpenChunk } from './chunk-store.ts';
 import {
@@ -124,7 +124,7 @@ async function judge(tx: AccountTx, job: BulkJob, chunk: PreparedChunk, mode: Re
       if (job.dryRun) trialRows.set(id, row);
       return id;
     },
-    contradicts: createContradictionCheck(matched, known.patients, known.trialIdentifiers),
+    compare: createComparison(matched, known.patients, known.trialIdentifiers),
     ownKeys: (place) => matched[place]?.person.ownKeys() ?? [],
     whyFull: createRoomCheck(matched, known.patients, job.facilityId),
   });
@@ -150,16 +150,10 @@ async function findKnown(
   chunk: PreparedChunk,
   mode: ReadMode,
 ) {
-  const plain = await findKeyHolders(tx, [...chunk.keys]);
-  const held = new Set(plain.map(({ key }) => key));
-  // A row whose keys somebody holds may be of another person, with keys of the own SSN or licence.
-  const own = chunk.lines.flatMap(({ person }) =>
-    person?.keys.some((key) => held.has(key)) && person.given.personalIdentifiers.length > 0
-      ? person.ownKeys()
-      : [],
-  );
-  const keys = [...chunk.keys, ...own];
-  const holders = own.length === 0 ? plain : [...plain, ...(await findKeyHolders(tx, own))];
+  // A row may be of another person than the one who holds its keys, with keys of the own SSN or licence.
+  const own = chunk.lines.flatMap(({ person }) => person?.ownKeys() ?? []);
+  const keys = [...new Set([...chunk.keys, ...own])];
+  const holders = await findKeyHolders(tx, keys);
   const trialHolders = dryRun ? await findTrialKeyHolders(tx, requestId, keys) : [];
 
   const keysOf = new Map<string, string[]>();
@@ -262,23 +256,23 @@ export function contentAfter(
 }
 
 /**
- * Makes a check of whether a row is of another person than the one who holds its keys: another SSN or licence than the patient
- * and the rows that are taken for the person so far have; in a dry run also those of earlier chunks.
+ * Makes a comparison of the SSNs and licences of a row with those that the patient and the rows that are taken for the person so far
+ * have; in a dry run also those of earlier chunks.
  */
-function createContradictionCheck(
+function createComparison(
   rows: readonly ContentRow[],
   patients: ReadonlyMap<string, PatientContent>,
   trial: ReadonlyMap<string, readonly PersonalIdentifier[]>,
 ) {
-  return (person: { id: string; rows: readonly number[] }, place: number): boolean => {
+  return (person: { id: string; rows: readonly number[] }, place: number) => {
     const given = rows[place]?.person.given;
-    if (given === undefined || given.personalIdentifiers.length === 0) return false;
+    if (given === undefined || given.personalIdentifiers.length === 0) return 'unknown';
     const known = [
       ...(patients.get(person.id)?.personalIdentifiers ?? []),
       ...(trial.get(person.id) ?? []),
       ...person.rows.flatMap((before) => rows[before]?.person.given.personalIdentifiers ?? []),
     ];
-    return areContradicting({ personalIdentifiers: known }, given);
+    return compareIdentifiers({ personalIdentifiers: known }, given);
   };
 }
 

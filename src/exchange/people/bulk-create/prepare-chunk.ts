@@ -83,7 +83,9 @@ function prepareRow(
   const given = normaliseDemographics(value.patient);
   const { externalId, status } = value.patient;
   const keys = identityKeyTexts(hmacKey, accountId, { ...given, externalId });
-  const ownKeys = () => ownKeyTexts(hmacKey, accountId, given);
+  let own: string[] | undefined;
+  const hasOwn = keys.length > 0 && given.personalIdentifiers.length > 0;
+  const ownKeys = () => (own ??= hasOwn ? ownKeyTexts(hmacKey, accountId, given) : []);
   const person = { given, facts: { externalId, status }, keys, ownKeys };
   return { row, line, errors, facility, cohorts, person };
 }

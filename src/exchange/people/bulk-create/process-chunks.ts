@@ -326,7 +326,7 @@ function resultOf(
   if (after !== undefined) known.set(id, after);
   const reason = [
     ...(before === undefined || after === undefined ? [] : replacements(replacedBy(before, after))),
-    ...(alsoMatches.length === 0 ? [] : [`also matches ${named(alsoMatches)}; the oldest was updated`]),
+    ...(alsoMatches.length === 0 ? [] : [`also matches ${named(alsoMatches)}, not updated`]),
     ...(contradicted.length === 0
       ? []
       : [`another SSN or driver's licence than ${named(contradicted)}, so they stay two patients`]),

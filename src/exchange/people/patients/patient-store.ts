@@ -72,30 +72,37 @@ export async function lockPatient(tx: AccountTx, id: string): Promise<StoredPati
   return row && toPatient(row);
 }
 
-/** Ids of the patients that have any of the identity keys, oldest first. */
-export async function findByIdentityKeys(tx: AccountTx, keys: readonly Buffer[]): Promise<string[]> {
-  if (keys.length === 0) return [];
+/** Ids of the patients that have any of the identity keys, oldest first, and the number of the keys that they have. */
+export async function findByIdentityKeys(
+  tx: AccountTx,
+  keys: readonly Buffer[],
+): Promise<{ ids: string[]; held: number }> {
+  if (keys.length === 0) return { ids: [], held: 0 };
   const rows = await tx.db
-    .selectFrom('patient')
-    .select('patient.id')
-    .where('patient.id', 'in', (sub) =>
+    .selectFrom((sub) =>
       sub
         .selectFrom('patient_identity_key')
-        .select('patient_id')
+        .select(['patient_id', sql<number>`count(*)::integer`.as('keys')])
         .where('account_id', '=', tx.accountId)
-        .where('key', 'in', keys),
+        .where('key', 'in', keys)
+        .groupBy('patient_id')
+        .as('holder'),
     )
+    .innerJoin('patient', 'patient.id', 'holder.patient_id')
+    .select(['patient.id', 'holder.keys'])
     .orderBy('patient.created_at')
     .orderBy('patient.id')
     .execute();
-  return rows.map((row) => row.id);
+  return { ids: rows.map(({ id }) => id), held: rows.reduce((sum, row) => sum + row.keys, 0) };
 }
 
+/** Inserts the patient with those of the keys that nobody has. @param held how many of them others have */
 export async function insertPatient(
   tx: AccountTx,
   id: string,
   content: PatientContent,
   keys: readonly Buffer[],
+  held = 0,
 ): Promise<StoredPatient> {
   const row = await tx.db
     .insertInto('patient')
@@ -103,7 +110,7 @@ export async function insertPatient(
     .returningAll()
     .executeTakeFirstOrThrow();
   const taken = await claimKeys(tx, id, keys);
-  if (taken < keys.length)
+  if (taken !== keys.length - held)
     throw new OvertakenError('an identity key of this person was claimed concurrently');
   return toPatient(row);
 }
@@ -131,7 +138,9 @@ export async function claimKeys(tx: AccountTx, patientId: string, keys: readonly
   if (keys.length === 0) return 0;
   const rows = await tx.db
     .insertInto('patient_identity_key')
-    .values(keys.map((key) => ({ account_id: tx.accountId, key, patient_id: patientId })))
+    .values(
+      [...keys].sort(Buffer.compare).map((key) => ({ account_id: tx.accountId, key, patient_id: patientId })),
+    )
     .onConflict((conflict) => conflict.columns(['account_id', 'key']).doNothing())
     .returning('key')
     .execute();

@@ -29,7 +29,7 @@ import {
   sizesOf,
   unitedIds,
 } from '../patients/rules/patient-content.ts';
-import { areContradicting } from '../patients/rules/patient-matching.ts';
+import { compareIdentifiers } from '../patients/rules/patient-matching.ts';
 import {
   normaliseAdditionalIdentifiers,
   normaliseDemographics,
@@ -53,18 +53,15 @@ export async function createOrMatchPatient(
 ): Promise<{ patient: StoredPatient; isNew: boolean; replaced?: ReturnType<typeof replacedBy> }> {
   await requireFacility(tx, facilityId);
   const given = normaliseDemographics(body);
-  const { keys, own, known: found, isHeld } = await findKnown({ tx, hmacKey }, given, body.externalId);
+  const { keys, known: found, held } = await findKnown({ tx, hmacKey }, given, body.externalId);
   if (found === undefined) {
-    const content = newContent(given, body, facilityId);
-    // Others hold some of the keys, so the person is known by the keys of the own SSN or licence.
-    const patient = await insertPatient(tx, uuidv7(), content, isHeld ? own : keys);
-    if (isHeld) await claimKeys(tx, patient.id, keys);
+    const patient = await insertPatient(tx, uuidv7(), newContent(given, body, facilityId), keys, held);
     return { patient, isNew: true };
   }
 
   const known = await lockPatient(tx, found.id);
   if (known === undefined) throw new OvertakenError('the matching patient was deleted concurrently');
-  if (areContradicting(known, given))
+  if (compareIdentifiers(known, given) === 'two')
     throw new OvertakenError('the matching patient got another identifier concurrently');
   await claimKeys(tx, known.id, keys);
   const content = mergedContent(known, given, body, facilityId);
@@ -82,19 +79,24 @@ export async function findMatch(
 }
 
 /**
- * The oldest patient who has one of the identity keys and does not contradict: another SSN or driver's licence means two
- * people, who then have keys of their own (docs/decisions/0151-contradicting-patients-stay-apart.md).
+ * The oldest patient who has one of the identity keys and does not contradict, first of all one who has the same SSN or driver's
+ * licence: another one means two people, who then have keys of their own (docs/decisions/0151-contradicting-patients-stay-apart.md).
+ * `keys` are those that the person is to hold, and `held` is the number of those that somebody holds.
  */
 async function findKnown(
   { tx, hmacKey }: SaveContext,
   given: Demographics,
   externalId: string | undefined,
-): Promise<{ keys: Buffer[]; own: Buffer[]; known?: StoredPatient; isHeld: boolean }> {
+): Promise<{ keys: Buffer[]; known?: StoredPatient; held: number }> {
   const keys = identityKeys(hmacKey, tx.accountId, { ...given, externalId });
   const own = keys.length === 0 ? [] : ownKeys(hmacKey, tx.accountId, given);
-  const holders = await findPatients(tx, await findByIdentityKeys(tx, [...keys, ...own]));
-  const known = holders.find((holder) => !areContradicting(holder, given));
-  return { keys, own, known, isHeld: holders.length > 0 };
+  const { ids, held } = await findByIdentityKeys(tx, [...keys, ...own]);
+  const holders = await findPatients(tx, ids);
+  const fitting = holders.filter((holder) => compareIdentifiers(holder, given) !== 'two');
+  const known = fitting.find((holder) => compareIdentifiers(holder, given) === 'one') ?? fitting[0];
+  // If others hold some of the keys, the person is known by those of the own SSN or licence.
+  const isAlone = holders.every((holder) => holder === known);
+  return { keys: isAlone ? keys : [...keys, ...own], known, held };
 }
 
 /**
@@ -119,9 +121,9 @@ export async function replacePatient(
   const own = keys.length === 0 ? [] : ownKeys(hmacKey, tx.accountId, given);
   await claimKeys(tx, known.id, keys);
   // Only after claimKeys, which waits for concurrent transactions that claim one of the keys.
-  const holders = await findPatients(tx, await findByIdentityKeys(tx, [...keys, ...own]));
+  const holders = await findPatients(tx, (await findByIdentityKeys(tx, [...keys, ...own])).ids);
   const others = holders.filter(({ id: holder }) => holder !== known.id);
-  const other = others.find((holder) => !areContradicting(holder, given));
+  const other = others.find((holder) => compareIdentifiers(holder, given) !== 'two');
   if (other !== undefined) {
     throw new ConflictError(
       `Patient ${other.id} already has these demographics: same names, date of birth, gender and a zip in common`,

@@ -37,10 +37,10 @@ export type RowOutcome =
 
 export interface FoldRules {
   newId(row: MatchableRow): string;
-  /** Whether the row at this index is of another person than this one, although they share a key. */
-  contradicts?(person: FoldedPerson, place: number): boolean;
-  /** The keys of a row that contradicts everybody who holds its keys. */
-  ownKeys?(place: number): readonly string[];
+  /** Whether the row at this index is of this person, who shares a key with it, by what identifies both. */
+  compare(person: FoldedPerson, place: number): 'one' | 'two' | 'unknown';
+  /** The keys of what identifies the row's person, by which others than the holder of its keys are known. */
+  ownKeys(place: number): readonly string[];
   /** Why the row at this index does not fit a person with the rows it already has; undefined when it fits. */
   whyFull?(person: FoldedPerson, place: number): string | undefined;
 }
@@ -53,12 +53,13 @@ const NONE: readonly number[] = [];
  * person holds in the end, and which rows belong to one person. A row refused for lack of consent, or because a list would
  * exceed its limit, changes nothing.
  *
- * @param known persons that held keys of these rows before, oldest first; if a row's keys match several, the oldest wins
+ * @param known persons that held keys of these rows before, oldest first; if a row's keys match several, the oldest wins, first of
+ *   those who have an identifier of it
  */
 export function foldRows(
   rows: readonly MatchableRow[],
   known: readonly { person: KnownPerson; keys: readonly string[] }[],
-  { newId, contradicts, ownKeys, whyFull }: FoldRules,
+  { newId, compare, ownKeys, whyFull }: FoldRules,
 ): { outcomes: RowOutcome[]; persons: FoldedPerson[] } {
   const persons: FoldedPerson[] = [];
   /** For each key, the index in `persons` of the person that holds it; a lower index is an older person. */
@@ -76,18 +77,17 @@ export function foldRows(
     }
     return held.length < 2 ? held : held.toSorted((left, right) => left - right);
   };
-  const withoutOthers = (found: readonly number[], place: number): readonly number[] =>
-    contradicts === undefined || found.length === 0
-      ? found
-      : found.filter((index) => !contradicts(persons[index] as FoldedPerson, place));
   const outcomes = rows.map((row, place): RowOutcome => {
-    const found = holdersOf(row.keys);
-    const fitting = withoutOthers(found, place);
-    const isApart = found.length > 0 && fitting.length === 0;
-    const keys = isApart ? [...row.keys, ...(ownKeys?.(place) ?? [])] : row.keys;
-    const matches = isApart ? withoutOthers(holdersOf(keys), place) : fitting;
+    const are = (what: string) => (index: number) => compare(persons[index] as FoldedPerson, place) === what;
+    const holding = holdersOf(row.keys);
+    // Without anybody known there is nobody who has only keys of an identifier.
+    const isFirst = holding.length === 0 && known.length === 0;
+    const own = isFirst ? [] : ownKeys(place);
+    const found = own.length === 0 ? holding : holdersOf([...row.keys, ...own]);
+    const others = found.filter(are('two'));
+    const matches = found.filter((index) => !others.includes(index));
     const isNew = matches.length === 0;
-    const at = matches[0] ?? persons.length;
+    const at = matches.find(are('one')) ?? matches[0] ?? persons.length;
     if (isNew) persons.push({ id: newId(row), isNew, treatmentRelationship: true, rows: [], newKeys: [] });
     const person = persons[at] as FoldedPerson;
     if (row.wantsTreatment && !person.treatmentRelationship) return { kind: 'no-consent', person };
@@ -95,12 +95,14 @@ export function foldRows(
     if (reason !== undefined) return { kind: 'no-room', person, reason };
     // A list that grows by `push` has room for 17.
     person.rows = person.rows.length === 0 ? [place] : [...person.rows, place];
+    const keys = found.every((index) => index === at) ? row.keys : [...row.keys, ...own];
     const newKeys = keys.filter((key) => !holders.has(key));
     for (const key of newKeys) holders.set(key, at);
     person.newKeys = person.newKeys.length === 0 ? newKeys : [...person.newKeys, ...newKeys];
-    const alsoMatches =
-      matches.length > 1 ? matches.slice(1).flatMap((other) => persons[other] ?? []) : NO_PERSONS;
-    const contradicted = isApart ? found.flatMap((other) => persons[other] ?? []) : NO_PERSONS;
+    const named = (indexes: readonly number[]) =>
+      indexes.length === 0 ? NO_PERSONS : indexes.flatMap((index) => persons[index] ?? []);
+    const alsoMatches = named(matches.filter((index) => index !== at));
+    const contradicted = named(others);
     return { kind: isNew ? 'created' : 'updated', person, alsoMatches, contradicted };
   });
   return { outcomes, persons };

@@ -178,7 +178,7 @@ const isMistypedText = (left: string, right: string): boolean =>
 const compareGenders = (left: PersonTraits['gender'], right: PersonTraits['gender']): Comparison['gender'] =>
   left === undefined || right === undefined ? 'unknown' : left === right ? 'same' : 'different';
 
-function share(
+export function share(
   left: ReadonlySet<string> | ReadonlyMap<string, string>,
   right: ReadonlySet<string> | ReadonlyMap<string, string>,
 ): boolean {

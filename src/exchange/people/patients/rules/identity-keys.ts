@@ -42,8 +42,8 @@ export function identityKeyTexts(hmacKey: string, accountId: string, person: Per
 }
 
 /**
- * The keys of a person who has another SSN or driver's licence than the one who holds the keys above. They contain the person's
- * own; none without one.
+ * The keys of a person who has another SSN or driver's licence than the one who holds the keys above: of each identifier, and of
+ * all together, which nobody else has. None without an identifier.
  */
 export function ownKeyTexts(
   hmacKey: string,
@@ -51,10 +51,13 @@ export function ownKeyTexts(
   person: Person & Pick<Demographics, 'personalIdentifiers'>,
 ): string[] {
   const { ssns, licences } = identifiersOf(person.personalIdentifiers);
-  const [own] = ssns.size > 0 ? [...ssns].sort() : [...licences.keys()].sort();
-  if (own === undefined) return [];
+  const each = [
+    ...[...ssns].sort().map((ssn) => ['ssn', ssn]),
+    ...[...licences.keys()].sort().map((licence) => ['driversLicense', licence]),
+  ];
   const zips = person.addresses.map(({ zip }) => zip.slice(0, 5));
-  return keyTexts(hmacKey, accountId, person, zips, [ssns.size > 0 ? 'ssn' : 'driversLicense', own]);
+  const owns = each.length > 1 ? [...each, each.flat()] : each;
+  return owns.flatMap((own) => keyTexts(hmacKey, accountId, person, zips, own));
 }
 
 export const ownKeys = (...of: Parameters<typeof ownKeyTexts>): Buffer[] =>

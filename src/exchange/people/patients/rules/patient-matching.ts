@@ -1,5 +1,5 @@
 import type { Patient } from 'fhir/r4.js';
-import { comparePersons, contradictedIdentifiers } from './compare-persons.ts';
+import { comparePersons, contradictedIdentifiers, share } from './compare-persons.ts';
 import type { Demographics } from './demographics.ts';
 import { agreesInIdentity, gradeMatch } from './match-score.ts';
 import { identifiersOf, traitsOf, traitsOfPatient } from './person-traits.ts';
@@ -27,15 +27,15 @@ export function agreesWithPerson(ours: Demographics, theirs: Patient): boolean {
   return agreesInIdentity(compared) && !isPlaced && !compared.isVagueBirth;
 }
 
-/** Whether two descriptions that match by identity keys are of two people: another SSN or driver's licence. */
-export const areContradicting = (
-  ours: Pick<Demographics, 'personalIdentifiers'>,
-  theirs: Pick<Demographics, 'personalIdentifiers'>,
-): boolean =>
-  ours.personalIdentifiers.length > 0 &&
-  theirs.personalIdentifiers.length > 0 &&
-  contradictedIdentifiers(identifiersOf(ours.personalIdentifiers), identifiersOf(theirs.personalIdentifiers))
-    .length > 0;
+type Identified = Pick<Demographics, 'personalIdentifiers'>;
+
+/** What the SSNs and driver's licences say of two descriptions that match by identity keys: one person, two people, or nothing. */
+export function compareIdentifiers(ours: Identified, theirs: Identified): 'one' | 'two' | 'unknown' {
+  if (ours.personalIdentifiers.length === 0 || theirs.personalIdentifiers.length === 0) return 'unknown';
+  const [left, right] = [identifiersOf(ours.personalIdentifiers), identifiersOf(theirs.personalIdentifiers)];
+  if (contradictedIdentifiers(left, right).length > 0) return 'two';
+  return share(left.ssns, right.ssns) || share(left.licences, right.licences) ? 'one' : 'unknown';
+}
 
 /** Stricter than `describesPerson`: no error is assumed, not in the last name and not in the date of birth. */
 export function describesExactly(ours: Demographics, theirs: Patient): boolean {
