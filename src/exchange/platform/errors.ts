@@ -62,6 +62,12 @@ export class NotFoundError extends ExchangeError {
   }
 }
 
+/** Returns `found`; throws NotFoundError if it is undefined. `what` begins the message: "Patient". */
+export function orNotFound<T>(what: string, found: T | undefined): T {
+  if (found === undefined) throw new NotFoundError(what);
+  return found;
+}
+
 /** 409: not possible in the current state. */
 export class ConflictError extends ExchangeError {
   override readonly name = 'ConflictError';

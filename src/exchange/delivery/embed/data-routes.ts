@@ -9,7 +9,7 @@ import { createEmbedTokenCheck } from '../../access/embed-tokens/embed-token.ts'
 import { findPatient } from '../../people/patients/patient-store.ts';
 import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
-import { NotFoundError } from '../../platform/errors.ts';
+import { NotFoundError, orNotFound } from '../../platform/errors.ts';
 import { callerOf } from '../../platform/http/caller.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { leaveRequestShare } from '../../platform/http/plugins/request-share.ts';
@@ -113,8 +113,7 @@ async function openPatient(
   const { account: own, actor } = callerOf(request);
   if (account.toLowerCase() !== own.id || !UUID.test(id)) throw new NotFoundError('Patient');
   const patientId = await store.asAccount(own.id, async (tx: AccountTx) => {
-    const patient = await findPatient(tx, id);
-    if (patient === undefined) throw new NotFoundError('Patient');
+    const patient = orNotFound('Patient', await findPatient(tx, id));
     const record = { actor, operation, patientId: patient.id, outcome: '200', remoteAddress: request.ip };
     await insertAuditEntry(tx, record);
     return patient.id;

@@ -4,7 +4,7 @@ import { extname } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { THEME } from '../../../lib/pages/notice-page.ts';
 import { findAccount } from '../../access/accounts/account-store.ts';
-import { NotFoundError } from '../../platform/errors.ts';
+import { NotFoundError, orNotFound } from '../../platform/errors.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { CHART_STYLE } from '../../records/summary/render-html.ts';
 
@@ -83,8 +83,7 @@ function addAssets(app: FastifyInstance, path: string, assets: ReadonlyMap<strin
     `${path}/:file`,
     { schema: { hide: true }, config: { operation: 'embedAsset' } },
     async (request, reply) => {
-      const asset = assets.get(request.params.file);
-      if (asset === undefined) throw new NotFoundError('File');
+      const asset = orNotFound('File', assets.get(request.params.file));
       reply.headers({ 'cache-control': 'no-cache', etag: asset.eTag });
       if (request.headers['if-none-match'] === asset.eTag) return reply.code(304).send();
       return reply.type(asset.type).send(asset.content);

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { fhirJson } from '../../../lib/written-decimals.ts';
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
-import { ExchangeError, NotFoundError } from '../../platform/errors.ts';
+import { ExchangeError, NotFoundError, orNotFound } from '../../platform/errors.ts';
 import { callerOf } from '../../platform/http/caller.ts';
 import { completenessMeta } from '../../records/reading/completeness.ts';
 import { type ConsolidatedPlace, readConsolidated } from '../../records/reading/read-consolidated.ts';
@@ -122,8 +122,7 @@ async function patientOf(deps: FhirDeps, accountId: string, type: string, id: st
   const own = standings.filter((each) =>
     each.provenanceId === id ? type === 'Provenance' : each.resourceType === type,
   );
-  const [standing] = own;
-  if (standing === undefined) throw new NotFoundError(type);
+  const standing = orNotFound(type, own[0]);
   if (own.every(({ goneAt }) => goneAt !== null)) throw gone();
   return standing.patientId;
 }

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { fhirJson } from '../../../lib/written-decimals.ts';
 import { findPatient } from '../../people/patients/patient-store.ts';
 import type { Store } from '../../platform/database/database.ts';
-import { ExchangeError, InvalidRequestError, NotFoundError } from '../../platform/errors.ts';
+import { ExchangeError, InvalidRequestError, orNotFound } from '../../platform/errors.ts';
 import { callerOf } from '../../platform/http/caller.ts';
 import { completenessMeta, incompleteness } from '../../records/reading/completeness.ts';
 import { countConsolidated } from '../../records/reading/read-consolidated.ts';
@@ -338,8 +338,7 @@ export async function requirePatient(
   accountId: string,
   patientId: string,
 ): Promise<void> {
-  const patient = await store.asAccount(accountId, (tx) => findPatient(tx, patientId));
-  if (patient === undefined) throw new NotFoundError('Patient');
+  orNotFound('Patient', await store.asAccount(accountId, (tx) => findPatient(tx, patientId)));
 }
 
 /** The number of matches of a search. Reads page by page, each in a transaction of its own; without criteria only counts. */

@@ -8,10 +8,10 @@ import {
 } from '../../../contract/messages.ts';
 import { findPatient } from '../../people/patients/patient-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { ExchangeError, InvalidRequestError } from '../../platform/errors.ts';
+import { ExchangeError, InvalidRequestError, orNotFound } from '../../platform/errors.ts';
 import type { Caller } from '../../platform/http/caller.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
-import { ok, orNotFound } from '../../platform/http/operation.ts';
+import { ok } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
 import { openPage } from '../../platform/http/paging.ts';
 import { refuseUnsigned, verifySourceCallback } from '../../platform/http/signed-callback.ts';

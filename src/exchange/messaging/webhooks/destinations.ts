@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import { TEST_EVENT_TYPE } from '../../../contract/webhook-test.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { InvalidRequestError, NotFoundError } from '../../platform/errors.ts';
+import { InvalidRequestError, NotFoundError, orNotFound } from '../../platform/errors.ts';
 import { type DestinationRules, destinationProblem } from '../../platform/outbox/destination-guard.ts';
 import { insertEvent } from '../../platform/outbox/event-store.ts';
 import { generateWebhookKey, type WebhookKeys } from '../../platform/outbox/webhook-key.ts';
@@ -104,8 +104,7 @@ export async function openReplay(tx: AccountTx, { eventId, from, to, webhookId }
   if (webhookId !== undefined && (await findDestinationById(tx, webhookId)) === undefined)
     throw new NotFoundError('Webhook');
   if (eventId !== undefined) {
-    const message = await findEventOfMessage(tx, eventId);
-    if (message === undefined) throw new NotFoundError('Event');
+    const message = orNotFound('Event', await findEventOfMessage(tx, eventId));
     return reopenMessages(tx, [message], webhookId);
   }
   if (from === undefined) return reopenUndelivered(tx);

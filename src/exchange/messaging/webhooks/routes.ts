@@ -2,8 +2,9 @@ import { v7 as uuidv7 } from 'uuid';
 import type { SettingsResponse } from '../../../contract/settings.ts';
 import type { WebhookResponse } from '../../../contract/webhooks.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
+import { orNotFound } from '../../platform/errors.ts';
 import { type DestinationDeps, destinationRules, type GatewayPlatform } from '../../platform/http/deps.ts';
-import { noContent, ok, orNotFound } from '../../platform/http/operation.ts';
+import { noContent, ok } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
 import { generateWebhookKey, type WebhookKeys } from '../../platform/outbox/webhook-key.ts';
 import {

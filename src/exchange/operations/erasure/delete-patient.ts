@@ -9,7 +9,7 @@ import { isOnLegalHold } from '../../people/patients/legal-hold-store.ts';
 import { type StoredPatient, toPatient } from '../../people/patients/patient-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { recordWorkflowsToStop } from '../../platform/erasure/erasures.ts';
-import { ConflictError, NotFoundError } from '../../platform/errors.ts';
+import { ConflictError, orNotFound } from '../../platform/errors.ts';
 import { keepJobsOfPatient } from '../../queries/network-query/abandoned-jobs.ts';
 
 /**
@@ -28,8 +28,7 @@ export async function deletePatient(
 ): Promise<string> {
   // Taken before the patient, as the lock order of cohort-store.ts requires.
   await lockConsent(tx, 'alone');
-  const patient = await lockPatientAlone(tx, id);
-  if (patient === undefined) throw new NotFoundError('Patient');
+  const patient = orNotFound('Patient', await lockPatientAlone(tx, id));
   check(patient);
   if (await isOnLegalHold(tx, patient.id))
     throw new ConflictError(

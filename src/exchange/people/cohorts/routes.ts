@@ -1,10 +1,10 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { CohortPatientsBody, CohortResponse } from '../../../contract/cohorts.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { type FieldError, InvalidRequestError, NotFoundError } from '../../platform/errors.ts';
+import { type FieldError, InvalidRequestError, NotFoundError, orNotFound } from '../../platform/errors.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { checkETag, eTagHeader, eTagOf } from '../../platform/http/etag.ts';
-import { created, noContent, ok, orNotFound } from '../../platform/http/operation.ts';
+import { created, noContent, ok } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
 import { openPage } from '../../platform/http/paging.ts';
 import type { CohortSchedules } from '../monitoring/cohort-schedules.ts';

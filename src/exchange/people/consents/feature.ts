@@ -1,7 +1,7 @@
 import type { AccountTx } from '../../platform/database/database.ts';
-import { ConflictError, InvalidRequestError } from '../../platform/errors.ts';
+import { ConflictError, InvalidRequestError, orNotFound } from '../../platform/errors.ts';
 import { type Feature, type GatewayScopes, NOTHING_OPEN } from '../../platform/feature.ts';
-import { created, ok, orNotFound } from '../../platform/http/operation.ts';
+import { created, ok } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
 import { findPatient } from '../patients/patient-store.ts';
 import { endConsent, findConsent, insertConsent, listConsents } from './consent-store.ts';

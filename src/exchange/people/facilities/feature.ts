@@ -1,6 +1,7 @@
+import { orNotFound } from '../../platform/errors.ts';
 import { type Feature, type GatewayScopes, NOTHING_OPEN } from '../../platform/feature.ts';
 import { checkETag, eTagHeader } from '../../platform/http/etag.ts';
-import { created, noContent, ok, orNotFound } from '../../platform/http/operation.ts';
+import { created, noContent, ok } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
 import { createFacility, deleteUnusedFacility, replaceFacility } from './change-facility.ts';
 import { findFacility, listFacilities } from './facility-store.ts';

@@ -1,8 +1,9 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { sendNotice } from '../../../lib/pages/notice-page.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
+import { orNotFound } from '../../platform/errors.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
-import { ok, orNotFound } from '../../platform/http/operation.ts';
+import { ok } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
 import { refuseUnsigned, verifySourceCallback } from '../../platform/http/signed-callback.ts';
 import { addSignedLinkRoute, auditLink } from '../../platform/http/signed-link-route.ts';

@@ -3,12 +3,7 @@ import ipaddr from 'ipaddr.js';
 import { v7 as uuidv7 } from 'uuid';
 import type { Metadata } from '../../../contract/network-query.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import {
-  ExchangeError,
-  InvalidRequestError,
-  NotFoundError,
-  UnavailableError,
-} from '../../platform/errors.ts';
+import { ExchangeError, InvalidRequestError, orNotFound, UnavailableError } from '../../platform/errors.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { PartnerFailure } from '../../platform/partners/partner-http.ts';
 import { findPatient } from '../patients/patient-store.ts';
@@ -83,8 +78,7 @@ export function createVerifications(deps: VerificationDeps) {
       const { id, expiresAt, opened } = await open(accountId, asked, {
         ...{ link: 'identity-session', lifetimeMs: SESSION_MS, remove: deleteSession },
         async insert(tx, row) {
-          const patient = await findPatient(tx, patientId);
-          if (patient === undefined) throw new NotFoundError('Patient');
+          const patient = orNotFound('Patient', await findPatient(tx, patientId));
           await insertSession(tx, { ...row, patientId, metadata });
           return patient;
         },
@@ -98,8 +92,7 @@ export function createVerifications(deps: VerificationDeps) {
       const { id, expiresAt, subject, opened } = await open(accountId, asked, {
         ...{ link: 'aal2-challenge', lifetimeMs: CHALLENGE_MS, remove: deleteChallenge },
         async insert(tx, row) {
-          const identity = await findProofedIdentity(tx, proofedIdentityId);
-          if (identity === undefined) throw new NotFoundError('Verified identity');
+          const identity = orNotFound('Verified identity', await findProofedIdentity(tx, proofedIdentityId));
           await insertChallenge(tx, { ...row, proofedIdentityId });
           return identity;
         },

@@ -1,6 +1,7 @@
 import type { AccountTx } from '../../platform/database/database.ts';
+import { orNotFound } from '../../platform/errors.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
-import { ok, orNotFound } from '../../platform/http/operation.ts';
+import { ok } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
 import { openPage } from '../../platform/http/paging.ts';
 import { findPatient } from '../patients/patient-store.ts';

@@ -1,9 +1,10 @@
 import type { NetworkQueryRequest, NetworkQueryStatus } from '../../../contract/network-query.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
+import { orNotFound } from '../../platform/errors.ts';
 import type { Caller } from '../../platform/http/caller.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { checkETag, eTagHeader } from '../../platform/http/etag.ts';
-import { created, ok, orNotFound } from '../../platform/http/operation.ts';
+import { created, ok } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
 import { openPage } from '../../platform/http/paging.ts';
 import { assignToCohorts } from '../cohorts/change-cohort.ts';

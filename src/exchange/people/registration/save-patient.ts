@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { PatientDemographics, UpdatePatientBody } from '../../../contract/patients.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { OvertakenError } from '../../platform/database/retry.ts';
-import { ConflictError, InvalidRequestError, NotFoundError } from '../../platform/errors.ts';
+import { ConflictError, InvalidRequestError, NotFoundError, orNotFound } from '../../platform/errors.ts';
 import { removeFromTreatmentCohorts } from '../cohorts/cohort-store.ts';
 import { facilityExists, findFacilityIds } from '../facilities/facility-store.ts';
 import {
@@ -112,8 +112,7 @@ export async function replacePatient(
   checkVersion: (patient: StoredPatient) => void,
 ): Promise<StoredPatient> {
   const given = normaliseDemographics(body);
-  const known = await lockPatient(tx, id);
-  if (known === undefined) throw new NotFoundError('Patient');
+  const known = orNotFound('Patient', await lockPatient(tx, id));
   checkVersion(known);
   if (facilityId !== undefined) await requireFacility(tx, facilityId);
 
@@ -149,8 +148,7 @@ export async function changeStatus(
   status: { hieOptOut?: boolean; treatmentRelationship?: boolean },
   checkVersion: (patient: StoredPatient) => void,
 ): Promise<StoredPatient> {
-  const known = await lockPatient(tx, id);
-  if (known === undefined) throw new NotFoundError('Patient');
+  const known = orNotFound('Patient', await lockPatient(tx, id));
   checkVersion(known);
   const { id: _id, version, createdAt, ...content } = known;
   return store(tx, known, { ...content, ...status });
@@ -166,8 +164,7 @@ export async function setPatientFacilities(
   facilityIds: readonly string[],
   checkVersion: (patient: StoredPatient) => void,
 ): Promise<StoredPatient> {
-  const known = await lockPatient(tx, id);
-  if (known === undefined) throw new NotFoundError('Patient');
+  const known = orNotFound('Patient', await lockPatient(tx, id));
   checkVersion(known);
   const there = await findFacilityIds(
     tx,

@@ -2,7 +2,6 @@ import type { z } from 'zod';
 import type { Endpoint } from '../../../contract/endpoint.ts';
 import type { endpoints } from '../../../contract/endpoints.ts';
 import type { AccountTx } from '../database/database.ts';
-import { NotFoundError } from '../errors.ts';
 import type { Caller } from './caller.ts';
 
 export type Endpoints = typeof endpoints;
@@ -58,12 +57,6 @@ export const noContent = (extras: ResponseExtras = {}) => ({
   status: 204 as const,
   body: undefined,
 });
-
-/** Returns `found`; throws NotFoundError if it is undefined. `what` begins the message: "Patient". */
-export function orNotFound<T>(what: string, found: T | undefined): T {
-  if (found === undefined) throw new NotFoundError(what);
-  return found;
-}
 
 export type OperationResponse<E extends Endpoint> = Responses<E['responses']> & AnyResponse;
 

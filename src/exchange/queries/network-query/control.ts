@@ -9,8 +9,7 @@ import { findAccount } from '../../access/accounts/account-store.ts';
 import { deniedSources } from '../../people/consents/consent-store.ts';
 import { findPatient } from '../../people/patients/patient-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { ConflictError } from '../../platform/errors.ts';
-import { orNotFound } from '../../platform/http/operation.ts';
+import { ConflictError, orNotFound } from '../../platform/errors.ts';
 import type { Platform } from '../../platform/platform.ts';
 import {
   type CommandOutcome,

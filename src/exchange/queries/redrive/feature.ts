@@ -2,9 +2,9 @@ import { v7 as uuidv7 } from 'uuid';
 import type { QueryRedrive } from '../../../contract/query-redrive.ts';
 import { membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { ConflictError, InvalidRequestError } from '../../platform/errors.ts';
+import { ConflictError, InvalidRequestError, orNotFound } from '../../platform/errors.ts';
 import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../../platform/feature.ts';
-import { ok, orNotFound } from '../../platform/http/operation.ts';
+import { ok } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
 import type { Platform } from '../../platform/platform.ts';
 import {

@@ -1,7 +1,7 @@
 import type { RecordOrigins, SplitDelivery } from '../../../contract/record-origins.ts';
 import { columnsOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { ConflictError, InvalidRequestError, NotFoundError } from '../../platform/errors.ts';
+import { ConflictError, InvalidRequestError, NotFoundError, orNotFound } from '../../platform/errors.ts';
 import { mergeBatch } from './merge-batch.ts';
 import { type DeliveryPlace, lockRecord } from './merge-store.ts';
 import { readResourceOrigins, resourceOrigins } from './resource-origins.ts';
@@ -44,8 +44,7 @@ export async function joinDelivery(
   resourceId: string,
 ): Promise<RecordOrigins> {
   await lockRecord(tx, patientId);
-  const [origin] = await readResourceOrigins(tx, patientId, resourceId);
-  if (origin === undefined) throw new NotFoundError('Resource');
+  const origin = orNotFound('Resource', (await readResourceOrigins(tx, patientId, resourceId))[0]);
   if (!origin.split) throw new ConflictError('This resource was not split from another one');
   const { source, resourceType, sourceId } = origin;
   await deleteSplit(tx, patientId, { source, resourceType, sourceId });
