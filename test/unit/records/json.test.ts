@@ -2,7 +2,12 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { hashOf } from '../../../src/exchange/records/rules/ids.ts';
-import { type Json, rememberingLast, sortedNames } from '../../../src/exchange/records/rules/json.ts';
+import {
+  type Json,
+  jsonLength,
+  rememberingLast,
+  sortedNames,
+} from '../../../src/exchange/records/rules/json.ts';
 import { property } from '../../support/property.ts';
 
 property([fc.uniqueArray(fc.string(), { maxLength: 60 })])(
@@ -29,3 +34,8 @@ property([fc.array(fc.nat(2))])(
     for (const index of order) expect(read(objects[index] ?? {})).toBe(index);
   },
 );
+
+const anyCharacter = fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code));
+property([fc.jsonValue({ stringUnit: anyCharacter })])('the length of JSON is that of its text', (value) => {
+  expect(jsonLength(value)).toBe(JSON.stringify(value).length);
+});

@@ -20,21 +20,25 @@ export async function insertSession(
     .execute();
 }
 
-/** Deletes a row that the partner refused to open. */
-export async function deleteSession(tx: AccountTx, id: string): Promise<void> {
-  await tx.db.deleteFrom('identity_session').where('id', '=', id).execute();
-}
+type Verification = 'identity_session' | 'aal2_challenge';
 
-/** @param lock locks the row until the transaction ends, so that only the first of several callbacks takes effect */
-export async function findSession(
-  tx: AccountTx,
-  id: string,
-  { lock = false } = {},
-): Promise<StoredSession | undefined> {
-  const query = tx.db.selectFrom('identity_session').selectAll().where('id', '=', id);
-  const row = await (lock ? query.forUpdate() : query).executeTakeFirst();
-  return row && membersOf(row);
-}
+/** Deletes a row that the partner refused to open. */
+const deleter =
+  (table: Verification) =>
+  async (tx: AccountTx, id: string): Promise<void> => {
+    await tx.db.deleteFrom(table).where('id', '=', id).execute();
+  };
+export const [deleteSession, deleteChallenge] = [deleter('identity_session'), deleter('aal2_challenge')];
+
+/** `lock` locks the row until the transaction ends, so that only the first of several callbacks takes effect. */
+const finder =
+  <Table extends Verification>(table: Table) =>
+  async (tx: AccountTx, id: string, { lock = false } = {}): Promise<Members<Table> | undefined> => {
+    const query = tx.db.selectFrom<Verification>(table).selectAll().where('id', '=', id);
+    const row = await (lock ? query.forUpdate() : query).executeTakeFirst();
+    return row && (membersOf(row) as Members<Table>);
+  };
+export const [findSession, findChallenge] = [finder('identity_session'), finder('aal2_challenge')];
 
 export async function endSession(
   tx: AccountTx,
@@ -90,22 +94,6 @@ export async function insertChallenge(
     .insertInto('aal2_challenge')
     .values(columnsOf({ ...challenge, accountId: tx.accountId, status: 'pending' as const }))
     .execute();
-}
-
-/** Deletes a row that the partner refused to open. */
-export async function deleteChallenge(tx: AccountTx, id: string): Promise<void> {
-  await tx.db.deleteFrom('aal2_challenge').where('id', '=', id).execute();
-}
-
-/** @param lock locks the row until the transaction ends, so that only the first of several callbacks takes effect */
-export async function findChallenge(
-  tx: AccountTx,
-  id: string,
-  { lock = false } = {},
-): Promise<StoredChallenge | undefined> {
-  const query = tx.db.selectFrom('aal2_challenge').selectAll().where('id', '=', id);
-  const row = await (lock ? query.forUpdate() : query).executeTakeFirst();
-  return row && membersOf(row);
 }
 
 export async function endChallenge(

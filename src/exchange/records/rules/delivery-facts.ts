@@ -1,7 +1,7 @@
 import { type Assertions, assertionsIn } from './assertions.ts';
 import { clinicalTime, type Days, moment } from './dates.ts';
 import { derivedUuid } from './ids.ts';
-import { isJson, type Json, objectsOf, textOf } from './json.ts';
+import { isJson, type Json, jsonLength, objectsOf, textOf } from './json.ts';
 import { statedOn } from './provenance.ts';
 import { parseLocalReference, subjectIds } from './references.ts';
 import { CLINICAL_TYPES, MEDICATION_TYPES, MINIMUM, SUPPORTING_TYPES } from './resource-types.ts';
@@ -141,21 +141,13 @@ export function medicationIdOf(content: Json): string | undefined {
  * `meta.versionId`; the time of the document), then the larger. Hash and identity come last, so that no two deliveries have the same rank.
  */
 function rankOf({ source, sourceId, isConverted, content, sha256 }: Delivery): string {
-  const size =
-    JSON.stringify(content).length -
-    written('id', content) -
-    written('meta', content) -
-    written('text', content);
+  const { id: _id, meta: _meta, text: _text, ...told } = content;
   const revision = (isConverted ? (moment(statedOn(content)) ?? '') : revisionOf(content)).padEnd(
     REVISION_LENGTH,
   );
-  const [length, hash] = [String(size).padStart(9, '0'), sha256.slice(0, HASH_LENGTH)];
+  const [length, hash] = [String(jsonLength(told)).padStart(9, '0'), sha256.slice(0, HASH_LENGTH)];
   return [isConverted ? 0 : 1, revision, length, hash, source, sourceId].join(' ');
 }
-
-/** How long a member is in JSON, with its name and a comma. */
-const written = (name: string, { [name]: value }: Json): number =>
-  value === undefined ? 0 : name.length + JSON.stringify(value).length + 4;
 
 const REVISION_LENGTH = 37;
 /** Enough to tell versions apart that are equally old and large. Every row of `record_origin` holds a rank. */

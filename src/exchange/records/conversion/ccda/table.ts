@@ -76,7 +76,7 @@ export function mapped(
     const found = select(node, from);
     const value = found.length === 0 ? undefined : scope.transforms[how]?.(found, scope, argument, otherwise);
     if (value === undefined || (Array.isArray(value) && value.length === 0)) continue;
-    put(made, to.split('.'), value);
+    put(made, to, value);
   }
   return required.every((element) => made[element] !== undefined) ? made : undefined;
 }
@@ -91,11 +91,13 @@ export function resourceOf(
   return made && { resourceType: TEMPLATES[name].type ?? name, ...made };
 }
 
-function put(on: Record<string, unknown>, [name = '', ...rest]: readonly string[], value: unknown): void {
+function put(on: Record<string, unknown>, element: string, value: unknown): void {
+  const dot = element.indexOf('.');
+  const name = dot === -1 ? element : element.slice(0, dot);
   const known = on[name];
-  if (rest.length > 0) {
+  if (dot !== -1) {
     on[name] = known ?? {};
-    put(on[name] as Record<string, unknown>, rest, value);
+    put(on[name] as Record<string, unknown>, element.slice(dot + 1), value);
   } else if (name === 'extension' && Array.isArray(known)) known.push(...(value as unknown[]));
   else if (known !== undefined) on[name] = withName(known, value);
   else if (value instanceof TimeValue) setTime(on, name, value.time);

@@ -19,7 +19,7 @@ interface R4Fault {
  */
 export function r4Faults(resource: Json): R4Fault[] {
   const faults: R4Fault[] = [];
-  walk(resource, String(resource.resourceType), '', String(resource.resourceType), faults);
+  walk(resource, String(resource.resourceType), '', [String(resource.resourceType)], faults);
   return faults;
 }
 
@@ -69,8 +69,11 @@ function elementOf(spec: string, place: string): Element {
   };
 }
 
-/** @param place `Type.element` that holds the value, whose type in another version may differ */
-function walk(value: Json, type: string, place: string, path: string, faults: R4Fault[]): void {
+/**
+ * @param place `Type.element` that holds the value, whose type in another version may differ
+ * @param path the names from the resource to the value
+ */
+function walk(value: Json, type: string, place: string, path: string[], faults: R4Fault[]): void {
   const elements = ELEMENTS.get(type);
   if (elements === undefined) return;
   for (const name in value) {
@@ -82,21 +85,25 @@ function walk(value: Json, type: string, place: string, path: string, faults: R4
     const form = Array.isArray(part) ? 'list' : isJson(part) ? 'object' : 'value';
     if (known === undefined || !hasForm(known, form)) {
       const isOfOtherVersion = [type, place].some((each) => OTHERS[each]?.[name] === form);
-      faults.push({ element: `${path}.${name}`, isOfOtherVersion });
+      faults.push({ element: elementIn(path, name), isOfOtherVersion });
     } else if (!Array.isArray(part)) walkItem(part, known, path, name, faults);
     else for (const item of part as unknown[]) walkItem(item, known, path, name, faults);
   }
   for (const name of elements.required)
     if (value[name] === undefined && value[`_${name}`] === undefined)
-      faults.push({ element: `${path}.${name}`, isOfOtherVersion: false });
+      faults.push({ element: elementIn(path, name), isOfOtherVersion: false });
 }
 
-function walkItem(item: unknown, known: Element, path: string, name: string, faults: R4Fault[]): void {
+const elementIn = (path: readonly string[], name: string): string => `${path.join('.')}.${name}`;
+
+function walkItem(item: unknown, known: Element, path: string[], name: string, faults: R4Fault[]): void {
   const { type, isComplex, place } = known;
-  if (isComplex && isJson(item))
-    walk(item, type === 'Resource' ? String(item.resourceType) : type, place, `${path}.${name}`, faults);
-  else if (isComplex || !isRight(item, known))
-    faults.push({ element: `${path}.${name}`, isOfOtherVersion: false });
+  if (isComplex && isJson(item)) {
+    path.push(name);
+    walk(item, type === 'Resource' ? String(item.resourceType) : type, place, path, faults);
+    path.pop();
+  } else if (isComplex || !isRight(item, known))
+    faults.push({ element: elementIn(path, name), isOfOtherVersion: false });
 }
 
 /** Whether a primitive value is of its type. An item of a list may be null where only its extension is given. */
