@@ -159,6 +159,10 @@ test('an SIU message is an appointment with its time, people and place', () => {
     },
   });
   expect(reported('SIU^S15', SCH)[0]?.resource.status).toBe('cancelled');
+  expect(reported('SIU^S12', SCH.replace('0900+0000', '2345-0500'))[0]?.resource).toMatchObject({
+    start: '2026-12-01T23:45:00.000-05:00',
+    end: '2026-12-02T00:15:00.000-05:00',
+  });
   expect(reported('SIU^S26', SCH.replace('|30|MIN', '||'))[0]?.resource).toMatchObject({
     status: 'noshow',
     requestedPeriod: [{ start: '2026-12-01T09:00:00.000Z' }],

@@ -33,6 +33,24 @@ const refusal = (...segments: string[]): UnreadableMessageError => {
 };
 
 describe('a result of an ORU message', () => {
+  test('is of the day that the sender wrote, whatever day that is in UTC', () => {
+    const timesOf = (time: string) => {
+      const segments = [
+        HEAD[0]?.replace('20261120090000+0000', time),
+        HEAD[1],
+        `OBR|1||F-1^ACME|51990-0^Panel^LN|||${time}|||||||||||||||${time}||LAB|F`,
+        'OBX|1|NM|2951-2^Sodium^LN||140|mmol/L|||||F',
+      ];
+      const [report] = reportedInHl7(parseHl7(Buffer.from(segments.join('\r'))), 'America/New_York', 'acme');
+      const [sodium] = only('Observation', report?.resources);
+      return [sodium.effectiveDateTime, sodium.issued];
+    };
+    const evening = '2026-05-01T22:30:00.000-04:00';
+    expect(timesOf('20260501223000')).toEqual([evening, evening]);
+    expect(timesOf('20260501003000+0530')[0]).toBe('2026-05-01T00:30:00.000+05:30');
+    expect(timesOf('20260501223000+0000')[0]).toBe('2026-05-01T22:30:00.000Z');
+  });
+
   test('keeps code, value, unit, range, flag, times and note', () => {
     const [sodium] = only(
       'Observation',

@@ -2,7 +2,7 @@ import type { Attachment, FhirResource } from 'fhir/r4.js';
 import { decimalOf } from '../../../../lib/written-decimals.ts';
 import { conceptOf, fileOf, orderNumber, practitionersIn, required } from './fields.ts';
 import type { Hl7Segment } from './message.ts';
-import { fhirTime, parseHl7Time } from './time.ts';
+import { fhirTime, localTime } from './time.ts';
 import type { ObservationReading } from './value.ts';
 
 /** How one element of a resource is read. Places are `RXA-17.2`: of several, the first that has a value counts. */
@@ -78,7 +78,7 @@ const READERS: Readonly<Record<string, Reader>> = {
   person: first(({ segment, field }) => practitionersIn(segment, field)[0]),
   time: first((place, _, { time }) => fhirTime(textAt(place), time)),
   day: first((place, _, { time }) => fhirTime(textAt(place), time)?.slice(0, 10)),
-  instant: first((place, _, { time }) => parseHl7Time(textAt(place), time)),
+  instant: first((place, _, { time }) => localTime(textAt(place), time)),
   count: first((place) => (/^\d{1,4}$/.test(textAt(place) ?? '') ? Number(textAt(place)) : undefined)),
   isFirst: first((place, { codes }) => textAt(place) && codes?.[textAt(place) ?? ''] !== undefined),
   code: (group, mapping) =>
@@ -210,9 +210,11 @@ export function mappedResource(
   // FHIR wants the end of an appointment with its start; without an end or a duration, the start is only asked for.
   const { start, end, minutesDuration } = result;
   if (typeof start === 'string' && end === undefined) {
-    if (typeof minutesDuration === 'number')
-      result.end = new Date(Date.parse(start) + minutesDuration * 60_000).toISOString();
-    else {
+    if (typeof minutesDuration === 'number') {
+      const [time, offset] = [start.slice(0, 23), start.slice(23)];
+      const end = new Date(Date.parse(`${time}Z`) + minutesDuration * 60_000);
+      result.end = end.toISOString().replace('Z', offset);
+    } else {
       delete result.start;
       result.requestedPeriod = [{ start }];
     }

@@ -11,7 +11,20 @@ export interface TimeReading {
 const TIME = /^(\d{4})(\d{2})(\d{2})(?:(\d{2})(?:(\d{2})(?:(\d{2})(?:\.(\d{1,4}))?)?)?)?([+-]\d{4})?$/;
 
 /** An HL7 time (`YYYYMMDD[HH[MM[SS[.S]]]][+ZZZZ]`) as ISO 8601 in UTC; undefined for anything else. */
-export function parseHl7Time(text: string | undefined, reading: TimeReading): string | undefined {
+export const parseHl7Time = (text: string | undefined, reading: TimeReading): string | undefined =>
+  readTime(text, reading)?.at;
+
+/** The same with the sender's offset: its day is the one that the sender wrote, and in the evening not that of UTC. */
+export function localTime(text: string | undefined, reading: TimeReading): string | undefined {
+  const { at, offsetMs = 0 } = readTime(text, reading) ?? {};
+  if (at === undefined || offsetMs === 0 || Math.abs(offsetMs) > 14 * 3_600_000) return at;
+  const [local, offset] = [Date.parse(at) + offsetMs, Math.abs(offsetMs)].map((ms) =>
+    new Date(ms).toISOString(),
+  );
+  return local?.replace('Z', `${offsetMs < 0 ? '-' : '+'}${offset?.slice(11, 16)}`);
+}
+
+function readTime(text: string | undefined, reading: TimeReading) {
   const match = TIME.exec(text ?? '');
   if (match === null) return undefined;
   const [, year, month, day, hour = '00', minute = '00', second = '00', fraction = '', offset] = match;
@@ -22,13 +35,13 @@ export function parseHl7Time(text: string | undefined, reading: TimeReading): st
   if (Number.isNaN(asUtcMs) || !new Date(asUtcMs).toISOString().startsWith(wall)) return undefined;
   const given = offset ?? reading.offset;
   const offsetMs = given === undefined ? zoneOffsetMs(reading.zone, asUtcMs) : parseOffset(given);
-  return messageTime(asUtcMs - offsetMs);
+  return { at: messageTime(asUtcMs - offsetMs), offsetMs };
 }
 
-/** An HL7 time in FHIR's form, as precise as it is: `2026`, `2026-11`, `2026-11-20`, or a time in UTC. */
+/** An HL7 time in FHIR's form, as precise as it is: `2026`, `2026-11`, `2026-11-20`, or a time with the sender's offset. */
 export function fhirTime(text: string | undefined, reading: TimeReading): string | undefined {
   const day = /^(\d{4})(?:(0[1-9]|1[0-2])(\d{2})?)?$/.exec(text ?? '');
-  if (day === null) return parseHl7Time(text, reading);
+  if (day === null) return localTime(text, reading);
   const [, year, month, date] = day;
   if (date !== undefined && parseHl7Time(text, { zone: 'UTC' }) === undefined) return undefined;
   return [year, month, date].filter((part) => part !== undefined).join('-');
@@ -59,25 +72,9 @@ function zoneOffsetMs(zone: string, wallAsUtcMs: number): number {
   return isAfter ? after : before;
 }
 
+/** As `Intl` says it: `GMT-05:00`. */
 function offsetAt(zone: string, instantMs: number): number {
-  const parts = new Intl.DateTimeFormat('en-US', {
-    timeZone: zone,
-    hourCycle: 'h23',
-    year: 'numeric',
-    month: 'numeric',
-    day: 'numeric',
-    hour: 'numeric',
-    minute: 'numeric',
-    second: 'numeric',
-  }).formatToParts(instantMs);
-  const part = (type: string) => Number(parts.find((each) => each.type === type)?.value);
-  const wall = Date.UTC(
-    part('year'),
-    part('month') - 1,
-    part('day'),
-    part('hour'),
-    part('minute'),
-    part('second'),
-  );
-  return wall - Math.floor(instantMs / 1000) * 1000;
+  const format = new Intl.DateTimeFormat('en-US', { timeZone: zone, timeZoneName: 'longOffset' });
+  const [offset = '+00:00'] = /[+-]\d{2}:\d{2}/.exec(format.format(instantMs)) ?? [];
+  return parseOffset(offset.replace(':', ''));
 }
