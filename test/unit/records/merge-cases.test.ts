@@ -67,6 +67,23 @@ const problem = (state: string, ...parts: object[]) =>
     },
     ...parts,
   );
+const vaccination = (occurrenceDateTime: string) =>
+  fact('Immunization', {
+    status: 'completed',
+    vaccineCode: coded('http://hl7.org/fhir/sid/cvx', '141'),
+    occurrenceDateTime,
+  });
+const report = (status: string, ...parts: object[]) =>
+  fact(
+    'DiagnosticReport',
+    {
+      status,
+      code: coded(LOINC, '24323-8'),
+      effectiveDateTime: '2024-05-01T10:00:00Z',
+      result: [{ display: 'Glucose' }],
+    },
+    ...parts,
+  );
 const allergy = (state: string, ...parts: object[]) =>
   fact(
     'AllergyIntolerance',
@@ -649,6 +666,46 @@ const CASES: readonly Case[] = [
     'an order that one source dates to the day and the other to the minute',
     [fhir('pharmacy', 'm', order()), fhir('hie', 'm', order({ authoredOn: '2022-01-01T15:04:00Z' }))],
     ['active'],
+  ],
+  [
+    'a vaccination of the evening, of which a document has only the day',
+    [
+      fhir('pharmacy', 'v', vaccination('2024-10-05T19:30:00-05:00')),
+      inDocument('hie', '2024-12-01', vaccination('2024-10-05')),
+    ],
+    ['completed'],
+  ],
+  [
+    'vaccinations of two days, the first in the evening',
+    [
+      fhir('pharmacy', 'v', vaccination('2024-10-05T19:30:00-05:00')),
+      fhir('hie', 'w', vaccination('2024-10-06')),
+    ],
+    ['completed', 'completed'],
+  ],
+  [
+    'a problem that began in the evening, of which a document has only the day',
+    [
+      fhir('hie', 'p', problem('active', { onsetDateTime: '2020-02-03T20:00:00-05:00' })),
+      inDocument('lab', '2024-12-01', problem('active')),
+    ],
+    ['active'],
+  ],
+  [
+    'a report that was partial and is now final',
+    [
+      fhir('lab', 'r', report('partial'), '2024-05-02T10:00:00Z'),
+      fhir('hie', 's', report('final'), '2024-05-03T10:00:00Z'),
+    ],
+    ['final'],
+  ],
+  [
+    'a final report to which the laboratory has appended',
+    [
+      fhir('lab', 'r', report('appended', numbered('9')), '2024-05-03T10:00:00Z'),
+      inDocument('hie', '2024-06-01', report('final', numbered('9'))),
+    ],
+    ['appended'],
   ],
   [
     'what belongs to another person',

@@ -193,16 +193,16 @@ function stateDrug(resource: Json, state: State): void {
 }
 
 const BY_TYPE: Readonly<Record<string, (resource: Json, state: State) => void>> = lookupTable({
-  AllergyIntolerance({ criticality, reaction, onsetDateTime }, state) {
-    state('+onset', day(onsetDateTime));
-    state('+criticality', textOf(criticality));
-    stateReactions(reaction, state);
+  AllergyIntolerance(resource, state) {
+    state('+onset', day(resource, 'onsetDateTime'));
+    state('+criticality', textOf(resource.criticality));
+    stateReactions(resource.reaction, state);
   },
   CarePlan: ({ activity }, state) => state('activity', all(activity)),
-  Condition({ severity, abatementDateTime, onsetDateTime, recordedDate }, state) {
-    state('+severity', meaningOf(severity));
-    state('abatement', day(abatementDateTime));
-    state('onset', day(onsetDateTime) ?? day(recordedDate));
+  Condition(resource, state) {
+    state('+severity', meaningOf(resource.severity));
+    state('abatement', day(resource, 'abatementDateTime'));
+    state('onset', day(resource, 'onsetDateTime', 'recordedDate'));
   },
   DiagnosticReport({ conclusion, presentedForm, conclusionCode }, state) {
     state('+conclusion', comparableText(conclusion));

@@ -29,10 +29,9 @@ export function moment(value: unknown): string | undefined {
 
 const UTC_TIME = /^\d{4}-\d{2}-\d{2}T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|\+00:00)$/;
 
-/** The day in UTC, or the date with the precision given. */
-export function day(value: unknown): string | undefined {
-  return moment(value)?.slice(0, 10);
-}
+/** The day by which the first of these elements with a date is found, or that date with the precision given. */
+export const day = (resource: Json, ...elements: string[]): string | undefined =>
+  dayToFindBy(firstMoment(resource, elements));
 
 /** PostgreSQL rejects 31 February and year 0; JavaScript accepts them. */
 export function isCalendarDay(year: number, month: number, date: number): boolean {

@@ -15,7 +15,7 @@ type Fingerprint = (resource: Json, related: Related) => readonly unknown[] | un
 
 /** A statement of absence is true for one day only: one of another day is a different statement. */
 export const absenceDay = (resource: Json): string[] =>
-  absencesIn(resource).length > 0 ? [day(resource.recordedDate) ?? day(resource.onsetDateTime) ?? ''] : [];
+  absencesIn(resource).length > 0 ? [day(resource, 'recordedDate', 'onsetDateTime') ?? ''] : [];
 
 /** The class of an Encounter; undefined for an "unknown" that a converter wrote. */
 export function classOf(encounter: Json): string | undefined {
@@ -110,10 +110,7 @@ const FINGERPRINTS: Readonly<Record<string, Fingerprint>> = lookupTable({
   Condition: (resource) =>
     whole(
       meaningOf(resource.code),
-      day(resource.onsetDateTime) ??
-        day(isJson(resource.onsetPeriod) ? resource.onsetPeriod.start : undefined) ??
-        day(resource.recordedDate) ??
-        '',
+      day(resource, 'onsetDateTime', 'onsetPeriod', 'recordedDate') ?? '',
       meaningsOf(resource.bodySite).join(),
       negation(resource),
     ),
@@ -148,7 +145,7 @@ const FINGERPRINTS: Readonly<Record<string, Fingerprint>> = lookupTable({
       comparableText(resource.name) ?? '',
       meaningsOf(objectsOf(resource.condition).map(({ code }) => code)).join(),
     ),
-  Goal: (resource) => whole(meaningOf(resource.description), day(resource.startDate)),
+  Goal: (resource) => whole(meaningOf(resource.description), day(resource, 'startDate')),
   ImagingStudy: (resource) => {
     const series = objectsOf(resource.series).flatMap(({ uid }) => textOf(uid) ?? []);
     return series.length > 0 ? [series.sort()] : undefined;
@@ -156,7 +153,7 @@ const FINGERPRINTS: Readonly<Record<string, Fingerprint>> = lookupTable({
   Immunization: (resource) =>
     whole(
       meaningOf(resource.vaccineCode),
-      day(resource.occurrenceDateTime) ?? comparableText(resource.occurrenceString),
+      day(resource, 'occurrenceDateTime') ?? comparableText(resource.occurrenceString),
       negation(resource),
     ),
   Location: (resource) => whole(comparableText(resource.name), placeOf(resource)),

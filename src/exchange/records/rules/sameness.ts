@@ -213,7 +213,7 @@ const AGREEING_WITH_IDENTIFIER: Readonly<Record<string, AgreeingParts>> = lookup
   Claim: billed,
   Condition: (resource) => [
     conceptKey(resource.code),
-    day(firstMoment(resource, ['onsetDateTime', 'onsetPeriod', 'recordedDate'])) ?? '',
+    day(resource, 'onsetDateTime', 'onsetPeriod', 'recordedDate') ?? '',
   ],
   Coverage: ({
     type,
@@ -250,9 +250,9 @@ const AGREEING_WITH_IDENTIFIER: Readonly<Record<string, AgreeingParts>> = lookup
     objectsOf(series).map(({ uid }) => uid),
     canonicalJson(modality ?? ''),
   ],
-  Immunization: ({ vaccineCode, occurrenceDateTime, occurrenceString }) => [
-    conceptKey(vaccineCode),
-    day(occurrenceDateTime) ?? comparableText(occurrenceString),
+  Immunization: (resource) => [
+    conceptKey(resource.vaccineCode),
+    day(resource, 'occurrenceDateTime') ?? comparableText(resource.occurrenceString),
   ],
   Location: ({ name }) => [comparableText(name)],
   MedicationAdministration: taken,
@@ -290,7 +290,7 @@ const STATED: Readonly<Record<string, AgreeingParts>> = lookupTable({
   Condition: ({ code }) => [meaningOf(code)],
   DiagnosticReport: (resource) => [meaningOf(resource.code), dayOf(resource)],
   Encounter: (resource) => [dayOf(resource)],
-  Immunization: ({ vaccineCode, occurrenceDateTime }) => [meaningOf(vaccineCode), day(occurrenceDateTime)],
+  Immunization: (resource) => [meaningOf(resource.vaccineCode), day(resource, 'occurrenceDateTime')],
   MedicationRequest: (resource, related) => [medicationOf(resource, related)],
   MedicationStatement: (resource, related) => [medicationOf(resource, related)],
   Observation: (resource) => [meaningOf(resource.code), dayOf(resource), meaningOf(resource.bodySite) ?? ''],
