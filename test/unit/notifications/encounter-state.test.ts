@@ -210,14 +210,15 @@ describe('merged records', () => {
     recordedAt: at(minute),
     arrival: String(minute),
   });
-  const anyMerges = fc.array(
+  // No two messages have one id.
+  const anyMerges = fc.uniqueArray(
     fc.record({
       prior: fc.constantFrom('a', 'b', 'c', 'd'),
       surviving: fc.constantFrom('a', 'b', 'c', 'd'),
       recordedAt: fc.nat(5).map(at),
       arrival: fc.string({ minLength: 3, maxLength: 6 }),
     }),
-    { maxLength: 8 },
+    { maxLength: 8, selector: ({ arrival }) => arrival },
   );
 
   test('lead over several steps to the one that stays', () => {

@@ -73,6 +73,9 @@ const FORMS: Readonly<Record<string, (value: unknown) => string | undefined>> = 
   text: textOf,
 };
 
+/** Statuses of what is as it stands; any other one must be seen. */
+const USUAL = ['active', 'available', 'completed', 'partial'];
+
 const NAMED: Readonly<Record<string, Cell>> = {
   activities: ({ activity }) =>
     unique(
@@ -112,6 +115,7 @@ const NAMED: Readonly<Record<string, Cell>> = {
   report: ({ code, status }) =>
     unique([conceptText(code), status === 'final' ? '' : statusText(status)?.toLowerCase()]).join(', '),
   state: (content) => stateOf({ content }),
+  unusual: ({ status }) => (USUAL.includes(String(status)) ? '' : statusText(status)),
   vaccineDose: ({ doseQuantity, route, site }) =>
     unique([doseText(doseQuantity), routeText(route), conceptText(site)]).join(', '),
   vaccineStatus: ({ status, statusReason, reasonCode }) =>

@@ -202,6 +202,30 @@ describe('current medications', () => {
     expect(rest).toBe('Not shown here: 2 earlier or cancelled dispenses, 2 further dispenses.');
   });
 
+  test('call nothing given or dispensed that was not', async () => {
+    const given = (id: string, status: string) => ({
+      resourceType: 'MedicationAdministration',
+      id,
+      status,
+      medicationCodeableConcept: { text: 'Heparin' },
+      effectiveDateTime: '2026-11-01',
+    });
+    const { items, rest } = await block(
+      given('a', 'completed'),
+      given('b', 'not-done'),
+      given('c', 'entered-in-error'),
+      {
+        ...given('d', 'preparation'),
+        resourceType: 'MedicationDispense',
+        whenPrepared: '2026-11-01',
+      },
+    );
+    expect(items).toEqual([
+      'Heparin | not yet dispensed (preparation) 1 Nov 2026; no current prescription was delivered',
+    ]);
+    expect(rest).toBe('Not shown here: 2 medications not given, 1 medication given.');
+  });
+
   test.each([
     ['NDA020503 200 ACTUAT Albuterol 0.09 MG/ACTUAT Metered Dose Inhaler', 'Albuterol'],
     [

@@ -278,6 +278,33 @@ test('nothing of a sample patient is left out: each resource is in a row, behind
   expect(shown.Observation + vitals).toBeGreaterThanOrEqual(observations);
 });
 
+test('what was entered in error or cancelled says so in every table', async () => {
+  const relative = (id: string, status: string) => ({
+    resourceType: 'FamilyMemberHistory',
+    id,
+    status,
+    relationship: { text: id },
+    condition: [{ code: { text: 'Breast cancer' } }],
+  });
+  const background = [
+    relative('Mother', 'entered-in-error'),
+    relative('Aunt', 'completed'),
+    { resourceType: 'Coverage', id: 'c', status: 'cancelled', payor: [{ display: 'Acme' }] },
+    { resourceType: 'Coverage', id: 'd', status: 'active', payor: [{ display: 'Bell' }] },
+  ];
+  const rows = await rowsOf(background, 'background');
+  expect(rows.map((cells) => [cells[0], cells.at(-2)]).sort()).toEqual([
+    ['Acme', 'Cancelled'],
+    ['Aunt', '–'],
+    ['Bell', '–'],
+    ['Mother', 'Entered in error'],
+  ]);
+  const study = { resourceType: 'ImagingStudy', id: 's', started: '2024-05-01', description: 'CT' };
+  expect(await rowsOf([{ ...study, status: 'entered-in-error' }], 'reports')).toMatchObject([
+    expect.arrayContaining(['Entered in error']),
+  ]);
+});
+
 describe('that there is none', () => {
   const SNOMED = 'http://snomed.info/sct';
   const allergy = (id: string, rest: object) => ({ resourceType: 'AllergyIntolerance', id, ...rest });

@@ -1,22 +1,19 @@
+import type { MedicationDispense } from 'fhir/r4.js';
 import { type InboundMessage, invalid, type ReportedSubject } from '../inbound.ts';
 import { envelopeOf } from './envelope.ts';
 import { orderNumber, required } from './fields.ts';
-import { mappedResource, numberAt, valueAt } from './mapped.ts';
+import { mappedResource, numberAt } from './mapped.ts';
 import type { Hl7Message, Hl7Segment } from './message.ts';
 import elements from './reported-elements.json' with { type: 'json' };
 import { parseHl7Time } from './time.ts';
+import type { ObservationReading } from './value.ts';
 
 /** One RXD segment with the segments of its order. */
 type DispenseGroup = [Hl7Segment, ...Hl7Segment[]];
 
-/** Order control codes (HL7 table 0119) that take a dispense back: cancelled by the placer or filler. */
-const CANCELLED = new Set(['CA', 'OC', 'CR']);
-
 /** Reads a pharmacy dispense message (RDS^O13): each RXD segment is a fill. Throws UnreadableMessageError. */
 export function readRds(message: Hl7Message, zone: string): InboundMessage {
   const { pid: _, time, ...envelope } = envelopeOf(message, zone);
-  // What cannot be read as resources is refused now, not when it is recorded.
-  reportedInRds(message, zone, '');
   return {
     ...envelope,
     trigger: 'O13',
@@ -26,7 +23,8 @@ export function readRds(message: Hl7Message, zone: string): InboundMessage {
       items: dispensesOf(message).map((group) => ({
         sourceId: sourceIdOf(group),
         at: parseHl7Time(group[0].value(3), time),
-        isTrue: !isCancelled(group),
+        // What cannot be read as a resource is refused now, not when it is recorded.
+        isTrue: dispenseOf(group, { time, sender: '' }).status !== 'cancelled',
       })),
     },
   };
@@ -38,11 +36,14 @@ export function reportedInRds(message: Hl7Message, zone: string, sender: string)
   return dispensesOf(message).map((group) => ({
     kind: 'pharmacy',
     sourceId: sourceIdOf(group),
-    resources: [
-      { resource: { ...mappedResource(group, elements['RDS^O13'], { time, sender }), id: 'dispense' } },
-    ],
+    resources: [{ resource: dispenseOf(group, { time, sender }) }],
   }));
 }
+
+const dispenseOf = (group: DispenseGroup, reading: ObservationReading) => ({
+  ...(mappedResource(group, elements['RDS^O13'], reading) as MedicationDispense),
+  id: 'dispense',
+});
 
 /**
  * Each RXD segment with what follows it, and with the segments of its order that it has none of its own of. What stands before
@@ -75,5 +76,3 @@ function sourceIdOf(group: DispenseGroup): string {
   const prescription = orderNumber(group[0], 7) ?? numberAt(group, 'ORC-3');
   return `${required(prescription, 'RXD-7', 'the prescription number')}#${group[0].value(1) ?? ''}`;
 }
-
-const isCancelled = (group: DispenseGroup): boolean => CANCELLED.has(valueAt(group, 'ORC-1') ?? '');

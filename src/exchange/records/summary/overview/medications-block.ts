@@ -20,6 +20,8 @@ const NOT_CURRENT = ['cancelled', 'entered-in-error', 'not-taken', 'stopped'];
 const UNNAMED = 'Unnamed medication';
 /** Dispenses with these statuses gave the patient nothing. */
 const NOT_DISPENSED = ['cancelled', 'declined', 'entered-in-error', 'stopped'];
+/** Those of what the patient does not have yet. */
+const NOT_YET_DISPENSED = ['in-progress', 'on-hold', 'preparation'];
 
 /** What was prescribed under one name, with its strength and form: directions belong to one strength. */
 interface Product {
@@ -62,7 +64,9 @@ export const collectMedications: Collect = (context) => {
     }
     const day = firstDay(content, 'whenHandedOver', 'whenPrepared') ?? 'undated';
     const supply = unique([amountText(content.quantity), amountText(content.daysSupply)]).join(', ');
-    const detail = `dispensed ${day}${supply && ` (${supply})`}; no current prescription was delivered`;
+    const isPending = NOT_YET_DISPENSED.includes(String(content.status));
+    const word = isPending ? `not yet dispensed (${String(content.status)})` : 'dispensed';
+    const detail = `${word} ${day}${supply && ` (${supply})`}; no current prescription was delivered`;
     dispensed.set(key, { item: { text: name, detail, of: referencesOf([{ content }]) }, count: 1 });
   }
 
@@ -70,8 +74,12 @@ export const collectMedications: Collect = (context) => {
     take: (entry) => {
       const type = textOf(entry.content.resourceType);
       const name = medicationName(entry.content, context.lookup) ?? UNNAMED;
-      if (type === 'MedicationAdministration') others.add('medication given', 'medications given');
-      else if (type === 'MedicationDispense') {
+      if (type === 'MedicationAdministration') {
+        const given = ['entered-in-error', 'not-done'].includes(String(entry.content.status))
+          ? 'not given'
+          : 'given';
+        others.add(`medication ${given}`, `medications ${given}`);
+      } else if (type === 'MedicationDispense') {
         const isRecent =
           isOfLastYear(entry, context) && !NOT_DISPENSED.includes(String(entry.content.status));
         if (isRecent) dispense(entry, name);
