@@ -5,8 +5,7 @@ import { columnsOf, type Members, membersOf } from '../../platform/database/colu
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
 import {
   type CountedPage,
-  column,
-  type ListOrder,
+  newestFirst,
   type PageRequest,
   readCountedPage,
 } from '../../platform/database/page.ts';
@@ -62,12 +61,10 @@ export async function findMessage(tx: AccountTx, id: string): Promise<StoredMess
 
 type MessageFilter = Partial<Pick<Message, 'direction' | 'patientId' | 'destination' | 'status'>>;
 
-export const MESSAGE_ORDER: ListOrder<(typeof MESSAGE_SORT)[number]> = {
-  columns: { sentAt: column('message.sent_at', 'timestamptz'), id: column('message.id', 'uuid') },
-  unique: 'id',
-  tieBreak: column('message.id', 'uuid'),
-  default: [{ column: 'sentAt', direction: 'desc' }],
-};
+export const MESSAGE_ORDER = newestFirst<typeof MESSAGE_SORT>({
+  sentAt: 'message.sent_at',
+  id: 'message.id',
+});
 
 /** A page of the messages that match the filter, and how many match in total. */
 export async function listMessages(

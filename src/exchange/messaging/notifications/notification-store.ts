@@ -4,8 +4,7 @@ import { columnsOf, type Members, membersOf } from '../../platform/database/colu
 import type { AccountTx } from '../../platform/database/database.ts';
 import {
   type CountedPage,
-  column,
-  type ListOrder,
+  newestFirst,
   type PageRequest,
   readCountedPage,
 } from '../../platform/database/page.ts';
@@ -69,12 +68,10 @@ export interface NotificationFilter {
   status?: 'current' | 'withdrawn';
 }
 
-export const NOTIFICATION_ORDER: ListOrder<(typeof NOTIFICATION_SORT)[number]> = {
-  columns: { notifiedAt: column('n.notified_at', 'timestamptz'), id: column('n.id', 'uuid') },
-  unique: 'id',
-  tieBreak: column('n.id', 'uuid'),
-  default: [{ column: 'notifiedAt', direction: 'desc' }],
-};
+export const NOTIFICATION_ORDER = newestFirst<typeof NOTIFICATION_SORT>({
+  notifiedAt: 'n.notified_at',
+  id: 'n.id',
+});
 
 /** A page of the account's notifications that match the filter, and how many match in total. */
 export async function listNotifications(

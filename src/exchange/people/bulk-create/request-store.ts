@@ -4,8 +4,7 @@ import { columnsOf, presentOf } from '../../platform/database/columns.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
 import {
   type CountedPage,
-  column,
-  type ListOrder,
+  newestFirst,
   type PageRequest,
   readCountedPage,
 } from '../../platform/database/page.ts';
@@ -58,12 +57,10 @@ export async function expectBulkRequest(tx: AccountTx, requestId: string): Promi
   return request;
 }
 
-export const BULK_REQUEST_ORDER: ListOrder<(typeof BULK_CREATE_SORT)[number]> = {
-  columns: { createdAt: column('created_at', 'timestamptz'), requestId: column('id', 'uuid') },
-  unique: 'requestId',
-  tieBreak: column('id', 'uuid'),
-  default: [{ column: 'createdAt', direction: 'desc' }],
-};
+export const BULK_REQUEST_ORDER = newestFirst<typeof BULK_CREATE_SORT>({
+  createdAt: 'created_at',
+  requestId: 'id',
+});
 
 /** A page of the account's bulk creates, and how many there are in total. */
 export async function listBulkRequests(

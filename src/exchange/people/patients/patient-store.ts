@@ -4,8 +4,7 @@ import { membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import {
   type CountedPage,
-  column,
-  type ListOrder,
+  newestFirst,
   type PageRequest,
   readCountedPage,
 } from '../../platform/database/page.ts';
@@ -196,15 +195,10 @@ export const externalIdOf = (patientIdColumn: string): AliasedRawBuilder<string 
     'external_id',
   );
 
-export const PATIENT_ORDER: ListOrder<(typeof PATIENT_SORT)[number]> = {
-  columns: {
-    id: column('patient.id', 'uuid'),
-    createdAt: column('patient.created_at', 'timestamptz'),
-  },
-  unique: 'id',
-  tieBreak: column('patient.id', 'uuid'),
-  default: [{ column: 'createdAt', direction: 'desc' }],
-};
+export const PATIENT_ORDER = newestFirst<typeof PATIENT_SORT>({
+  createdAt: 'patient.created_at',
+  id: 'patient.id',
+});
 
 /** Whether a word looks the same in JSON and PostgreSQL arrays, which escape quotes and backslashes. */
 const isPlain = (word: string): boolean => !/["\\]/.test(word);

@@ -6,8 +6,7 @@ import type {
 import type { AccountTx } from '../../platform/database/database.ts';
 import {
   type CountedPage,
-  column,
-  type ListOrder,
+  newestFirst,
   type PageRequest,
   readCountedPage,
 } from '../../platform/database/page.ts';
@@ -15,15 +14,10 @@ import type { Database } from '../../platform/database/schema.ts';
 
 export type StoredDuplicate = Selectable<Database['possible_duplicate']>;
 
-export const DUPLICATE_ORDER: ListOrder<(typeof POSSIBLE_DUPLICATE_SORT)[number]> = {
-  columns: {
-    id: column('possible_duplicate.id', 'uuid'),
-    foundAt: column('possible_duplicate.found_at', 'timestamptz'),
-  },
-  unique: 'id',
-  tieBreak: column('possible_duplicate.id', 'uuid'),
-  default: [{ column: 'foundAt', direction: 'desc' }],
-};
+export const DUPLICATE_ORDER = newestFirst<typeof POSSIBLE_DUPLICATE_SORT>({
+  foundAt: 'possible_duplicate.found_at',
+  id: 'possible_duplicate.id',
+});
 
 export async function listDuplicates(
   tx: AccountTx,

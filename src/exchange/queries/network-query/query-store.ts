@@ -14,8 +14,7 @@ import { columnsOf, type Members, membersOf, presentOf } from '../../platform/da
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
 import {
   type CountedPage,
-  column,
-  type ListOrder,
+  newestFirst,
   type PageRequest,
   readCountedPage,
 } from '../../platform/database/page.ts';
@@ -139,12 +138,10 @@ export interface QueryFilter {
   startedAfter?: string;
 }
 
-export const QUERY_ORDER: ListOrder<(typeof NETWORK_QUERY_SORT)[number]> = {
-  columns: { startedAt: column('q.started_at', 'timestamptz'), requestId: column('q.id', 'uuid') },
-  unique: 'requestId',
-  tieBreak: column('q.id', 'uuid'),
-  default: [{ column: 'startedAt', direction: 'desc' }],
-};
+export const QUERY_ORDER = newestFirst<typeof NETWORK_QUERY_SORT>({
+  startedAt: 'q.started_at',
+  requestId: 'q.id',
+});
 
 /** A page of the account's queries that match the filter, and how many match in total. */
 export async function listQueries(
