@@ -456,12 +456,16 @@ describe('Patients', () => {
   });
 
   test('$match uses the rule of the interface', async () => {
-    const keys = identityKeys(TEST_ID_HMAC_KEY, door.accountId, person);
-    await door.store.asAccount(door.accountId, (tx) => claimKeys(tx, patientId, keys));
+    // Of a name of its own: the other tests have several patients of one description.
+    const matched = { ...person, firstNames: ['Matched'] };
+    const id = await door.addPatient(matched);
+    const keys = identityKeys(TEST_ID_HMAC_KEY, door.accountId, matched);
+    await door.store.asAccount(door.accountId, (tx) => claimKeys(tx, id, keys));
+    await door.deliver(id, 'hie', [delivery('hie', { resourceType: 'Patient', id: 'p' })], ['p']);
     const [address] = sample.createBody.address;
     const patient = {
       resourceType: 'Patient',
-      name: [{ family: last.toUpperCase(), given: [first] }],
+      name: [{ family: last.toUpperCase(), given: ['MATCHED'] }],
       birthDate: person.dob,
       gender: person.gender === 'M' ? 'male' : 'female',
       address: [{ postalCode: address?.zip }],
@@ -475,7 +479,7 @@ describe('Patients', () => {
       );
     const parameters = { resourceType: 'Parameters', parameter: [{ name: 'resource', resource: patient }] };
     const bundle: Bundle = (await match(parameters)).json();
-    expect(idsIn([bundle])).toEqual([patientId]);
+    expect(idsIn([bundle])).toEqual([id]);
     expect(bundle.entry?.[0]?.search).toMatchObject({ mode: 'match', score: 0.7 });
     const street = {
       line: [address?.addressLine1, address?.addressLine2].filter(Boolean),

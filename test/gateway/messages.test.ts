@@ -332,6 +332,19 @@ describe('inbound messages', () => {
     expect(unmatched?.payload).not.toHaveProperty('externalId');
   });
 
+  test('belong to nobody if two patients are described alike, also if another SSN keeps them apart', async () => {
+    const person = newPerson();
+    for (const value of ['512345671', '623456782'])
+      await addPatient(account, { ...person, ...{ personalIdentifiers: [{ type: 'ssn', value }] } });
+    const { dob, firstName, lastName } = person;
+    const patient = { firstNames: [firstName], lastNames: [lastName], dob, gender: 'F', zip: '02108' };
+    expect(await simulator.admin.deliverMessage(inbound({ patient, subject: 'Of one of two' }))).toBe(200);
+    const told = (await eventsOf('message.received')).find(
+      ({ payload }) => payload.subject === 'Of one of two',
+    );
+    expect(told?.payload).not.toHaveProperty('patientId');
+  });
+
   test('by XDR an OID must be one account’s alone', async () => {
     // Every test account's facility has this one.
     const shared = { destination: 'urn:oid:2.16.840.1.113883.3.9621.5.1', network: 'COMMONWELL' };

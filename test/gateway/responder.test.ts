@@ -449,6 +449,24 @@ test('of two patients who fit, or who have the same identifier, none is matched,
   expect(await totals(describedAs(first, { identifier: [{ ...ssn, value: '523456782' }] }))).toEqual([1, 1]);
 });
 
+test('of two patients of one description, whom another SSN keeps apart, none is matched without it, and each by it', async () => {
+  const person = newPerson();
+  const [one = '', other = ''] = ['534567812', '645678923'];
+  for (const value of [one, other]) {
+    const id = await newPatient({ ...person, ...{ personalIdentifiers: [{ type: 'ssn', value }] } });
+    await contribute(id, resourceOf(0, 1, { patient: id }));
+  }
+  const matched = async (...values: string[]) => {
+    const identifier = values.map((value) => ({ system: 'http://hl7.org/fhir/sid/us-ssn', value }));
+    const answer = (await asks('Patient/$match', describedAs(person, { identifier }))).json();
+    return [answer.total, answer.entry?.[0]?.resource.id];
+  };
+  const [[total, first], [otherTotal, second]] = [await matched(one), await matched(other)];
+  expect([total, otherTotal, first === second]).toEqual([1, 1, false]);
+  expect(await matched()).toEqual([0, undefined]);
+  expect(await matched('756789134')).toEqual([0, undefined]);
+});
+
 test('a disclosure to a network is in the audit, under its client', async () => {
   const id = await newPatient();
   await contribute(id, resourceOf(0, 1, { patient: id }));

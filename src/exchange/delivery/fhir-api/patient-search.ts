@@ -5,9 +5,8 @@ import { splitNames } from '../../../contract/primitives.ts';
 import { lookupTable } from '../../../lib/lookup-table.ts';
 import {
   expressionOf,
-  findByIdentityKeys,
+  findNamesakes,
   findPatient,
-  findPatients,
   hasExternalId,
 } from '../../people/patients/patient-store.ts';
 import { comparePersons, contradictedIdentifiers } from '../../people/patients/rules/compare-persons.ts';
@@ -239,7 +238,8 @@ export function addMatchRoute(app: FastifyInstance, deps: FhirDeps): void {
       const theirs = readDescription(patientIn(request.body));
       const holders = await deps.finder.asAccount(accountId, async (tx) => {
         const described = traitsOfPatient(theirs ?? { resourceType: 'Patient' });
-        const found = (await findPatients(tx, (await findByIdentityKeys(tx, keys)).ids))
+        const [person] = persons;
+        const found = (person === undefined ? [] : await findNamesakes(tx, deps.idHmacKey, person, keys))
           .filter((each) => contradictedIdentifiers(traitsOf(each), described).length === 0)
           .map(({ id }) => id);
         return found.length === 0 ? [] : [...new Set([...found, ...(await holdersOf(tx, described))])];

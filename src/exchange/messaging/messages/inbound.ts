@@ -10,7 +10,7 @@ import {
 } from '../../../contract/messages.ts';
 import { splitNames } from '../../../contract/primitives.ts';
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
-import { findByIdentityKeys } from '../../people/patients/patient-store.ts';
+import { findNamesakes } from '../../people/patients/patient-store.ts';
 import { identityKeys } from '../../people/patients/rules/identity-keys.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
 import {
@@ -180,8 +180,8 @@ async function patientOf(
   const { zip, ...rest } = person;
   const address = { addressLine1: '', city: '', state: '', zip, country: 'USA' };
   const keys = identityKeys(hmacKey, tx.accountId, { ...rest, addresses: [address] });
-  const [id, ...others] = (await findByIdentityKeys(tx, keys)).ids;
-  return id !== undefined && others.length === 0 ? id : null;
+  const [one, ...others] = await findNamesakes(tx, hmacKey, person, keys);
+  return one !== undefined && others.length === 0 ? one.id : null;
 }
 
 function readCallback(rawBody: Buffer): z.output<typeof callbackSchema> | undefined {

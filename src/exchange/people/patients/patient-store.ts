@@ -10,6 +10,7 @@ import {
 } from '../../platform/database/page.ts';
 import { OvertakenError } from '../../platform/database/retry.ts';
 import type { Database } from '../../platform/database/schema.ts';
+import { identityKeys } from './rules/identity-keys.ts';
 import type { PatientContent } from './rules/patient-content.ts';
 
 /** A patient as stored. */
@@ -93,6 +94,26 @@ export async function findByIdentityKeys(
     .orderBy('patient.id')
     .execute();
   return { ids: rows.map(({ id }) => id), held: rows.reduce((sum, row) => sum + row.keys, 0) };
+}
+
+/**
+ * Everybody who is described by one of these identity keys: who holds it, and who is kept apart from the holder by another SSN or
+ * driver's licence. All keys are of this date of birth and gender.
+ */
+export async function findNamesakes(
+  tx: AccountTx,
+  hmacKey: string,
+  { dob, gender }: Pick<PatientContent, 'dob' | 'gender'>,
+  keys: readonly Buffer[],
+): Promise<StoredPatient[]> {
+  if ((await findByIdentityKeys(tx, keys)).held === 0) return [];
+  const born = tx.db.selectFrom('patient').selectAll().where('account_id', '=', tx.accountId);
+  const rows = await born.where('dob', '=', dob).where('gender', '=', gender).execute();
+  return rows
+    .map(toPatient)
+    .filter((each) =>
+      identityKeys(hmacKey, tx.accountId, each).some((own) => keys.some((key) => own.equals(key))),
+    );
 }
 
 /** Inserts the patient with those of the keys that nobody has. @param held how many of them others have */
