@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely';
-import type { MESSAGE_SORT, Message, TransportMethod } from '../../../contract/messages.ts';
+import { MESSAGE_SORT, type Message, type TransportMethod } from '../../../contract/messages.ts';
 import { externalIdOf } from '../../people/patients/patient-store.ts';
 import { columnsOf, type Members, membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
@@ -61,10 +61,7 @@ export async function findMessage(tx: AccountTx, id: string): Promise<StoredMess
 
 type MessageFilter = Partial<Pick<Message, 'direction' | 'patientId' | 'destination' | 'status'>>;
 
-export const MESSAGE_ORDER = newestFirst<typeof MESSAGE_SORT>({
-  sentAt: 'message.sent_at',
-  id: 'message.id',
-});
+export const MESSAGE_ORDER = newestFirst(MESSAGE_SORT, 'message.sent_at', 'message.id');
 
 /** A page of the messages that match the filter, and how many match in total. */
 export async function listMessages(

@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
-import type { NOTIFICATION_SORT } from '../../../contract/notifications.ts';
+import { NOTIFICATION_SORT } from '../../../contract/notifications.ts';
 import { columnsOf, type Members, membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import {
@@ -68,10 +68,7 @@ export interface NotificationFilter {
   status?: 'current' | 'withdrawn';
 }
 
-export const NOTIFICATION_ORDER = newestFirst<typeof NOTIFICATION_SORT>({
-  notifiedAt: 'n.notified_at',
-  id: 'n.id',
-});
+export const NOTIFICATION_ORDER = newestFirst(NOTIFICATION_SORT, 'n.notified_at', 'n.id');
 
 /** A page of the account's notifications that match the filter, and how many match in total. */
 export async function listNotifications(

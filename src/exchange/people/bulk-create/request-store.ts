@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely';
-import type { BULK_CREATE_SORT } from '../../../contract/bulk-create.ts';
+import { BULK_CREATE_SORT } from '../../../contract/bulk-create.ts';
 import { columnsOf, presentOf } from '../../platform/database/columns.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
 import {
@@ -57,10 +57,7 @@ export async function expectBulkRequest(tx: AccountTx, requestId: string): Promi
   return request;
 }
 
-export const BULK_REQUEST_ORDER = newestFirst<typeof BULK_CREATE_SORT>({
-  createdAt: 'created_at',
-  requestId: 'id',
-});
+export const BULK_REQUEST_ORDER = newestFirst(BULK_CREATE_SORT, 'created_at', 'id');
 
 /** A page of the account's bulk creates, and how many there are in total. */
 export async function listBulkRequests(

@@ -1,5 +1,5 @@
 import { type AliasedRawBuilder, type RawBuilder, type Selectable, sql } from 'kysely';
-import type { PATIENT_SORT } from '../../../contract/patients.ts';
+import { PATIENT_SORT } from '../../../contract/patients.ts';
 import { membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import {
@@ -216,10 +216,7 @@ export const externalIdOf = (patientIdColumn: string): AliasedRawBuilder<string 
     'external_id',
   );
 
-export const PATIENT_ORDER = newestFirst<typeof PATIENT_SORT>({
-  createdAt: 'patient.created_at',
-  id: 'patient.id',
-});
+export const PATIENT_ORDER = newestFirst(PATIENT_SORT, 'patient.created_at', 'patient.id');
 
 /** Whether a word looks the same in JSON and PostgreSQL arrays, which escape quotes and backslashes. */
 const isPlain = (word: string): boolean => !/["\\]/.test(word);

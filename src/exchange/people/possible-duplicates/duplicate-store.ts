@@ -1,7 +1,7 @@
 import { type Selectable, sql } from 'kysely';
-import type {
+import {
   POSSIBLE_DUPLICATE_SORT,
-  PossibleDuplicateResponse,
+  type PossibleDuplicateResponse,
 } from '../../../contract/possible-duplicates.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import {
@@ -14,10 +14,11 @@ import type { Database } from '../../platform/database/schema.ts';
 
 export type StoredDuplicate = Selectable<Database['possible_duplicate']>;
 
-export const DUPLICATE_ORDER = newestFirst<typeof POSSIBLE_DUPLICATE_SORT>({
-  foundAt: 'possible_duplicate.found_at',
-  id: 'possible_duplicate.id',
-});
+export const DUPLICATE_ORDER = newestFirst(
+  POSSIBLE_DUPLICATE_SORT,
+  'possible_duplicate.found_at',
+  'possible_duplicate.id',
+);
 
 export async function listDuplicates(
   tx: AccountTx,

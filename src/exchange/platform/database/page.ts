@@ -48,17 +48,14 @@ export interface ListOrder<C extends string = string> {
 
 export const column = (ref: string, type: Column['type']): Column => ({ ref: sql.ref(ref), type });
 
-/**
- * The order of a list of which the newest items come first.
- *
- * @param refs the columns of the list's sort: the time, then the id
- */
-export function newestFirst<S extends readonly string[]>(
-  refs: Readonly<Record<S[number], string>>,
-): ListOrder<S[number]> {
-  const [[time, timeRef], [id, idRef]] = Object.entries(refs) as [[S[number], string], [S[number], string]];
+/** The order of a list of which the newest items come first. @param sort the columns of the list's sort; then what is in them */
+export function newestFirst<T extends string, I extends string>(
+  [time, id]: readonly [T, I],
+  timeRef: string,
+  idRef: string,
+): ListOrder<T | I> {
   const tieBreak = column(idRef, 'uuid');
-  const columns = { [time]: column(timeRef, 'timestamptz'), [id]: tieBreak } as Record<S[number], Column>;
+  const columns = { [time]: column(timeRef, 'timestamptz'), [id]: tieBreak } as Record<T | I, Column>;
   return { columns, unique: id, tieBreak, default: [{ column: time, direction: 'desc' }] };
 }
 

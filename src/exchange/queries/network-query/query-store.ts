@@ -1,11 +1,11 @@
 import { type Selectable, sql } from 'kysely';
 import type { z } from 'zod';
-import type {
+import {
   NETWORK_QUERY_SORT,
-  NetworkQueryStatus,
-  SourceError,
-  SourceScore,
-  sourceStatusSchema,
+  type NetworkQueryStatus,
+  type SourceError,
+  type SourceScore,
+  type sourceStatusSchema,
 } from '../../../contract/network-query.ts';
 import { SOURCE_TYPES, type SourceType } from '../../../contract/source-types.ts';
 import { externalIdOf } from '../../people/patients/patient-store.ts';
@@ -138,10 +138,7 @@ export interface QueryFilter {
   startedAfter?: string;
 }
 
-export const QUERY_ORDER = newestFirst<typeof NETWORK_QUERY_SORT>({
-  startedAt: 'q.started_at',
-  requestId: 'q.id',
-});
+export const QUERY_ORDER = newestFirst(NETWORK_QUERY_SORT, 'q.started_at', 'q.id');
 
 /** A page of the account's queries that match the filter, and how many match in total. */
 export async function listQueries(
