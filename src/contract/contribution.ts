@@ -53,7 +53,7 @@ export const CONTRIBUTED_DOCUMENT_BYTES_MAX = 50_000_000;
 /** A FHIR R4 DocumentReference without its file; what it lacks is filled in. */
 const documentReferenceBodySchema = z
   .looseObject({
-    description: z.string({ error: 'description is required' }).trim().min(1).max(1_000),
+    description: z.string().trim().min(1).max(1_000),
     type: z.looseObject({}, { error: 'type is required: what kind of document it is, {text, coding}' }),
     context: z.looseObject({}, { error: 'context is required, with the period of the care' }),
   })

@@ -30,7 +30,7 @@ export type Gender = z.infer<typeof genderSchema>;
 
 const requiredText = (what: string) =>
   z
-    .string({ error: `${what} is required` })
+    .string()
     .trim()
     .min(1, { error: `${what} is required` })
     .max(TEXT_LENGTH_MAX)

@@ -17,12 +17,7 @@ import { measureOperations } from './operations/ops/metrics.ts';
 import { measureConnections } from './platform/database/connections.ts';
 import { ExchangeError } from './platform/errors.ts';
 import type { AddRoutes } from './platform/feature.ts';
-import {
-  halfCharacter,
-  hasHalfCharacter,
-  respondToClientError,
-  unreadableBody,
-} from './platform/http/client-errors.ts';
+import { jsonParser, respondToClientError } from './platform/http/client-errors.ts';
 import { addHealthRoutes } from './platform/http/health.ts';
 import { addOpenApi } from './platform/http/openapi/plugin.ts';
 import { createOperations } from './platform/http/operations.ts';
@@ -116,16 +111,14 @@ async function addInterface(app: FastifyInstance, deps: GatewayDeps, open: AddRo
  * (docs/interface.md, Requests).
  */
 function acceptEmptyBodies(app: FastifyInstance): void {
-  const parse = app.getDefaultJsonParser('error', 'error');
+  const parse = jsonParser(app);
   app.removeAllContentTypeParsers();
   const jsonTypes = ['application/json', 'application/fhir+json'];
-  app.addContentTypeParser<string>(jsonTypes, { parseAs: 'string' }, (request, body, done) => {
-    if (body === '') return done(null, undefined);
-    const { isFhir } = request.routeOptions.config;
-    void parse(request, body, (error, value) => {
-      if (error !== null) return done(unreadableBody(body, error));
-      if (hasHalfCharacter(body, value)) return done(halfCharacter());
-      const fhir = isFhir ? readSourceJson(Buffer.from(body)) : { isRead: true as const, json: value };
+  app.addContentTypeParser<Buffer>(jsonTypes, { parseAs: 'buffer' }, (request, body, done) => {
+    parse(request, body, (error, value) => {
+      if (error !== null || value === undefined || !request.routeOptions.config.isFhir)
+        return done(error, value);
+      const fhir = readSourceJson(body);
       if (fhir.isRead) done(null, fhir.json);
       else done(new ExchangeError(400, `The body is ${fhir.fault}`));
     });

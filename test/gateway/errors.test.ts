@@ -101,6 +101,38 @@ describe('an error', () => {
     ]);
   });
 
+  test('says of a text that is too long that it is, and of a missing one that it is required', async () => {
+    const messageOf = async (addressLine1: unknown) => {
+      const address = { ...newPerson().address[0], addressLine1 };
+      return (await create(newPerson({ address }))).json().errors[0].message;
+    };
+    expect(await messageOf('x'.repeat(201))).toBe('must have at most 200 characters');
+    for (const missing of [undefined, '', ' '])
+      expect(await messageOf(missing)).toBe('addressLine1 is required');
+  });
+
+  test.each(['patient?facilityId=', 'patient/match', 'facility', '/fhir/R4/Patient/$match'])(
+    'refuses text that is not UTF-8, of which no letter would be kept, at %s',
+    async (path) => {
+      const json = JSON.stringify({
+        ...newPerson({ lastName: 'Núñez' }),
+        resourceType: 'Patient',
+        name: 'Año',
+      });
+      for (const contentType of ['application/json', 'application/json; charset=iso-8859-1']) {
+        const answer = await gateway.app.inject({
+          method: 'POST',
+          url: path.startsWith('/') ? path : `/medical/v1/${path.replace(/=$/, `=${account.facilityId}`)}`,
+          headers: { 'x-api-key': account.apiKey, 'content-type': contentType },
+          payload: Buffer.from(json, 'latin1'),
+        });
+        expect(answer.statusCode).toBe(400);
+        expect(answer.body).toContain('The body is not UTF-8; send JSON in UTF-8');
+      }
+      expect((await create(newPerson({ lastName: 'Núñez' }))).json().lastName).toEqual(['Núñez']);
+    },
+  );
+
   test('refuses a body that is too large, and one that is not JSON', async () => {
     expect((await create(newPerson({ externalId: 'x'.repeat(300_000) }))).statusCode).toBe(413);
     const url = `/medical/v1/patient?facilityId=${account.facilityId}`;

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { OperationOutcomeIssue } from 'fhir/r4.js';
 import { EncryptJWT, jwtDecrypt } from 'jose';
 import { ExchangeError, InvalidRequestError } from '../../platform/errors.ts';
-import { halfCharacter, hasHalfCharacter } from '../../platform/http/client-errors.ts';
+import { jsonParser } from '../../platform/http/client-errors.ts';
 import { withAddressesAt } from '../../records/rules/attachment-addresses.ts';
 import type { Json } from '../../records/rules/json.ts';
 import { type SearchPair, type Subset, subsetOf } from './rules/search-request.ts';
@@ -151,17 +151,8 @@ export function acceptFhirBodies(app: FastifyInstance): void {
     { parseAs: 'string' },
     (_, body, done) => done(null, new URLSearchParams(body)),
   );
-  const parse = app.getDefaultJsonParser('error', 'error');
-  app.addContentTypeParser<string>(
-    ['application/fhir+json', 'application/json'],
-    { parseAs: 'string' },
-    (request, body, done) => {
-      if (body === '') return done(null, undefined);
-      void parse(request, body, (error, value) =>
-        done(hasHalfCharacter(body, value) ? halfCharacter() : error, value),
-      );
-    },
-  );
+  const types = ['application/fhir+json', 'application/json'];
+  app.addContentTypeParser<Buffer>(types, { parseAs: 'buffer' }, jsonParser(app));
   app.addContentTypeParser<Buffer>('*', { parseAs: 'buffer' }, (_, body, done) => {
     if (body.length === 0) done(null, undefined);
     else done(new ExchangeError(415, 'Content-Type must be application/fhir+json, or a form for a search'));

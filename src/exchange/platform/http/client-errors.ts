@@ -1,4 +1,6 @@
+import { isUtf8 } from 'node:buffer';
 import type { Socket } from 'node:net';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { v7 as uuidv7 } from 'uuid';
 import { ExchangeError } from '../errors.ts';
 import { PROBLEM_JSON, toErrorResponse } from './errors.ts';
@@ -46,7 +48,7 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
  * @param text the body as received
  * @param value the parsed body
  */
-export function hasHalfCharacter(text: string, value: unknown): boolean {
+function hasHalfCharacter(text: string, value: unknown): boolean {
   if (!ESCAPED_SURROGATE.test(text)) return false;
   // Not recursive, because a body can be nested arbitrarily deep.
   const waiting: unknown[] = [value];
@@ -59,11 +61,8 @@ export function hasHalfCharacter(text: string, value: unknown): boolean {
   return false;
 }
 
-export const halfCharacter = (): ExchangeError =>
-  new ExchangeError(400, 'A text in the body contains half of a surrogate pair, which is not a character');
-
 /** The error for a body that Fastify's parser refused: it refuses members that could change an object's prototype, too. */
-export function unreadableBody(body: string, error: Error): Error {
+function unreadableBody(body: string, error: Error): Error {
   try {
     JSON.parse(body);
   } catch {
@@ -73,4 +72,19 @@ export function unreadableBody(body: string, error: Error): Error {
     400,
     'The body has a member named __proto__, or one named constructor with a member prototype; neither is allowed',
   );
+}
+
+/** Reads bodies of JSON; an empty one is undefined. Text of another encoding, half a character and prototypes are a 400. */
+export function jsonParser(app: FastifyInstance) {
+  const parse = app.getDefaultJsonParser('error', 'error');
+  return (request: FastifyRequest, bytes: Buffer, done: (error: Error | null, json?: unknown) => void) => {
+    if (!isUtf8(bytes)) return done(new ExchangeError(400, 'The body is not UTF-8; send JSON in UTF-8'));
+    const text = bytes.toString();
+    if (text === '') return done(null);
+    void parse(request, text, (error, value) => {
+      if (error !== null) return done(unreadableBody(text, error));
+      const what = 'A text in the body contains half of a surrogate pair, which is not a character';
+      done(hasHalfCharacter(text, value) ? new ExchangeError(400, what) : null, value);
+    });
+  };
 }
