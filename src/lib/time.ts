@@ -15,3 +15,12 @@ export function isTimeZone(name: string): boolean {
     return false;
   }
 }
+
+/** Reads the offset of a time zone from UTC at an instant, in milliseconds. `Intl` says it as `GMT-05:00`. */
+export function offsetReader(timeZone: string): (at: number) => number {
+  const format = new Intl.DateTimeFormat('en-US', { timeZone, timeZoneName: 'longOffset' });
+  return (at) => {
+    const [, sign, hours, minutes] = /([+-])(\d{2}):(\d{2})/.exec(format.format(at)) ?? [];
+    return (sign === '-' ? -60_000 : 60_000) * (Number(hours ?? 0) * 60 + Number(minutes ?? 0));
+  };
+}

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { MonitoringFrequency, MonitoringKind } from '../../contract/cohort-monitoring.ts';
-import { isTimeZone } from '../../lib/time.ts';
+import { isTimeZone, offsetReader } from '../../lib/time.ts';
 
 /** The hours in which scheduled monitoring may start, in a time zone. */
 export interface MonitoringHours {
@@ -157,18 +157,4 @@ function hoursTouched(changeAt: number, before: number, after: number): ClockCha
     touched.push({ weekday: local.getUTCDay(), dayOfMonth: local.getUTCDate(), hour: local.getUTCHours() });
   }
   return touched;
-}
-
-function offsetReader(timeZone: string): (at: number) => number {
-  const format = new Intl.DateTimeFormat('en-US', {
-    timeZone,
-    hourCycle: 'h23',
-    ...{ year: 'numeric', month: 'numeric', day: 'numeric' },
-    ...{ hour: 'numeric', minute: 'numeric', second: 'numeric' },
-  });
-  return (at) => {
-    const part = Object.fromEntries(format.formatToParts(at).map(({ type, value }) => [type, Number(value)]));
-    const { year = 0, month = 1, day, hour, minute, second } = part;
-    return Date.UTC(year, month - 1, day, hour, minute, second) - at;
-  };
 }

@@ -1,3 +1,4 @@
+import { offsetReader } from '../../../../lib/time.ts';
 import { messageTime } from '../inbound.ts';
 
 /** How the times of one message are read. */
@@ -65,16 +66,8 @@ function parseOffset(offset: string): number {
  * first; one skipped in spring is read with the offset before the change.
  */
 function zoneOffsetMs(zone: string, wallAsUtcMs: number): number {
-  const before = offsetAt(zone, wallAsUtcMs - 86_400_000);
-  const after = offsetAt(zone, wallAsUtcMs + 86_400_000);
-  const isAfter =
-    offsetAt(zone, wallAsUtcMs - before) !== before && offsetAt(zone, wallAsUtcMs - after) === after;
+  const offsetAt = offsetReader(zone);
+  const [before, after] = [offsetAt(wallAsUtcMs - 86_400_000), offsetAt(wallAsUtcMs + 86_400_000)];
+  const isAfter = offsetAt(wallAsUtcMs - before) !== before && offsetAt(wallAsUtcMs - after) === after;
   return isAfter ? after : before;
-}
-
-/** As `Intl` says it: `GMT-05:00`. */
-function offsetAt(zone: string, instantMs: number): number {
-  const format = new Intl.DateTimeFormat('en-US', { timeZone: zone, timeZoneName: 'longOffset' });
-  const [offset = '+00:00'] = /[+-]\d{2}:\d{2}/.exec(format.format(instantMs)) ?? [];
-  return parseOffset(offset.replace(':', ''));
 }
