@@ -67,6 +67,19 @@ const problem = (state: string, ...parts: object[]) =>
     },
     ...parts,
   );
+const ofKind = (code: string, text: string, ...parts: object[]) =>
+  allergy('active', { code: { ...coded(SNOMED, code), text } }, ...parts);
+const unspecified = (text: string, state = 'active') =>
+  problem(state, {
+    code: { ...coded('http://hl7.org/fhir/sid/icd-10-cm', 'R69'), text },
+    onsetDateTime: undefined,
+  });
+const kneeReplacement = (text: string) =>
+  fact('Procedure', {
+    status: 'completed',
+    code: { ...coded('http://www.ama-assn.org/go/cpt', '27447'), text },
+    performedDateTime: '2024-01-01',
+  });
 const vaccination = (occurrenceDateTime: string) =>
   fact('Immunization', {
     status: 'completed',
@@ -113,8 +126,8 @@ const taken = (doseQuantity: object, route: string, repeat: object) => ({
     { doseAndRate: [{ doseQuantity }], route: { coding: [{ display: route }] }, timing: { repeat } },
   ],
 });
-const every = (frequency: number) => ({
-  dosageInstruction: [{ timing: { repeat: { frequency, period: 1, periodUnit: 'd' } } }],
+const every = (frequency: number, more: object = {}) => ({
+  dosageInstruction: [{ timing: { repeat: { frequency, period: 1, periodUnit: 'd' } }, ...more }],
 });
 const verified = (type: string, code: string) => ({ verificationStatus: coded(`${TERMS}/${type}`, code) });
 const inError = verified('condition-ver-status', 'entered-in-error');
@@ -666,6 +679,69 @@ const CASES: readonly Case[] = [
     'an order that one source dates to the day and the other to the minute',
     [fhir('pharmacy', 'm', order()), fhir('hie', 'm', order({ authoredOn: '2022-01-01T15:04:00Z' }))],
     ['active'],
+  ],
+  [
+    'two allergies of two sources, each coded as a drug allergy',
+    [fhir('hie', 'a', ofKind('416098002', 'Penicillin')), fhir('lab', 'b', ofKind('416098002', 'Sulfa'))],
+    ['active', 'active'],
+  ],
+  [
+    'two allergies of two documents, each coded as an allergy',
+    [
+      inDocument('hie', '2023-05-01', ofKind('419199007', 'Peanut')),
+      inDocument('hie', '2024-03-01', ofKind('419199007', 'Shellfish', { criticality: 'high' })),
+    ],
+    ['active', 'active'],
+  ],
+  [
+    'one allergy of two sources, each coded as a food allergy',
+    [fhir('hie', 'a', ofKind('414285001', 'Peanut')), fhir('lab', 'b', ofKind('414285001', 'PEANUT'))],
+    ['active'],
+  ],
+  [
+    'two problems without a date, coded as unspecified',
+    [
+      fhir('hie', 'a', unspecified('Back pain')),
+      inDocument('hie', '2024-03-01', unspecified('Asthma', 'resolved')),
+    ],
+    ['active', 'resolved'],
+  ],
+  [
+    'an operation on either side, with one code',
+    [
+      fhir('hie', 'l', kneeReplacement('Left total knee replacement')),
+      fhir('lab', 'r', kneeReplacement('Right total knee replacement')),
+    ],
+    ['completed', 'completed'],
+  ],
+  [
+    'an operation of which one source does not name the side',
+    [
+      fhir('hie', 'l', kneeReplacement('Total knee replacement')),
+      fhir('lab', 'r', kneeReplacement('Left total knee replacement')),
+    ],
+    ['completed'],
+  ],
+  [
+    'a drug to be taken as needed for pain, and regularly',
+    [
+      fhir('hie', 'n', order(every(3, { asNeededCodeableConcept: { text: 'pain' } }))),
+      fhir('pharmacy', 'r', order(every(3))),
+    ],
+    ['active 3 times a day', 'active 3 times a day as needed for pain'],
+  ],
+  [
+    'a result of the patient and one of a donor',
+    [fhir('hie', 'p', result(95)), fhir('lab', 'd', result(95, { focus: [{ display: 'Donor' }] }))],
+    ['final 95 mg/dL', 'final 95 mg/dL'],
+  ],
+  [
+    'a result that the laboratory has corrected, and the document of another source from before',
+    [
+      fhir('lab', 'r', result(120, numbered('9'), { status: 'corrected' })),
+      inDocument('hie', '2024-06-01', result(95, numbered('9'))),
+    ],
+    ['corrected 120 mg/dL'],
   ],
   [
     'a vaccination of the evening, of which a document has only the day',

@@ -19,7 +19,7 @@ import {
 } from './merge-store.ts';
 
 /** Increase when a change in `rules/` changes which deliveries are grouped: every record is then merged again. */
-export const MERGE_RULES = 10;
+export const MERGE_RULES = 11;
 
 /**
  * Merges these deliveries into a patient's record. The caller holds the record's lock in the same transaction.

@@ -9,6 +9,7 @@ import { hashOf } from './ids.ts';
 import { canonicalJson, comparableText, isJson, type Json, objectsOf, textOf } from './json.ts';
 import { digitsOf, isWithinPrecision, type Measure, measureIn, measureOf } from './measures.ts';
 import { MEDICATION_TYPES } from './resource-types.ts';
+import { conceptText } from './words.ts';
 
 /**
  * What a delivery states that must not be lost when it is united with others, by name. A name that starts with `+` may be
@@ -82,7 +83,7 @@ function readDose({ text, timing, doseAndRate, dose, route, asNeededBoolean, ...
     repeat.when === undefined ? undefined : canonicalJson(repeat.when),
     repeat.timeOfDay === undefined ? undefined : canonicalJson(repeat.timeOfDay),
     bounds === undefined ? undefined : `until ${bounds}`,
-    asNeededBoolean === true ? 'as needed' : undefined,
+    asNeededBoolean === true || rest.asNeededCodeableConcept !== undefined ? 'as needed' : undefined,
   ].flatMap((each) => each ?? []);
   if (amounts.length === 0 && counted !== undefined && counted !== '1') amounts.push(`#${counted} `);
   const isSentence = amounts.length === 0 && timed.length === 0 && counted === undefined;
@@ -142,6 +143,8 @@ function quantity(value: unknown): string | undefined {
  */
 function stateCodes(concept: unknown, state: State): void {
   if (!isJson(concept)) return;
+  // One code may stand for both sides.
+  state('+side', /\b(?:left|right)\b/i.exec(conceptText(concept) ?? '')?.[0].toLowerCase());
   const bySystem = meaningsBySystem(concept);
   const [only] = bySystem.values();
   if (bySystem.size > 1 || (only !== undefined && only.length > 1))

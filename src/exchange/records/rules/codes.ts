@@ -18,6 +18,9 @@ const NDC = 'http://hl7.org/fhir/sid/ndc';
 /** Code systems in order of preference: a concept is represented by its codes in the first of these; then any other. */
 const PREFERRED: readonly string[] = systems.preferred;
 
+/** Codes of a kind as such, as "drug allergy" or "problem": beside the words "Penicillin" they do not say which one it is. */
+const KINDS: ReadonlySet<string> = new Set(systems.kinds);
+
 /** Whether the system's codes state why a value is missing. */
 export function isNullFlavor(system: unknown): boolean {
   const text = textOf(system) ?? '';
@@ -47,7 +50,7 @@ function readMeaning(concept: unknown): string | undefined {
     for (const { system: spelled, code } of objectsOf(coding)) {
       const name = codeSystem(spelled);
       const value = name === NDC ? ndc(code) : textOf(code)?.trim();
-      if (value === undefined || name === '' || isNullFlavor(name)) continue;
+      if (value === undefined || name === '' || isNullFlavor(name) || KINDS.has(`${name}|${value}`)) continue;
       if (system === undefined || isPreferred(name, system)) [system, values] = [name, [value]];
       else if (name === system && !values.includes(value)) values.push(value);
     }

@@ -2,7 +2,7 @@ import { lookupTable } from '../../../lib/lookup-table.ts';
 import { absencesIn } from './absence.ts';
 import { isNullFlavor, meaningOf, meaningsBySystem, meaningsOf, valueMeaning } from './codes.ts';
 import { day, dayToFindBy, firstMoment, moment, momentOf } from './dates.ts';
-import { comparableText, isJson, type Json, objectsOf, textOf } from './json.ts';
+import { canonicalJson, comparableText, isJson, type Json, objectsOf, textOf } from './json.ts';
 import { measureIn } from './measures.ts';
 
 /** What a fingerprint needs from another resource: the code of the Medication that a prescription refers to. */
@@ -22,6 +22,9 @@ export function classOf(encounter: Json): string | undefined {
   const { system, code } = isJson(encounter.class) ? encounter.class : {};
   return isNullFlavor(system) ? undefined : textOf(code);
 }
+
+/** Whom or what a result is about, if not the person: a donor, a fetus, a device. */
+export const focusOf = ({ focus }: Json): string[] => (focus === undefined ? [] : [canonicalJson(focus)]);
 
 /** A value without its number: the unit and comparator of a measure, otherwise the value itself. */
 export function valueKind(resource: Json): string {
@@ -176,6 +179,7 @@ const FINGERPRINTS: Readonly<Record<string, Fingerprint>> = lookupTable({
         .map((part) => `${meaningOf(part.code) ?? ''}=${valueKind(part)}`)
         .sort(),
       meaningOf(resource.bodySite) ?? '',
+      ...focusOf(resource),
     ),
   Organization: (resource) => whole(comparableText(resource.name), placeOf(resource)),
   Practitioner: (resource) => whole(humanName(resource), placeOf(resource) ?? phoneOf(resource)),

@@ -310,7 +310,7 @@ function corrects(newer: Groupable, older: Groupable, isById: boolean): boolean 
   if (!contradicts(newer, older)) return false;
   const [time = '', former = ''] = [newer.assertions.time, older.assertions.time];
   if (!KEPT_LISTS.has(newer.resourceType) && !agrees('time', time, former)) return false;
-  if (one.isNative && other.isNative)
+  if (one.isNative && (other.isNative || !isOne))
     return isById && REPORTED.has(newer.resourceType) && isCorrection(newer, older);
   const isLinked =
     isById || (KEPT_LISTS.has(newer.resourceType) && !(isNumbered(newer) && isNumbered(older)));

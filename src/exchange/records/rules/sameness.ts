@@ -9,6 +9,7 @@ import {
   contentOf,
   dayOf,
   fingerprintOf,
+  focusOf,
   humanName,
   isEnteredInError,
   medicationOf,
@@ -262,6 +263,7 @@ const AGREEING_WITH_IDENTIFIER: Readonly<Record<string, AgreeingParts>> = lookup
   Observation: (resource) => [
     conceptKey(resource.code),
     dayOf(resource) ?? '',
+    ...focusOf(resource),
     valueKind(resource),
     objectsOf(resource.component)
       .map((part) => `${conceptKey(part.code)}=${valueKind(part)}`)
@@ -293,6 +295,11 @@ const STATED: Readonly<Record<string, AgreeingParts>> = lookupTable({
   Immunization: (resource) => [meaningOf(resource.vaccineCode), day(resource, 'occurrenceDateTime')],
   MedicationRequest: (resource, related) => [medicationOf(resource, related)],
   MedicationStatement: (resource, related) => [medicationOf(resource, related)],
-  Observation: (resource) => [meaningOf(resource.code), dayOf(resource), meaningOf(resource.bodySite) ?? ''],
+  Observation: (resource) => [
+    meaningOf(resource.code),
+    dayOf(resource),
+    meaningOf(resource.bodySite) ?? '',
+    ...focusOf(resource),
+  ],
   Procedure: (resource) => [meaningOf(resource.code), dayOf(resource)],
 });
