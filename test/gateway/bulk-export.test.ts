@@ -16,6 +16,7 @@ import {
   diagnosticsIn,
   FHIR_BASE,
   type FhirDoor,
+  idsIn,
   resourcesIn,
 } from '../support/fhir-door.ts';
 import { fhirIssues } from '../support/fhir-issues.ts';
@@ -160,6 +161,21 @@ describe('an export', () => {
     expect(observations.map(({ id }) => id).sort()).toEqual(ids.sort());
   });
 
+  test('by a search for one patient, or for ids, has only these of that type', async () => {
+    const [patientId] = patientIds;
+    const own = idsIn(await door.pages(`Observation?patient=${patientId}`)).sort();
+    expect(own.length).toBeGreaterThan(1);
+    for (const [filter, wanted] of [
+      [`patient=${patientId}`, own],
+      [`patient=Patient/${patientId}&_id=${own[0]}`, own.slice(0, 1)],
+      [`_id=${own[0]},${own[1]}`, own.slice(0, 2)],
+    ] as const) {
+      const query = `_type=Observation&_typeFilter=${encodeURIComponent(`Observation?${filter}`)}`;
+      const lines = await linesOf((await exported(`Patient/$export?${query}`)).output);
+      expect(lines.map(({ id }) => String(id)).sort()).toEqual(wanted);
+    }
+  });
+
   test('refuses a body that is not Parameters, instead of exporting what it meant to leave out', async () => {
     const headers = { ...ASYNC, 'content-type': 'application/fhir+json' };
     const body = JSON.stringify({ resourceType: 'Patient', _type: 'Condition' });
@@ -175,6 +191,7 @@ describe('an export', () => {
     ['Patient/$export?_outputFormat=csv', ASYNC, '_outputFormat'],
     ['Patient/$export?_typeFilter=Observation%3Fcolour%3Dblue', ASYNC, 'colour'],
     ['Patient/$export?_typeFilter=Observation%3F_elements%3Dcode', ASYNC, '_elements'],
+    ['Patient/$export?_typeFilter=Observation%3F_count%3D5', ASYNC, '_count'],
     ['Patient/$export?_type=Condition&_typeFilter=Observation%3Fstatus%3Dfinal', ASYNC, '_typeFilter'],
     ['Patient/$export?includeAssociatedData=x', ASYNC, 'includeAssociatedData'],
     ['Patient/$export?organizeOutputBy=Patient', ASYNC, 'organizeOutputBy'],

@@ -189,6 +189,16 @@ describe('a search', () => {
     }
   });
 
+  test('includes resources of one type only, where the include names one', async () => {
+    const typesBy = async (include: string) => {
+      const found = await door.bundle(`Observation?patient=${patientId}&_count=500&_include=${include}`);
+      return [...new Set(inMode(found, 'include').map(({ resourceType }) => resourceType))].sort();
+    };
+    expect(await typesBy('Observation:subject')).toEqual(['Patient']);
+    expect(await typesBy('Observation:subject:Patient')).toEqual(['Patient']);
+    expect(await typesBy('Observation:subject:Group')).toEqual([]);
+  });
+
   test('can be sent as a form, and its next link discloses nothing of it', async () => {
     const response = await door.call(
       'POST',
@@ -236,6 +246,10 @@ describe('a search', () => {
     ['Observation?patient=someone', 'patient'],
     ['Observation?patient={id}&date=yesterday', 'date'],
     ['Observation?patient={id}&code:not=8302-2', 'modifier'],
+    ['Observation?patient={id}&_id:not=x', 'modifier'],
+    ['Observation?patient={id}&_lastUpdated:missing=true', 'modifier'],
+    ['Observation?_id={id}&patient:identifier=x', 'modifier'],
+    ['Patient?_id:not={id}', 'modifier'],
     ['Observation?patient={id}&_count=few', '_count'],
     ['Observation?patient={id}&_elements=value.code', '_elements'],
     ['Observation?patient={id}&_lastUpdated=soon', '_lastUpdated'],
@@ -246,6 +260,19 @@ describe('a search', () => {
     expect(diagnosticsIn(response.json())).toContain(named);
     expect(fhirIssues(response.json())).toEqual([]);
   });
+
+  test.each(['toString=2020-01-01', 'constructor=x', '__proto__=x', '_include=Observation:toString'])(
+    'takes %s for what it is: nothing that is known here',
+    async (query) => {
+      const found = await door.bundle(`Observation?patient=${patientId}&_count=2&${query}`);
+      expect(inMode(found, 'match')).toHaveLength(2);
+      expect(diagnosticsIn(inMode(found, 'outcome')[0] as OperationOutcome)).toContain('was ignored');
+      const strict = await door.get(`Observation?patient=${patientId}&${query}`, {
+        prefer: 'handling=strict',
+      });
+      expect(strict.statusCode).toBe(400);
+    },
+  );
 
   test('counts with _count=0, and takes the whole URL of a Patient for its id, but not that of another server', async () => {
     const counted = await door.get(`Observation?patient=${patientId}&_count=0`);
@@ -435,6 +462,7 @@ describe('Patients', () => {
     'family=Nobodyhere',
     'birthdate=1890-01-01',
     'identifier=urn:x|1',
+    `identifier=|${person.externalId}`,
     'given:exact=x',
     'gender=other',
     'name=.*',
@@ -447,6 +475,12 @@ describe('Patients', () => {
       expect([query, await found(encodeURI(query))]).toEqual([query, true]);
     expect(await found('family:exact=Nunez')).toBe(false);
     expect(await found(encodeURI('family:exact=Núñez'))).toBe(true);
+    const ofTwoWords = await door.addPatient({ ...person, lastNames: ['De La Cruz'] });
+    const exactly = async (query: string) => idsIn(await door.pages(`Patient?${query}`)).includes(ofTwoWords);
+    for (const query of ['family:exact=De La Cruz', 'name:exact=De La Cruz', 'family=De Cruz'])
+      expect([query, await exactly(query)]).toEqual([query, true]);
+    for (const query of ['family:exact=Cruz', 'family:exact=De Cruz'])
+      expect([query, await exactly(query)]).toEqual([query, false]);
   });
 
   test('are listed page by page, each once', async () => {
@@ -505,6 +539,16 @@ describe('Patients', () => {
     expect(idsIn(pages).sort()).toEqual(all);
     const some = await door.bundle(`Patient/${patientId}/$everything?_type=Condition`);
     expect(idsIn([some]).sort()).toEqual(idsOf(ofType('Condition')));
+    const parameter = [
+      { name: '_type', valueCode: 'Condition' },
+      { name: '_type', valueCode: 'Encounter' },
+    ];
+    const parameters = { resourceType: 'Parameters', parameter };
+    const posted = await door.call('POST', `Patient/${patientId}/$everything`, {}, parameters);
+    const both = idsOf([...ofType<Condition>('Condition'), ...ofType<Condition>('Encounter')]);
+    expect(idsIn([posted.json()]).sort()).toEqual(both);
+    const other = await door.call('POST', `Patient/${patientId}/$everything`, {}, { _type: 'Condition' });
+    expect(other.statusCode).toBe(400);
     const since = encodeURIComponent(new Date(Date.now() + 60_000).toISOString());
     expect((await door.bundle(`Patient/${patientId}/$everything?_since=${since}`)).entry).toBeUndefined();
     expect((await door.get(`Patient/${uuidv7()}/$everything`)).statusCode).toBe(404);
@@ -558,6 +602,18 @@ describe('$docref', () => {
     expect(idsIn([posted.json()]).sort()).toEqual(idsOf(typed));
     expect(idsIn(await docref('&type=http://loinc.org|1-8'))).toEqual([]);
     expect(idsIn(await docref('&on-demand=true'))).toEqual([]);
+  });
+
+  test('counts what it finds', async () => {
+    const middle = documents().map(careOf).sort()[Math.floor(documents().length / 2)] ?? '';
+    for (const query of [`&start=${middle}`, `&end=${middle}`, '&on-demand=true', '']) {
+      const found = idsIn(await docref(query));
+      for (const count of ['&_summary=count', '&_count=0']) {
+        const [page] = await docref(`${query}${count}`);
+        expect([query, page?.total, page?.entry?.length ?? 0]).toEqual([query, found.length, 1]);
+        expect(page?.link?.[0]?.url).toContain('/DocumentReference/$docref?');
+      }
+    }
   });
 
   test('needs a patient of the account, and days that are days', async () => {

@@ -305,9 +305,9 @@ function linesOf(
   fhirBase: string,
 ): ExportLine[] {
   return resources.flatMap((resource): ExportLine[] => {
-    const { resourceType, changedAt } = resource;
+    const { resourceType } = resource;
     const json = withAddressesAt(fhirBase, resource.json);
-    const isWanted = filter.matches(resourceType, json, changedAt);
+    const isWanted = filter.matches(resource, patientId);
     const provenance =
       filter.hasType('Provenance') && (isWanted || !filter.hasType(resourceType))
         ? servedProvenance(resource, patientId)

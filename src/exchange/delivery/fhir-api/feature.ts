@@ -13,7 +13,7 @@ import { profilesOfType } from '../../records/rules/us-core/us-core.ts';
 import { acceptFhirBodies, createPageCursors, FHIR_JSON } from './bundles.ts';
 import { addMatchRoute } from './patient-search.ts';
 import { addBinaryRoute, addReadRoutes } from './read-routes.ts';
-import { createFhirReadAudit, type FhirDeps, requireJson } from './requests.ts';
+import { createFhirReadAudit, type FhirDeps, requireJson, requireParameters } from './requests.ts';
 import capabilities from './rules/capabilities.json' with { type: 'json' };
 import { includesOf } from './rules/search-request.ts';
 import { addSearchRoutes } from './search-routes.ts';
@@ -71,6 +71,7 @@ function addFhirRoutes(
   };
   app.register(async (json) => {
     json.addHook('preHandler', requireJson);
+    json.addHook('preHandler', async (request) => requireParameters(request));
     addSearchRoutes(json, fhir);
     addReadRoutes(json, fhir);
     // Networks read contributed data only, which is no summary of a record.
@@ -102,7 +103,7 @@ function resourceOf(type: string, patient: Json): Json {
   return {
     ...common,
     ...(type === 'Consent' && { documentation: 'Consents of sources, and those that were recorded here' }),
-    searchInclude: ['*', ...includesOf(type).map((name) => `${type}:${name}`)],
+    searchInclude: ['*', ...Object.keys(includesOf(type)).map((name) => `${type}:${name}`)],
     searchRevInclude: ['Provenance:target'],
     searchParam: [
       ...[parameter('_id', 'token'), parameter('_lastUpdated', 'date')],

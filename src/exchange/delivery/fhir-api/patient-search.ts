@@ -24,7 +24,7 @@ import { readDescription } from '../../sources/connectors/patient/choose-candida
 import { entryOf, FHIR_JSON, searchset } from './bundles.ts';
 import { type FhirDeps, requireScope } from './requests.ts';
 import {
-  ALTERNATIVES_MAX,
+  notSupported,
   type PairOutcome,
   readCommonPair,
   readPairs,
@@ -86,7 +86,7 @@ const either = (conditions: readonly RawBuilder<unknown>[]): RawBuilder<unknown>
 
 type NameCriterion = PatientCriteria['names'][number];
 
-/** Every word of the text must match one of the names. */
+/** Every word of the text must match one of the names; exactly, the whole text. */
 function named(of: NameCriterion['of'], how: NameCriterion['how'], text: string): RawBuilder<unknown> {
   const columns = { family: sql`last_names`, given: sql`first_names`, name: sql`first_names || last_names` }[
     of
@@ -95,7 +95,7 @@ function named(of: NameCriterion['of'], how: NameCriterion['how'], text: string)
     if (how === 'exact') return sql`name = ${word}`;
     return sql`regexp_replace(normalize(name, nfd), '[\u0300-\u036f]', '', 'g') ~ ${`${how === 'starts' ? '(?:^|[\\s-])' : ''}${expressionOf(withoutAccents(word))}`}`;
   };
-  const words = text.split(/\s+/u).filter((word) => word !== '');
+  const words = how === 'exact' ? [text] : text.split(/\s+/u).filter((word) => word !== '');
   return sql`(${sql.join(
     words
       .slice(0, WORDS_MAX)
@@ -122,7 +122,7 @@ function identified({ system, value }: { system?: string; value: string }): RawB
   const personal = (type: string, text: string, state?: string) =>
     sql`personal_identifiers @> ${JSON.stringify([{ type, value: text, ...(state && { state }) }])}::jsonb`;
   const ssn = personal('ssn', value.replaceAll('-', ''));
-  if (system === undefined || system === '')
+  if (system === undefined)
     return either([
       hasExternalId(value),
       ssn,
@@ -179,22 +179,19 @@ export function parsePatientSearch(pairs: readonly SearchPair[]): {
   return { request, faults };
 }
 
-const HOW = { exact: 'exact', contains: 'contains' } as const;
-
 function readPair(request: PatientCriteria, name: string, value: string): PairOutcome {
   const [base, modifier] = name.split(':');
   const values = [...new Set(valuesOf(value))].filter((each) => each !== '');
   const isName = base === 'name' || base === 'family' || base === 'given';
   if (!isName && !['identifier', 'birthdate', 'gender'].includes(base ?? '')) return 'ignored';
   if (values.length === 0) return { fault: 'is empty' };
-  if (values.length > ALTERNATIVES_MAX) return { fault: `has at most ${ALTERNATIVES_MAX} values` };
   if (isName) {
     if (modifier !== undefined && modifier !== 'exact' && modifier !== 'contains')
-      return { fault: `the modifier :${modifier} is not supported` };
-    request.names.push({ of: base, how: modifier === undefined ? 'starts' : HOW[modifier], texts: values });
+      return notSupported(modifier);
+    request.names.push({ of: base, how: modifier ?? 'starts', texts: values });
     return 'used';
   }
-  if (modifier !== undefined) return { fault: `the modifier :${modifier} is not supported` };
+  if (modifier !== undefined) return notSupported(modifier);
   if (base === 'gender') {
     request.genders.push(values.map((each) => each.slice(each.indexOf('|') + 1)));
     return 'used';

@@ -47,10 +47,10 @@ export function addReadRoutes(app: FastifyInstance, deps: FhirDeps): void {
     },
   );
 
-  app.get<{ Params: { id: string } }>(
-    `${deps.path}/Patient/:id/$everything`,
-    { schema, config: { operation: 'fhirEverything', scope: 'read' }, exposeHeadRoute: false },
-    async (request, reply) => {
+  app.route<{ Params: { id: string } }>({
+    ...{ method: ['GET', 'POST'], url: `${deps.path}/Patient/:id/$everything`, exposeHeadRoute: false },
+    ...{ schema, config: { operation: 'fhirEverything', scope: 'read' } },
+    handler: async (request, reply) => {
       const { id: patientId } = request.params;
       if (!UUID.test(patientId)) throw new NotFoundError('Patient');
       const { id: accountId } = callerOf(request).account;
@@ -68,7 +68,7 @@ export function addReadRoutes(app: FastifyInstance, deps: FhirDeps): void {
       });
       return reply.type(FHIR_JSON).header('cache-control', 'no-store').send(Readable.from(bundle));
     },
-  );
+  });
 }
 
 async function readOne(
@@ -209,7 +209,7 @@ function readPair(request: EverythingRequest, name: string, value: string): Pair
   const ofRange = range === undefined ? NOT_A_DATE : 'used';
   switch (name) {
     case '_type': {
-      request.types = valuesOf(value);
+      request.types = [...(request.types ?? []), ...valuesOf(value)];
       const unknown = request.types.find((type) => !CLINICAL_TYPES.has(type) && !SUPPORTING_TYPES.has(type));
       return unknown === undefined ? 'used' : { fault: 'contains a type that is not served here' };
     }

@@ -3,10 +3,8 @@ import { findConsentsById, listConsents, type StoredConsent } from '../../people
 import { serializeConsent } from '../../people/consents/rules/fhir-consent.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import type { FoundPlace } from '../../records/reading/record-search-store.ts';
-import { rangeOf } from '../../records/rules/dates.ts';
 import { canonical, type Json } from '../../records/rules/json.ts';
-import { matchesAll, matchesDate, searchEntries } from '../../records/rules/search.ts';
-import type { SearchRequest } from './rules/search-request.ts';
+import { matchesSearch, type SearchRequest } from './rules/search-request.ts';
 import { type RecordPage, type ServedResource, searchRecord } from './search-record.ts';
 
 /**
@@ -25,20 +23,6 @@ export async function readRecordedConsents(
   const rows = await findConsentsById(tx, ids);
   return rows.map((row) => ({ patientId: row.patient_id, resource: served(row) }));
 }
-
-export const matchesSearch = (
-  { id, json, changedAt }: ServedResource,
-  { clauses, lastUpdated, ids }: SearchRequest,
-): boolean => {
-  const changed = rangeOf(changedAt.toISOString());
-  return (
-    (ids === undefined || ids.includes(id)) &&
-    matchesAll(searchEntries(json), clauses) &&
-    lastUpdated.every((conditions) =>
-      conditions.some((condition) => changed !== undefined && matchesDate(condition, changed)),
-    )
-  );
-};
 
 /** A page of a patient's resources of one type; of Consents, those recorded here come before those of the record. */
 export async function searchServed(

@@ -29,7 +29,7 @@ export async function searchRecord(
   { patientId, resourceType, request }: { patientId: string; resourceType: string; request: SearchRequest },
   after: FoundPlace | undefined,
 ): Promise<RecordPage> {
-  const { clauses, lastUpdated, ids, sort, count } = request;
+  const { clauses, lastUpdated, ids, sort, count, keeps = () => true } = request;
   const matches: ServedResource[] = [];
   let place = after;
   for (let lookedAt = 0; lookedAt < LOOKED_AT_MAX; ) {
@@ -41,7 +41,7 @@ export async function searchRecord(
       patientId,
       found.map(({ id }) => ({ resourceType, id })),
     );
-    matches.push(...served.filter(({ json }) => matchesAll(searchEntries(json), clauses)));
+    matches.push(...served.filter(({ json }) => matchesAll(searchEntries(json), clauses) && keeps(json)));
     if (read === found.length && read < wanted) return { matches };
     place = found[read - 1];
     lookedAt += read;
@@ -62,16 +62,17 @@ export async function readIncluded(
   tx: AccountTx,
   patientId: string,
   matches: readonly ServedResource[],
-  paths: readonly string[],
+  include: SearchRequest['include'],
   mayInclude: (resourceType: string) => boolean,
 ): Promise<{ resources: ServedResource[]; leftOut: number }> {
   const known = new Set(matches.map(({ id }) => id));
   const wanted = new Map<string, { resourceType: string; id: string }>();
   for (const { json } of matches)
-    for (const path of paths)
+    for (const { path, target: only } of include)
       for (const reference of path === '*' ? referencesIn(json) : referencesAt(json, path.split('.'))) {
         const target = parseLocalReference(reference);
         if (target === undefined || known.has(target.id) || !mayInclude(target.type)) continue;
+        if (only !== undefined && only !== target.type) continue;
         wanted.set(target.id, { resourceType: target.type, id: target.id });
       }
   const targets = [...wanted.values()].slice(0, INCLUDED_MAX);

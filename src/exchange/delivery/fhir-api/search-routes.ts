@@ -19,9 +19,15 @@ import {
   searchset,
 } from './bundles.ts';
 import { countPatients, type PatientCriteria, parsePatientSearch, searchPatients } from './patient-search.ts';
-import { matchesSearch, readRecordedConsents, type SearchPlace, searchServed } from './recorded-consents.ts';
+import { readRecordedConsents, type SearchPlace, searchServed } from './recorded-consents.ts';
 import { checkSearch, type FhirDeps, mayRead, pairsOf, requireScope } from './requests.ts';
-import { COUNT_MAX, parseSearch, type SearchPair, type SearchRequest } from './rules/search-request.ts';
+import {
+  COUNT_MAX,
+  matchesSearch,
+  parseSearch,
+  type SearchPair,
+  type SearchRequest,
+} from './rules/search-request.ts';
 import { placesOfIds, readIncluded, readServed, type ServedResource, searchRecord } from './search-record.ts';
 
 /** `GET /fhir/R4/<Type>` and `POST /fhir/R4/<Type>/_search`. */
@@ -70,7 +76,6 @@ function docrefSearch(given: readonly SearchPair[]) {
   const [byCare, byDate] = [clausesOn('period'), clausesOn('date')];
   const isOnDemand = given.some(([name, value]) => name === 'on-demand' && value === 'true');
   return {
-    path: DOCREF,
     pairs: [...others, ['status', bounds.length === 0 ? 'current' : 'current,superseded'] as const],
     faults: bounds
       .filter(([, value]) => parseDateCondition(value) === undefined)
@@ -102,10 +107,12 @@ export async function openPage<Place>(
   return cursors.read<Place>(path, cursor);
 }
 
+/** A search with the path that it was sent to. */
+type Asked = SearchRequest & { path: string };
+
 async function linksOf<Place>(
   { base, cursors }: FhirDeps,
-  path: string,
-  pairs: readonly SearchPair[],
+  { path, used: pairs }: Pick<Asked, 'path' | 'used'>,
   next: Place | undefined,
 ): Promise<BundleLink[]> {
   const query = new URLSearchParams(pairs.map(([name, value]): [string, string] => [name, value])).toString();
@@ -119,15 +126,14 @@ async function searchOneType(
   deps: FhirDeps,
   type: string,
   request: FastifyRequest,
-  asSearch: typeof docrefSearch = (pairs) => ({
-    ...{ path: type, pairs: [...pairs], faults: [], keeps: () => true },
-  }),
+  asSearch?: typeof docrefSearch,
 ) {
-  const { path } = asSearch([]);
+  const path = asSearch === undefined ? type : DOCREF;
   const { pairs, place } = await openPage<SearchPlace>(deps, path, pairsOf(request, deps.base));
-  const operation = asSearch(pairs);
-  const { request: search, faults } = parseSearch(type, operation.pairs);
-  checkSearch(request, { faults: [...operation.faults, ...faults], ignored: search.ignored });
+  const operation = asSearch?.(pairs);
+  const { request: parsed, faults } = parseSearch(type, operation?.pairs ?? pairs);
+  const search = { ...parsed, path, keeps: operation?.keeps, used: operation ? [...pairs] : parsed.used };
+  checkSearch(request, { faults: [...(operation?.faults ?? []), ...faults], ignored: search.ignored });
   const { patientId } = search;
   if (patientId === undefined) return searchByIds(deps, type, search, request);
   const { id: accountId } = callerOf(request).account;
@@ -135,13 +141,12 @@ async function searchOneType(
   // Later pages belong to the record that the first page showed.
   if (place === undefined) await deps.records.merge(accountId, patientId);
   if (search.isCountOnly) return countOfType(deps, type, { ...search, patientId }, request);
-  const asked = { ...search, patientId, keeps: operation.keeps };
-  const { page, included, standing } = await readPage(deps, request, type, asked, place);
+  const { page, included, standing } = await readPage(deps, request, type, { ...search, patientId }, place);
   const isAll = place === undefined && page.next === undefined;
   return searchset(
     {
       meta: completenessMeta(standing),
-      links: await linksOf(deps, path, path === type ? search.used : pairs, page.next),
+      links: await linksOf(deps, search, page.next),
       total: isAll ? page.matches.length : undefined,
     },
     searchEntriesOf(deps.base, patientId, {
@@ -159,13 +164,12 @@ export async function readPage(
   deps: FhirDeps,
   request: FastifyRequest,
   type: string,
-  search: SearchRequest & { patientId: string; keeps?(json: Json): boolean },
+  search: SearchRequest & { patientId: string },
   place: SearchPlace | undefined,
 ) {
-  const { patientId, keeps = () => true } = search;
+  const { patientId } = search;
   const read = await deps.store.asAccount(callerOf(request).account.id, async (tx) => {
-    const all = await searchServed(tx, { patientId, resourceType: type, request: search }, place);
-    const page = { ...all, matches: all.matches.filter(({ json }) => keeps(json)) };
+    const page = await searchServed(tx, { patientId, resourceType: type, request: search }, place);
     const included = await readIncluded(tx, patientId, page.matches, search.include, (each) =>
       mayRead(request, each),
     );
@@ -179,7 +183,7 @@ export async function readPage(
 async function countOfType(
   deps: FhirDeps,
   type: string,
-  search: SearchRequest & { patientId: string },
+  search: Asked & { patientId: string },
   request: FastifyRequest,
 ) {
   const { patientId } = search;
@@ -188,14 +192,14 @@ async function countOfType(
   const standing = await deps.store.asAccount(accountId, (tx) => deps.readStanding(tx, patientId));
   await deps.audit.write(request, [patientId]);
   return searchset(
-    { meta: completenessMeta(standing), links: await linksOf(deps, type, search.used, undefined), total },
+    { meta: completenessMeta(standing), links: await linksOf(deps, search, undefined), total },
     [],
     searchIssues(search.ignored, incompleteness(standing)),
   );
 }
 
 /** A search by `_id` without a patient. */
-async function searchByIds(deps: FhirDeps, type: string, search: SearchRequest, request: FastifyRequest) {
+async function searchByIds(deps: FhirDeps, type: string, search: Asked, request: FastifyRequest) {
   const { ids } = search;
   if (ids === undefined)
     throw new InvalidRequestError([
@@ -252,7 +256,7 @@ async function searchByIds(deps: FhirDeps, type: string, search: SearchRequest, 
   }
   const patientIds = [...byPatient.keys(), ...consents.map(({ patientId }) => patientId)];
   await deps.audit.write(request, [...new Set(patientIds)]);
-  const links = await linksOf(deps, type, search.used, undefined);
+  const links = await linksOf(deps, search, undefined);
   return searchset({ links, total }, search.isCountOnly ? [] : entries, [
     ...searchIssues(search.ignored, undefined),
     ...leftOutIssues(notIncluded),
@@ -271,19 +275,19 @@ async function searchForPatients(deps: FhirDeps, request: FastifyRequest) {
   const { pairs, place } = await openPage<string>(deps, 'Patient', pairsOf(request, deps.base));
   const { request: search, faults } = parsePatientSearch(pairs);
   checkSearch(request, { faults, ignored: search.ignored });
+  const links = (next?: string) => linksOf(deps, { path: 'Patient', used: search.used }, next);
   const { id: accountId } = callerOf(request).account;
   if (search.isCountOnly) {
     const total = deps.isResponder
       ? 0
       : await deps.store.asAccount(accountId, (tx) => countPatients(tx, search));
     await deps.audit.write(request, []);
-    const links = await linksOf(deps, 'Patient', search.used, undefined);
-    return searchset({ links, total }, [], searchIssues(search.ignored, undefined));
+    return searchset({ links: await links(), total }, [], searchIssues(search.ignored, undefined));
   }
   const { entries, ids, next } = await readPatients(deps, request, search, place);
   const isAll = place === undefined && next === undefined;
   return searchset(
-    { links: await linksOf(deps, 'Patient', search.used, next), total: isAll ? ids.length : undefined },
+    { links: await links(next), total: isAll ? ids.length : undefined },
     entries,
     searchIssues(search.ignored, undefined),
   );

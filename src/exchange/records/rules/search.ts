@@ -1,3 +1,4 @@
+import { lookupTable } from '../../../lib/lookup-table.ts';
 import { type DateRange, EARLIEST, LATEST, rangeOf } from './dates.ts';
 import { isJson, type Json, objectsOf, textOf } from './json.ts';
 import table from './search-parameters.json' with { type: 'json' };
@@ -36,10 +37,8 @@ const OF_ALL: Readonly<Record<string, SearchParameter>> = {
 };
 
 /** The search parameters of a type by name, without those that do not depend on content (`_id`, `patient`, …). */
-export const searchParametersOf = (type: string): Readonly<Record<string, SearchParameter>> => ({
-  ...OF_ALL,
-  ...BY_TYPE[type],
-});
+export const searchParametersOf = (type: string): Readonly<Record<string, SearchParameter>> =>
+  lookupTable({ ...OF_ALL, ...BY_TYPE[type] });
 
 export const DATE_PREFIXES = ['eq', 'ne', 'gt', 'lt', 'ge', 'le', 'sa', 'eb'] as const;
 export type DatePrefix = (typeof DATE_PREFIXES)[number];

@@ -1,10 +1,11 @@
 import { rangeOf } from '../../../records/rules/dates.ts';
-import type { Json } from '../../../records/rules/json.ts';
-import { matchesAll, matchesDate, searchEntries } from '../../../records/rules/search.ts';
 import {
+  type Found,
+  matchesSearch,
   parseSearch,
   type SearchFault,
   type SearchPair,
+  type SearchRequest,
   valuesOf,
 } from '../../fhir-api/rules/search-request.ts';
 import { OWN_TYPES } from './view-run.ts';
@@ -26,7 +27,7 @@ export interface ExportRequest {
 
 const FORMATS = new Set(['application/fhir+ndjson', 'application/ndjson', 'ndjson']);
 /** Search parameters that choose nothing (Bulk Data Access forbids them in `_typeFilter`). */
-const OF_RESULTS = new Set(['_sort', '_summary', '_elements', '_include', '_revinclude']);
+const OF_RESULTS = new Set(['_count', '_sort', '_summary', '_elements', '_include', '_revinclude']);
 const PAIRS_MAX = 50;
 const FILTERS_MAX = 50;
 
@@ -109,7 +110,7 @@ export interface ResourceFilter {
   /** Types of our own, which only views name. */
   ownTypes: readonly string[];
   hasType(type: string): boolean;
-  matches(type: string, json: Json, changedAt: Date): boolean;
+  matches(resource: { resourceType: string } & Found, patientId: string): boolean;
 }
 
 export function resourceFilter(types: readonly string[] | null, typeFilters: TypeFilters): ResourceFilter {
@@ -124,18 +125,11 @@ export function resourceFilter(types: readonly string[] | null, typeFilters: Typ
     ownTypes: (types ?? []).filter((type) => OWN_TYPES.includes(type)),
     readTypes: types === null || types.includes('Provenance') ? undefined : types,
     hasType,
-    matches(type, json, changedAt) {
-      const alternatives = searches.get(type);
-      if (!hasType(type)) return false;
-      if (alternatives === undefined) return true;
-      const [entries, time] = [searchEntries(json), rangeOf(changedAt.toISOString())];
-      return alternatives.some(
-        ({ clauses, lastUpdated }) =>
-          matchesAll(entries, clauses) &&
-          lastUpdated.every((conditions) =>
-            conditions.some((condition) => time !== undefined && matchesDate(condition, time)),
-          ),
-      );
+    matches(resource, patientId) {
+      const alternatives = searches.get(resource.resourceType);
+      const fits = (search: SearchRequest) =>
+        (search.patientId ?? patientId) === patientId && matchesSearch(resource, search);
+      return hasType(resource.resourceType) && alternatives?.some(fits) !== false;
     },
   };
 }

@@ -1,10 +1,14 @@
 import { lookupTable } from '../../../../lib/lookup-table.ts';
+import { rangeOf } from '../../../records/rules/dates.ts';
 import { isJson, type Json, objectsOf, textOf } from '../../../records/rules/json.ts';
 import {
   alternativeOf,
   type Clause,
   type DateCondition,
+  matchesAll,
+  matchesDate,
   parseDateCondition,
+  searchEntries,
   searchParametersOf,
 } from '../../../records/rules/search.ts';
 import elements from './elements.json' with { type: 'json' };
@@ -19,14 +23,16 @@ export interface SearchRequest {
   ids?: string[];
   clauses: Clause[];
   lastUpdated: DateCondition[][];
-  /** Element paths whose targets are included; `*` for all references. */
-  include: string[];
+  /** Element paths whose targets are included, or those of one type; `*` for all references. */
+  include: { path: string; target?: string }[];
   withProvenance: boolean;
   count: number;
   sort: SearchSort;
   /** Returns the number of matches only (`_summary=count`). */
   isCountOnly: boolean;
   subset?: Subset;
+  /** A further condition, of an operation that is a search. */
+  keeps?(json: Json): boolean;
   /** The pairs that were understood, for the links of the Bundle. */
   used: SearchPair[];
   /** Names of parameters that were ignored. */
@@ -52,13 +58,13 @@ const SORTS: Readonly<Record<string, SearchSort>> = lookupTable({
   '-_lastUpdated': { by: 'lastUpdated', isDescending: true },
   _lastUpdated: { by: 'lastUpdated', isDescending: false },
 });
-export const COUNT_DEFAULT = 100;
+const COUNT_DEFAULT = 100;
 export const COUNT_MAX = 500;
 /** Bounds of one search. */
 const PAIRS_MAX = 50;
 const TEXT_MAX = 4_000;
 /** Each is a condition of its own in PostgreSQL, so many of them slow down other callers. */
-export const ALTERNATIVES_MAX = 100;
+const ALTERNATIVES_MAX = 100;
 /** The name of an element of the resource itself; nested ones are not chosen among. */
 const ELEMENT = /^[a-z][A-Za-z]{0,63}$/;
 export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -120,7 +126,8 @@ export function readPairs<Request extends Pick<SearchRequest, 'used' | 'ignored'
   if (faults.length > 0) return { request, faults };
   for (const pair of pairs) {
     const [name, value] = pair;
-    const outcome = read(name, value);
+    const hasTooMany = new Set(valuesOf(value)).size > ALTERNATIVES_MAX;
+    const outcome = hasTooMany ? { fault: `has at most ${ALTERNATIVES_MAX} values` } : read(name, value);
     if (outcome === 'ignored') request.ignored.push(name);
     else if (outcome === 'used') request.used.push(pair);
     else faults.push({ parameter: name, message: outcome.fault });
@@ -166,6 +173,8 @@ export function readCommonPair(
   value: string,
 ): PairOutcome | undefined {
   if (WITHOUT_EFFECT.has(`${name}=${value}`)) return 'used';
+  const [, modifier] = /^(?:_id|_lastUpdated|patient|subject):(.*)/s.exec(name) ?? [];
+  if (modifier !== undefined) return notSupported(modifier);
   switch (name) {
     case '_count': {
       if (!/^\d{1,9}$/.test(value)) return { fault: 'is not a number from 0 on' };
@@ -175,10 +184,10 @@ export function readCommonPair(
       return 'used';
     }
     case '_id': {
-      const given = valuesOf(value);
-      if (given.length > COUNT_DEFAULT) return { fault: `has at most ${COUNT_DEFAULT} ids` };
       // Other texts are ids of nothing here.
-      const ids = given.filter((id) => UUID.test(id)).map((id) => id.toLowerCase());
+      const ids = valuesOf(value)
+        .filter((id) => UUID.test(id))
+        .map((id) => id.toLowerCase());
       const before = request.ids;
       request.ids = before === undefined ? ids : ids.filter((id) => before.includes(id));
       return 'used';
@@ -197,9 +206,7 @@ export function readCommonPair(
       return 'used';
     }
     case '_lastUpdated': {
-      const values = [...new Set(valuesOf(value))];
-      if (values.length > ALTERNATIVES_MAX) return { fault: `has at most ${ALTERNATIVES_MAX} values` };
-      const conditions = values.map(parseDateCondition);
+      const conditions = [...new Set(valuesOf(value))].map(parseDateCondition);
       if (!conditions.every((condition) => condition !== undefined))
         return { fault: 'is not a date such as ge2026-05-01 or gt2026-05-01T12:00:00Z' };
       request.lastUpdated.push(conditions);
@@ -214,6 +221,9 @@ export function readCommonPair(
   }
 }
 
+/** FHIR: a modifier must not be ignored, because the result would be another one. */
+export const notSupported = (modifier: string) => ({ fault: `the modifier :${modifier} is not supported` });
+
 function readPatient(request: SearchRequest, value: string): PairOutcome {
   const id = value.replace(/^Patient\//, '').toLowerCase();
   if (!UUID.test(id)) return { fault: 'is not the id of one Patient' };
@@ -224,10 +234,10 @@ function readPatient(request: SearchRequest, value: string): PairOutcome {
 }
 
 function readInclude(request: SearchRequest, type: string, value: string): PairOutcome {
-  const [of, parameter] = value.split(':');
-  const paths = value === '*' ? ['*'] : of === type ? includePaths(type, parameter ?? '') : undefined;
+  const [of, parameter = '', target] = value.split(':');
+  const paths = value === '*' ? ['*'] : of === type ? includesOf(type)[parameter] : undefined;
   if (paths === undefined) return 'ignored';
-  request.include.push(...paths);
+  request.include.push(...paths.map((path) => ({ path, target })));
   return 'used';
 }
 
@@ -235,10 +245,8 @@ function readClause(request: SearchRequest, type: string, name: string, value: s
   const [base = '', modifier] = name.split(':');
   const parameter = searchParametersOf(type)[base];
   if (parameter === undefined) return 'ignored';
-  // FHIR: a modifier must not be ignored, because the result would be another one.
-  if (modifier !== undefined) return { fault: `the modifier :${modifier} is not supported` };
+  if (modifier !== undefined) return notSupported(modifier);
   const values = [...new Set(valuesOf(value))];
-  if (values.length > ALTERNATIVES_MAX) return { fault: `has at most ${ALTERNATIVES_MAX} values` };
   const alternatives = values.map((each) => alternativeOf(base, parameter, each));
   if (alternatives.every((alternative) => alternative !== undefined)) {
     request.clauses.push(alternatives);
@@ -250,20 +258,32 @@ function readClause(request: SearchRequest, type: string, name: string, value: s
   };
 }
 
+export type Found = { id: string; json: Json; changedAt: Date };
+
+/** Whether a resource is what the search asks for, whoever its patient is. */
+export function matchesSearch(
+  { id, json, changedAt }: Found,
+  { clauses, lastUpdated, ids }: SearchRequest,
+): boolean {
+  const changed = rangeOf(changedAt.toISOString());
+  return (
+    (ids === undefined || ids.includes(id)) &&
+    matchesAll(searchEntries(json), clauses) &&
+    lastUpdated.every((conditions) =>
+      conditions.some((condition) => changed !== undefined && matchesDate(condition, changed)),
+    )
+  );
+}
+
 /** Elements that refer to other resources, by the name of the search parameter that `_include` uses. */
 const COMMON: Readonly<Record<string, readonly string[]>> = lookupTable(table.common);
 const BY_TYPE: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = lookupTable(
   table.byType,
 );
 
-/** The values of `_include` for a type, without its name. */
-export const includesOf = (type: string): string[] => Object.keys({ ...COMMON, ...BY_TYPE[type] });
-
-/** The elements that an `_include` follows; undefined when the type has no such parameter. */
-function includePaths(type: string, parameter: string): readonly string[] | undefined {
-  const known: Readonly<Record<string, readonly string[]>> = { ...COMMON, ...BY_TYPE[type] };
-  return Object.hasOwn(known, parameter) ? known[parameter] : undefined;
-}
+/** The elements that an `_include` of a type follows, by its value without the type. */
+export const includesOf = (type: string): Readonly<Record<string, readonly string[]>> =>
+  lookupTable({ ...COMMON, ...BY_TYPE[type] });
 
 /** Which elements of its matches a search returns; undefined: all. */
 export interface Subset {

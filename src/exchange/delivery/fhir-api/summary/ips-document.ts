@@ -38,7 +38,7 @@ export async function ipsDocument(
   const served = await store.asAccount(accountId, async (tx) => {
     const own = await readServed(tx, patientId, once);
     const include = (of: readonly ServedResource[]) =>
-      readIncluded(tx, patientId, of, ['*'], (type) => INCLUDED.has(type));
+      readIncluded(tx, patientId, of, [{ path: '*' }], (type) => INCLUDED.has(type));
     const { resources: first } = await include(own);
     // A PractitionerRole refers to who has it, and where.
     const { resources: second } = await include(first);

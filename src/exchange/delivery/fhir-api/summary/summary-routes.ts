@@ -4,7 +4,7 @@ import { fhirJson } from '../../../../lib/written-decimals.ts';
 import { NotFoundError } from '../../../platform/errors.ts';
 import { callerOf } from '../../../platform/http/caller.ts';
 import { FHIR_JSON } from '../bundles.ts';
-import { checkSearch, type FhirDeps, pairsOf, requireParameters, requireScope } from '../requests.ts';
+import { checkSearch, type FhirDeps, pairsOf, requireScope } from '../requests.ts';
 import { requirePatient } from '../search-routes.ts';
 import { ipsProfile } from './ips-claims.ts';
 import { ipsDocument, SUMMARY_TYPES } from './ips-document.ts';
@@ -21,7 +21,6 @@ export function addSummaryRoutes(app: FastifyInstance, deps: FhirDeps): void {
     for (const type of SUMMARY_TYPES) requireScope(request, type);
     const { id: accountId } = callerOf(request).account;
     const patientId = known.data;
-    requireParameters(request);
     await requirePatient(deps, accountId, patientId);
     const pairs = pairsOf(request);
     const asked = pairs.filter(([name]) => name === 'profile');

@@ -1,7 +1,7 @@
 import type { Json } from '../../../records/rules/json.ts';
 import { SERVED_TYPES } from '../../../records/rules/resource-types.ts';
 import { type Alternative, alternativeOf, searchParametersOf } from '../../../records/rules/search.ts';
-import { valuesOf } from '../../fhir-api/rules/search-request.ts';
+import { UUID, valuesOf } from '../../fhir-api/rules/search-request.ts';
 import topics from './topics.json' with { type: 'json' };
 
 /** From the least to the most. */
@@ -80,7 +80,6 @@ const HEARTBEAT_MIN_SECONDS = 60;
 /** These belong to the connection, or say what the body is. */
 const OWN_HEADERS =
   /^(host|connection|content-.*|transfer-encoding|te|trailer|upgrade|expect|keep-alive|traceparent|proxy-.*)$/i;
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
  * Reads a Subscription that has the shape of the schema.
