@@ -1,4 +1,5 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
+import { instantIn } from './time.ts';
 
 /** An option or argument of a command. */
 interface Parameter {
@@ -50,7 +51,7 @@ export type CommandAction = (...given: Parameters<Parameters<Command['action']>[
 export interface CommandWords {
   /** Lists for `choices` and help texts, and texts for help texts. */
   vocabulary: Readonly<Record<string, string | readonly string[]>>;
-  /** Throw InvalidArgumentError. */
+  /** Beside `time`, which every program has. Throw InvalidArgumentError. */
   parsers?: Readonly<Record<string, (text: string) => unknown>>;
   /** Printed after the help of every command. */
   footer?: string;
@@ -105,6 +106,14 @@ function optionOf(flags: string, given: string | Parameter, words: CommandWords)
   return withValues(option, parameter, words);
 }
 
+function timeOf(text: string): Date {
+  const at = instantIn(text);
+  if (at !== undefined) return at;
+  throw new InvalidArgumentError(
+    'Expected a date such as 2026-06-01 (UTC) or a time such as 2026-06-01T02:30:00Z.',
+  );
+}
+
 function withValues<T extends Argument | Option>(
   target: T,
   { choices, range, oneOf, parse }: Parameter,
@@ -114,7 +123,7 @@ function withValues<T extends Argument | Option>(
   if (range !== undefined) target.argParser<unknown>(wholeNumber(...range));
   if (oneOf !== undefined)
     target.argParser<unknown>(anyOf([vocabulary[oneOf] ?? []].flat(), target.variadic));
-  const parser = parse === undefined ? undefined : parsers?.[parse];
+  const parser = parse === 'time' ? timeOf : parsers?.[parse ?? ''];
   if (parser !== undefined) target.argParser<unknown>(parser);
   return target;
 }

@@ -1,3 +1,5 @@
+import { z } from 'zod';
+
 /** An instant for people, in the one time zone that all output uses: `2026-11-22 09:52 UTC`. */
 export const minuteOf = (instant: string | Date): string =>
   `${new Date(instant).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
@@ -24,3 +26,9 @@ export function offsetReader(timeZone: string): (at: number) => number {
     return (sign === '-' ? -60_000 : 60_000) * (Number(hours ?? 0) * 60 + Number(minutes ?? 0));
   };
 }
+
+const DAY_OR_TIME = z.union([z.iso.date(), z.iso.datetime({ offset: true, local: true })]);
+
+/** An ISO 8601 day (its start in UTC) or time (without an offset: local); undefined for any other text, such as 2026-02-30. */
+export const instantIn = (text: string): Date | undefined =>
+  DAY_OR_TIME.safeParse(text).success ? new Date(text) : undefined;

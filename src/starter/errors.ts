@@ -1,8 +1,8 @@
-import { stripVTControlCharacters } from 'node:util';
 import { ConfigError } from '../config.ts';
 import { EXIT, type ExitCode } from '../lib/exit-codes.ts';
 import { ExchangeCallError, type FailureKind } from '../orchestrator/client/failures.ts';
 import reasons from './file-reasons.json' with { type: 'json' };
+import { plainText } from './progress/plain-text.ts';
 
 /** Invalid options or arguments; the message says what to pass instead. */
 export class UsageError extends Error {
@@ -45,9 +45,7 @@ const EXPLAINED: ReadonlySet<FailureKind> = new Set(['rejected', 'not-found', 'c
 
 /** Foreign text must not steer the terminal. */
 const sentence = (text: string): string => {
-  const safe = stripVTControlCharacters(text)
-    .replaceAll(/\p{C}+|\s+/gu, ' ')
-    .trim();
+  const safe = plainText(text, Number.POSITIVE_INFINITY);
   return /[.!?]$/.test(safe) ? safe : `${safe}.`;
 };
 

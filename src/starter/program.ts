@@ -14,6 +14,7 @@ import { runCommandLine } from '../lib/command-line.ts';
 import { addCommands, type CommandAction, type CommandWords } from '../lib/command-table.ts';
 import { EXIT_CODES_HELP, type ExitCode } from '../lib/exit-codes.ts';
 import { LiveLines } from '../lib/live-lines.ts';
+import { jobIdSchema } from '../orchestrator/patient-onboarding/onboarding-request.ts';
 import { bulk } from './commands/bulk.ts';
 import { bulkCancel, bulkStatus, bulkSteer } from './commands/bulk-control.ts';
 import { cohortsAdd, cohortsCreate, cohortsList, cohortsRemove, cohortsShow } from './commands/cohorts.ts';
@@ -178,12 +179,9 @@ const WORDS: CommandWords = {
       if (value > 0 && value <= TIMEOUT_MAX_SECONDS) return value;
       throw new InvalidArgumentError('Expected a number of seconds greater than 0.');
     },
-    time(text) {
-      const at = new Date(text);
-      if (/^\d{4}-\d\d-\d\d/.test(text) && !Number.isNaN(at.getTime())) return at;
-      throw new InvalidArgumentError(
-        'Expected a date such as 2026-06-01 or a time such as 2026-06-01T02:30:00Z.',
-      );
+    job(text) {
+      if (jobIdSchema.safeParse(text).success) return text;
+      throw new InvalidArgumentError('Expected 1 to 255 characters, not only blanks.');
     },
   },
   footer: EXIT_CODES_HELP,

@@ -149,6 +149,7 @@ describe('what the CLI cannot do', () => {
   test.each([
     [['--scopes', 'everything'], '"everything" is not a scope; expected read, write'],
     [['--expires', 'soon'], '"soon" is not a time'],
+    [['--expires', '2099-02-30'], '"2099-02-30" is not a time'],
     [['--expires', '2020-01-31'], 'is in the past'],
   ])('a key with %j is not made', async (options, message) => {
     const { exitCode, err } = await admin('keys', 'create', '--account', accountId, ...options);

@@ -279,6 +279,15 @@ describe('an intake', () => {
     expect(status.name).toBe('TERMINATED');
   });
 
+  test('of another person under a used job id is refused in words that name nobody, and starts nothing', async () => {
+    const body = intake();
+    const other = { ...body, patient: { ...patient, firstName: 'Somebody Else' } };
+    expect(await postIntake(body)).toMatchObject({ status: 202 });
+    const refused = await postIntake(other);
+    expect(refused).toMatchObject({ status: 422, body: { name: 'UNPROCESSABLE_CONTENT' } });
+    expect(JSON.stringify(refused.body)).not.toContain('Somebody');
+  });
+
   test('that breaks a rule is answered with each path and what is wrong', async () => {
     const wrong = intake({
       facilityId: undefined,

@@ -18,6 +18,10 @@ afterAll(() => onboardings?.close());
 
 const ACCOUNT = '7b75d972-ae51-4563-993d-6e4adc3047ff';
 const { facilityId, patient, sources } = onboardingInput();
+const refuseAll = SOURCE_TYPES.map((source) => ({ source, httpStatus: 400 }));
+const refusing = obliging({
+  startNetworkQuery: async () => queryAnswer([], { status: 'failed', errors: refuseAll }),
+});
 const start = (jobId: string, account = ACCOUNT) =>
   startOnboarding(
     onboardings.environment.client,
@@ -31,16 +35,42 @@ test('a job runs once: started again it is the same onboarding, while it runs an
   const second = await start('job-1');
   expect(second).toMatchObject({ isNew: false, workflowId: first.workflowId });
 
-  const refuseAll = SOURCE_TYPES.map((source) => ({ source, httpStatus: 400 }));
-  const activities = obliging({
-    startNetworkQuery: async () => queryAnswer([], { status: 'failed', errors: refuseAll }),
-  });
-  const summary = await onboardings.withWorker(activities, () => second.handle.result());
+  const summary = await onboardings.withWorker(refusing, () => second.handle.result());
   expect(summary).toMatchObject({ status: 'failed', sources: [{ outcome: 'not-started' }, {}, {}] });
 
   const third = await start('job-1');
   expect(third.isNew).toBe(false);
   expect(await third.handle.result()).toEqual(summary);
+});
+
+test('a job id that was used for another person is refused: nobody gets the result of somebody else', async () => {
+  const begin = (given: object, intakeMessageId?: string) =>
+    startOnboarding(
+      onboardings.environment.client,
+      { jobId: 'reused', facilityId, patient: { ...patient, ...given }, sources },
+      {
+        exchange: { credentialRef: `account/${ACCOUNT}` },
+        idHmacKey: TEST_ID_HMAC_KEY,
+        intakeMessageId,
+      },
+    );
+  const first = await begin({}, 'm-1');
+  expect(first.isOther).toBe(false);
+  const { firstName, ...rest } = patient;
+  const reordered = { jobId: 'reused', facilityId, patient: { ...rest, firstName }, sources };
+  const again = await startOnboarding(onboardings.environment.client, reordered, {
+    exchange: { credentialRef: `account/${ACCOUNT}` },
+    idHmacKey: TEST_ID_HMAC_KEY,
+  });
+  expect(again).toMatchObject({ isNew: false, isOther: false });
+  expect(await begin({ firstName: 'Somebody Else' })).toMatchObject({ isNew: false, isOther: true });
+  expect((await begin({ firstName: 'Somebody Else' }, 'm-2')).isOther).toBe(true);
+
+  // The run that holds the person is deleted; the next one, and the ended one, still know whose job it is.
+  await onboardings.withWorker(refusing, () => first.handle.result());
+  expect((await begin({}, 'm-3')).isOther).toBe(false);
+  expect((await begin({ firstName: 'Somebody Else' }, 'm-4')).isOther).toBe(true);
+  expect(await begin({ dob: '1950-01-01' })).toMatchObject({ isNew: false, isOther: true });
 });
 
 test('the same job id of another account is another job', async () => {

@@ -8,6 +8,13 @@ import {
 import type { OnboardedPatient, OnboardingTiming } from '../../contract/patient-onboarding.ts';
 import { patientDemographicsSchema } from '../../contract/patients.ts';
 
+const required = (name: string) => ({
+  error: ({ input }: { input?: unknown }) => (input === undefined ? `${name} is required` : undefined),
+});
+
+/** The caller's own id for a job, exactly as given; the same id always means the same onboarding. */
+export const jobIdSchema = z.string(required('jobId')).max(255).regex(/\S/, { error: 'jobId is required' });
+
 const ALL_SOURCES = { hie: { enabled: true }, pharmacy: { enabled: true }, lab: { enabled: true } };
 
 /**
@@ -16,9 +23,8 @@ const ALL_SOURCES = { hie: { enabled: true }, pharmacy: { enabled: true }, lab: 
  * exchange may be another service.
  */
 export const onboardingRequestSchema = z.object({
-  /** The caller's own id for this job; the same id always means the same onboarding. */
-  jobId: z.string({ error: 'jobId is required' }).trim().min(1).max(255),
-  facilityId: z.string({ error: 'facilityId is required' }).trim().min(1).max(200),
+  jobId: jobIdSchema,
+  facilityId: z.string(required('facilityId')).trim().min(1).max(200),
   patient: patientDemographicsSchema,
   cohortIds: boundedList(z.array(z.string().min(1).max(200)), 100).optional(),
   sources: networkQueryRequestSchema.shape.sources.optional(),
@@ -74,4 +80,4 @@ function onlyKnownMembers(body: unknown): OnboardingRequest {
   };
 }
 
-export const sourcesOf = (request: OnboardingRequest) => request.sources ?? ALL_SOURCES;
+export const sourcesOf = (request: Pick<OnboardingRequest, 'sources'>) => request.sources ?? ALL_SOURCES;

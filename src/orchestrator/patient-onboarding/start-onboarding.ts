@@ -37,6 +37,8 @@ export interface StartedOnboarding {
   orchestrationId: string;
   /** False when this job was started before; `handle` then refers to that onboarding, running or ended. */
   isNew: boolean;
+  /** This job was started before with other data of the patient, maybe of another person; nothing came of this start. */
+  isOther: boolean;
 }
 
 /**
@@ -51,49 +53,54 @@ export async function startOnboarding(
 ): Promise<StartedOnboarding> {
   const orchestrationId = orchestrationIdOf(request.jobId, exchange, idHmacKey);
   const workflowId = patientOnboardingWorkflowId(orchestrationId);
-  const options = startOptions(request, { exchange, orchestrationId });
-  const started = {
-    handle: client.workflow.getHandle(workflowId) as OnboardingHandle,
-    workflowId,
-    orchestrationId,
-  };
-  try {
-    if (intakeMessageId === undefined)
-      await client.workflow.start(WORKFLOW_TYPES.patientOnboarding, { ...options, workflowId });
-    else
-      await client.workflow.signalWithStart(WORKFLOW_TYPES.patientOnboarding, {
-        ...options,
-        workflowId,
-        signal: PATIENT_ONBOARDING_MESSAGES.intakeReceived,
-        signalArgs: [{ messageId: intakeMessageId }],
-      });
-    return { ...started, isNew: true };
-  } catch (error) {
-    if (error instanceof WorkflowExecutionAlreadyStartedError) return { ...started, isNew: false };
-    throw error;
-  }
+  // Lets us compare two starts of a job without a worker; encrypted like every payload.
+  const memo = { patient: opaqueId(idHmacKey, 'onboarded-patient', inOrder(request.patient)) };
+  const options = { ...startOptions(request, { exchange, orchestrationId }), memo };
+  const handle = client.workflow.getHandle(workflowId) as OnboardingHandle;
+  const start = () =>
+    intakeMessageId === undefined
+      ? client.workflow.start(WORKFLOW_TYPES.patientOnboarding, { ...options, workflowId })
+      : client.workflow.signalWithStart(WORKFLOW_TYPES.patientOnboarding, {
+          ...options,
+          workflowId,
+          signal: PATIENT_ONBOARDING_MESSAGES.intakeReceived,
+          signalArgs: [{ messageId: intakeMessageId }],
+        });
+  const isNew = await start().then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
+      throw error;
+    },
+  );
+  // A signal does not tell whether it started the workflow. What 0.1.0 started has no memo.
+  const { patient = memo.patient } = (await handle.describe()).memo ?? {};
+  return { handle, workflowId, orchestrationId, isNew, isOther: patient !== memo.patient };
+}
+
+/** JSON in an order of its own: a sender may order the members anew. */
+function inOrder(patient: object): string {
+  const names = new Set<string>();
+  JSON.stringify(patient, (name, value: unknown) => names.add(name) && value);
+  return JSON.stringify(patient, [...names].sort());
 }
 
 export const orchestrationIdOf = (jobId: string, exchange: ExchangeAccess, idHmacKey: string): string =>
   opaqueId(idHmacKey, 'onboarding-job', `${exchange.credentialRef} ${jobId}`);
 
 function startOptions(
-  request: OnboardingRequest,
+  { jobId: _, ...request }: OnboardingRequest,
   { exchange, orchestrationId }: { exchange: ExchangeAccess; orchestrationId: string },
 ) {
-  const { facilityId, patient, cohortIds, ias, metadata, timing } = request;
+  const { facilityId, cohortIds, timing } = request;
   const sources = sourcesOf(request);
   const types = sourceNames(sources);
   const accountId = accountOf(exchange);
   const input: PatientOnboardingInput = {
+    ...request,
     orchestrationId,
     exchange,
-    facilityId,
-    patient,
-    cohortIds,
     sources,
-    ias,
-    metadata,
     timing: { ...DEFAULT_ONBOARDING_TIMING, ...timing },
   };
   return {

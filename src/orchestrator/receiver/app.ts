@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { prepareDraining, SERVES_WHILE_CLOSING } from '../../lib/draining.ts';
 import { sendNotice } from '../../lib/pages/notice-page.ts';
 import { traceRequests } from '../../lib/tracing/trace-requests.ts';
-import { readOnboardingRequest } from '../patient-onboarding/onboarding-request.ts';
+import { jobIdSchema, readOnboardingRequest } from '../patient-onboarding/onboarding-request.ts';
 import { isSigned } from './signatures.ts';
 import { parseJson } from './webhook-message.ts';
 import { type ReceiverDeps, rawBodyOf, registerWebhooks, sendProblem } from './webhooks-route.ts';
@@ -62,7 +62,7 @@ export function createReceiver(deps: ReceiverDeps): FastifyInstance {
 }
 
 const confirmationSchema = z.object({
-  jobId: z.string().trim().min(1).max(255),
+  jobId: jobIdSchema,
   aal2SessionId: z.string().min(1).max(500),
 });
 
@@ -111,7 +111,7 @@ function registerConfirmation(app: FastifyInstance, deps: ReceiverDeps): void {
 /**
  * `POST /intake` `{jobId, facilityId, patient, cohortIds?, sources?, ias?, metadata?}`, signed with INTAKE_KEY: starts the
  * onboarding of that job, once. Responds 202 `{workflowId}`; 400 with the list of problems; 401 without a valid signature;
- * 503 when Temporal is down.
+ * 422 when the job was started with another patient; 503 when Temporal is down.
  */
 function registerIntake(app: FastifyInstance, deps: ReceiverDeps): void {
   registerSigned(app, deps, '/intake', async (request, reply, rawBody) => {
@@ -122,10 +122,14 @@ function registerIntake(app: FastifyInstance, deps: ReceiverDeps): void {
       return sendProblem(reply, 400, 'Missing or invalid parameters', texts.join(', '), read.problems);
     }
     const workflowId = await deps.onboardings.start(read.request, messageIdOf(request, rawBody));
+    if (workflowId === undefined) return sendProblem(reply, 422, 'Unprocessable content', OTHER_PATIENT);
     deps.logger.info({ workflowId }, 'intake taken');
     return reply.code(202).send({ workflowId });
   });
 }
+
+const OTHER_PATIENT =
+  'This jobId was used with other data of the patient; nothing was changed. Send another jobId for this patient';
 
 const NOT_JSON = {
   ok: false as const,

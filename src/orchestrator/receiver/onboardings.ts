@@ -54,12 +54,12 @@ export function createOnboardings(client: Client, options: { exchange: ExchangeA
       ),
     /** A bulk create has changed its state. If no bulk onboarding is found to signal, its next poll makes up for it. */
     signalBulkCreate: (event: BulkCreateSignal) => bounded(() => signalBulkOnboarding(client, event)),
-    /** Starts the onboarding of this job, or signals the running one. Returns its workflow id. */
-    async start(request: OnboardingRequest, messageId: string): Promise<string> {
+    /** Starts the onboarding of this job, or signals the running one. Returns its workflow id; undefined if it has another patient. */
+    async start(request: OnboardingRequest, messageId: string): Promise<string | undefined> {
       const started = await bounded(() =>
         startOnboarding(client, request, { ...options, intakeMessageId: messageId }),
       );
-      return started.workflowId;
+      return started.isOther ? undefined : started.workflowId;
     },
     async isReachable(): Promise<boolean> {
       try {

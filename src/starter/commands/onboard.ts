@@ -7,7 +7,7 @@ import {
   type OnboardingRequest,
   readOnboardingRequest,
 } from '../../orchestrator/patient-onboarding/onboarding-request.ts';
-import { UsageError } from '../errors.ts';
+import { RefusedError, UsageError } from '../errors.ts';
 import { requestedSources } from '../input/arguments.ts';
 import { type PatientToOnboard, patientsToOnboard } from '../input/patients.ts';
 import { followOnboarding } from '../progress/onboarding-view.ts';
@@ -112,7 +112,11 @@ async function runJobs(
     if (signal.aborted) return undefined;
     const { jobId } = request;
     const ias = options.ias === true ? returningTo(request.ias, onboardings.returnAddress(jobId)) : undefined;
-    const { handle, workflowId, isNew } = await onboardings.start({ ...request, ias });
+    const { handle, workflowId, isNew, isOther } = await onboardings.start({ ...request, ias });
+    if (isOther)
+      throw new RefusedError(
+        `Job ${jobId} was started with other data of the patient. Pass another --job for ${label}.`,
+      );
     const started: ReportedOnboarding = { label, jobId, workflowId, isNew };
     if (!options.wait && ias === undefined) return started;
     // With --no-wait the link is still needed: follow until it has been printed.

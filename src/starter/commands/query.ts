@@ -181,18 +181,17 @@ async function cancelOnboarding(
 }
 
 /** The state of an onboarding when it ended or following was stopped; shows its progress until then. */
-async function followedOnboarding(
+function followedOnboarding(
   handle: OnboardingHandle,
   options: { timeout?: number },
   { terminal, target }: CommandContext,
 ): Promise<OnboardingView> {
   const { live } = terminal;
-  const view = await followOnboarding(
+  return followOnboarding(
     handle,
     (now) => live.set('onboarding', onboardingRows(now, live.colors), awaitedByOnboarding(now)),
     { client: target.exchange, signal: endOfFollowing(terminal, options) },
   );
-  return view;
 }
 
 interface StatusOptions extends FollowingOptions {

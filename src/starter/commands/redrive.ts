@@ -12,8 +12,8 @@ import { type Command, type CommandContext, endOfFollowing, type FollowingOption
 
 export interface RedriveOptions extends FollowingOptions {
   source?: SourceType;
-  from?: string;
-  to?: string;
+  from?: Date;
+  to?: Date;
   reason?: string;
   dryRun?: boolean;
   cancel?: boolean;
@@ -46,19 +46,11 @@ async function begin(options: RedriveOptions, context: CommandContext): Promise<
     );
   const { answer } = await context.target.exchange.call(
     'redriveQueries',
-    { body: { source, failedFrom: instantOf(from), failedTo: to && instantOf(to), reason, dryRun } },
+    { body: { source, failedFrom: from.toISOString(), failedTo: to?.toISOString(), reason, dryRun } },
     { idempotencyKey: randomUUID() },
   );
   if (options.wait && !dryRun) return follow(answer, options, context);
   return { ...result(answer, context), exitCode: EXIT.done };
-}
-
-/** Accepts a day or a time; a time without an offset is local. */
-function instantOf(text: string): string {
-  const at = new Date(text);
-  if (Number.isNaN(at.getTime()))
-    throw new UsageError(`"${text}" is not a time. Pass one such as 2026-11-21T22:00:00Z.`);
-  return at.toISOString();
 }
 
 async function follow(

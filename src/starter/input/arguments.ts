@@ -47,10 +47,10 @@ export function requestedSources({ sources, realtime }: { sources: SourceType[];
   if (realtime === true && !sources.includes('pharmacy'))
     throw new UsageError('--realtime applies to the pharmacy source; add pharmacy to --sources.');
   return {
-    ...(sources.includes('hie') ? { hie: { enabled: true } } : {}),
-    ...(sources.includes('pharmacy')
-      ? { pharmacy: { enabled: true, ...(realtime === true ? { realtime } : {}) } }
-      : {}),
-    ...(sources.includes('lab') ? { lab: { enabled: true } } : {}),
+    ...(sources.includes('hie') && { hie: { enabled: true } }),
+    ...(sources.includes('pharmacy') && {
+      pharmacy: { enabled: true, ...(realtime === true && { realtime }) },
+    }),
+    ...(sources.includes('lab') && { lab: { enabled: true } }),
   };
 }

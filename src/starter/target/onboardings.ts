@@ -1,3 +1,4 @@
+import type { Client, WorkflowHandle } from '@temporalio/client';
 import { readConfig } from '../../config.ts';
 import type { ExchangeAccess } from '../../contract/patient-onboarding.ts';
 import { bulkOnboardingWorkflowId, patientOnboardingWorkflowId } from '../../contract/temporal.ts';
@@ -51,13 +52,9 @@ export async function openOnboardings(target: Target, env?: Env) {
       client.withDeadline(Date.now() + START_TIMEOUT_MS, () =>
         startOnboarding(client, request, { exchange: access, idHmacKey }),
       ),
-    /** Returns the handle for a job id or a workflow id; the workflow may not exist. */
-    find(jobOrWorkflowId: string) {
-      const workflowId = isWorkflowId(jobOrWorkflowId)
-        ? jobOrWorkflowId
-        : patientOnboardingWorkflowId(orchestrationIdOf(jobOrWorkflowId, access, idHmacKey));
-      return { handle: client.workflow.getHandle(workflowId) as OnboardingHandle, workflowId };
-    },
+    find: finder<OnboardingHandle>(client, patientOnboardingWorkflowId, (job) =>
+      orchestrationIdOf(job, access, idHmacKey),
+    ),
     /** The page of the stack's receiver that the patient of a job returns to; undefined for another exchange. */
     returnAddress: (jobId: string) =>
       target.stack === undefined
@@ -67,7 +64,13 @@ export async function openOnboardings(target: Target, env?: Env) {
   };
 }
 
-const isWorkflowId = (text: string): boolean => text.startsWith(patientOnboardingWorkflowId(''));
+/** Returns the handle for a job id or a workflow id; the workflow may not exist. */
+const finder =
+  <H extends WorkflowHandle>(client: Client, idOf: (key: string) => string, keyOf: (job: string) => string) =>
+  (text: string) => {
+    const workflowId = text.startsWith(idOf('')) ? text : idOf(keyOf(text));
+    return { handle: client.workflow.getHandle(workflowId) as H, workflowId };
+  };
 
 /** Throws an error with the address when Temporal cannot be reached. */
 export const connect = (temporal: TemporalConfig): Promise<TemporalClient> =>
@@ -128,13 +131,9 @@ export async function openBulkOnboardings(target: Target, env?: Env) {
       client.withDeadline(Date.now() + START_TIMEOUT_MS, () =>
         startBulkOnboarding(client, request, { exchange: access, idHmacKey }),
       ),
-    /** Returns the handle for a job id or a workflow id; the workflow may not exist. */
-    find(jobOrWorkflowId: string) {
-      const workflowId = jobOrWorkflowId.startsWith(bulkOnboardingWorkflowId(''))
-        ? jobOrWorkflowId
-        : bulkOnboardingWorkflowId(bulkJobKey(jobOrWorkflowId, access, idHmacKey));
-      return { handle: client.workflow.getHandle(workflowId) as BulkOnboardingHandle, workflowId };
-    },
+    find: finder<BulkOnboardingHandle>(client, bulkOnboardingWorkflowId, (job) =>
+      bulkJobKey(job, access, idHmacKey),
+    ),
     close: () => client.connection.close(),
   };
 }

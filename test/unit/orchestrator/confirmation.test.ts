@@ -11,7 +11,7 @@ test('a signed confirmation reaches the onboarding of its job; others are refuse
       signalConfirmed: async (jobId, event) => {
         if (jobId === 'away') throw new Error('Temporal is away');
         told.push([jobId, event]);
-        return jobId === 'job-1';
+        return jobId.trim() === 'job-1';
       },
     },
     [KEY],
@@ -38,6 +38,12 @@ test('a signed confirmation reaches the onboarding of its job; others are refuse
   expect(await post({ jobId: 'job-2', aal2SessionId })).toBe(404);
   expect(await post({ jobId: 'away', aal2SessionId })).toBe(503);
   expect(await post({ jobId: 'job-1' })).toBe(400);
+  expect(await post({ jobId: 'x'.repeat(256), aal2SessionId })).toBe(400);
+  expect(await post({ jobId: ' ', aal2SessionId })).toBe(400);
+  // The onboarding was started under the id as the form gave it.
+  told.length = 0;
+  expect(await post({ jobId: 'job-1 ', aal2SessionId })).toBe(202);
+  expect(told).toEqual([['job-1 ', { aal2SessionId }]]);
   const other = `whsec_${Buffer.from('a key of somebody else altogether').toString('base64')}`;
   expect(await post({ jobId: 'job-1', aal2SessionId }, other)).toBe(401);
 });

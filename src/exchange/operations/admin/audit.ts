@@ -24,21 +24,14 @@ import {
 } from '../../platform/audit/verify.ts';
 import type { Store } from '../../platform/database/database.ts';
 import { requireAccount } from './accounts.ts';
-import {
-  AdminError,
-  type Command,
-  checkedStatement,
-  existingStore,
-  parseTime,
-  shortTime,
-} from './command.ts';
+import { AdminError, type Command, checkedStatement, existingStore, shortTime } from './command.ts';
 
 export interface ExportOptions {
   account: string;
-  /** ISO 8601, inclusive. */
-  from?: string;
-  /** ISO 8601, exclusive. */
-  to?: string;
+  /** Inclusive. */
+  from?: Date;
+  /** Exclusive. */
+  to?: Date;
   /** Path of a new file; default stdout. */
   out?: string;
 }
@@ -49,9 +42,8 @@ const SEALED_WITHIN_MS = 10 * 60_000;
 
 /** `audit export`: NDJSON of FHIR AuditEvents, oldest first. */
 export const exportAuditCommand: Command<[ExportOptions]> = async ({ store }, { account, from, to, out }) => {
-  const time = { from: parseTime('--from', from), to: parseTime('--to', to) };
   await store.asSystem((tx) => requireAccount(tx, account));
-  const pages = auditPages(store, account, time);
+  const pages = auditPages(store, account, { from, to });
   if (out === undefined) return { document: {}, stream: joined(pages) };
   const entries = await writeNew(out, pages);
   return { document: { path: out, entries }, lines: [`${entries} entries in ${out}`] };

@@ -52,20 +52,6 @@ export const ADMIN_ACTOR = 'admin';
 /** UTC, to the minute. */
 export const shortTime = (time: Date | null): string => (time === null ? '–' : minuteOf(time));
 
-/** Milliseconds of an ISO 8601 date (UTC) or time; NaN for any other text. */
-export const timeIn = (text: string): number =>
-  /^\d{4}-\d{2}-\d{2}(T[\d:.]+(Z|[+-]\d{2}:\d{2}))?$/.test(text) ? Date.parse(text) : Number.NaN;
-
-/** Parses an option with an ISO 8601 date (UTC) or time. Throws AdminError. */
-export function parseTime(option: string, text: string | undefined): Date | undefined {
-  if (text === undefined) return undefined;
-  const time = timeIn(text);
-  if (!Number.isNaN(time)) return new Date(time);
-  throw new AdminError(
-    `${option} "${text}" is not a time; expected 2026-11-21 (UTC) or 2026-11-21T12:00:00Z`,
-  );
-}
-
 /** An operator's statement about a command, kept in the audit for good. */
 export interface Statement {
   by: string;

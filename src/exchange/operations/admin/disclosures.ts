@@ -6,7 +6,7 @@ import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
 import { type Disclosure, readDisclosures } from '../audit/disclosure-store.ts';
 import { ofAccount } from './accounts.ts';
 import type { ExportOptions } from './audit.ts';
-import { ADMIN_ACTOR, AdminError, type Command, parseTime } from './command.ts';
+import { ADMIN_ACTOR, AdminError, type Command } from './command.ts';
 
 export interface DisclosureOptions extends Pick<ExportOptions, 'account' | 'from' | 'to'> {
   patient: string;
@@ -38,8 +38,8 @@ export const disclosuresCommand: Command<[DisclosureOptions]> = async (
   { account: accountId, patient: patientId, ...options },
 ) => {
   if (!UUID.test(patientId)) throw new AdminError('--patient must be the id of a patient');
-  const to = parseTime('--to', options.to) ?? new Date();
-  const from = parseTime('--from', options.from) ?? yearsBefore(to, YEARS);
+  const to = options.to ?? new Date();
+  const from = options.from ?? yearsBefore(to, YEARS);
   const labels = await ofAccount(store, accountId, async (tx) => {
     const keys = (await listApiKeys(tx, accountId)).map(({ id, label }) => [`key:${id}`, label] as const);
     const clients = await listClients(tx, accountId);

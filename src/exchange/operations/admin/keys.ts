@@ -2,6 +2,7 @@ import { decodeJwt } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
 import { EMBED_TOKEN_SECONDS_MAX } from '../../../contract/embed.ts';
 import { SCOPES, type Scope } from '../../../contract/scope.ts';
+import { instantIn } from '../../../lib/time.ts';
 import { listAccounts } from '../../access/accounts/account-store.ts';
 import {
   findApiKeys,
@@ -16,7 +17,7 @@ import { findAuditedEmbedToken, insertAuditEntriesIn } from '../../platform/audi
 import { withinAccount } from '../../platform/database/database.ts';
 import { listPublishedKeys, rotateSigningKeys } from '../../sources/connections/signing-keys.ts';
 import { auditAdmin, ofAccount } from './accounts.ts';
-import { ADMIN_ACTOR, AdminError, type Command, shortTime, timeIn } from './command.ts';
+import { ADMIN_ACTOR, AdminError, type Command, shortTime } from './command.ts';
 
 export interface CreateKeyOptions {
   account: string;
@@ -106,10 +107,10 @@ function parseScopes(text: string): Scope[] {
 
 function parseExpiry(text: string): Date {
   const days = /^(\d{1,4})d$/.exec(text)?.[1];
-  const time = days === undefined ? timeIn(text) : Date.now() + Number(days) * DAY_MS;
-  if (time > Date.now()) return new Date(time);
+  const time = days === undefined ? instantIn(text) : new Date(Date.now() + Number(days) * DAY_MS);
+  if (time !== undefined && time.getTime() > Date.now()) return time;
   throw new AdminError(
-    Number.isNaN(time)
+    time === undefined
       ? `"${text}" is not a time; expected 90d, 2027-01-31 (UTC) or 2027-01-31T12:00:00Z`
       : `${text} is in the past; give a later time`,
   );
