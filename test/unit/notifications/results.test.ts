@@ -33,6 +33,27 @@ const refusal = (...segments: string[]): UnreadableMessageError => {
 };
 
 describe('a result of an ORU message', () => {
+  test('of one of several organisms says of which, and stays one of its own', () => {
+    const micro = (...sub: [string, string]) =>
+      only(
+        'Observation',
+        reported(
+          OBR,
+          `OBX|1|CE|600-7^Organism^LN|${sub[0]}|112283007^E coli^SCT||||||F`,
+          `OBX|2|CE|600-7^Organism^LN|${sub[1]}|56415008^Klebsiella^SCT||||||F`,
+          `OBX|3|ST|18906-8^Cipro^LN|${sub[0]}|S|||S|||F`,
+          `OBX|4|ST|18906-8^Cipro^LN|${sub[1]}|S|||S|||F`,
+        ),
+      ).map(({ code }) => [code.coding[0].code, code.text]);
+    expect(micro('1', '2')).toEqual([
+      ['600-7', 'Organism [1]'],
+      ['600-7', 'Organism [2]'],
+      ['18906-8', 'Cipro [1]'],
+      ['18906-8', 'Cipro [2]'],
+    ]);
+    expect(new Set(micro('1', '1').map(([, text]) => text))).toEqual(new Set(['Organism', 'Cipro']));
+  });
+
   test('is of the day that the sender wrote, whatever day that is in UTC', () => {
     const timesOf = (time: string) => {
       const segments = [

@@ -39,11 +39,11 @@ export function isOfEncounter({ content }: Pick<SummaryEntry, 'content'>): boole
 }
 
 /** An end that is still to come, such as 9999-12-31, ends nothing. */
-function hasEnded({ abatementDateTime, abatementPeriod, ...others }: Json): boolean {
-  const end = textOf(abatementDateTime ?? (isJson(abatementPeriod) ? abatementPeriod.end : undefined));
+function hasEnded(content: Json): boolean {
+  const { abatementDateTime, abatementPeriod: period } = content;
+  const end = textOf(abatementDateTime ?? (isJson(period) ? period.end : undefined));
   const isToCome = end !== undefined && end.slice(0, 10) > new Date().toISOString().slice(0, end.length);
-  const isStated = [abatementDateTime, abatementPeriod].some((each) => each !== undefined);
-  return (isStated && !isToCome) || Object.keys(others).some((element) => element.startsWith('abatement'));
+  return !isToCome && Object.keys(content).some((element) => element.startsWith('abatement'));
 }
 
 /** Whether a Condition or AllergyIntolerance is active: it is, unless its statuses or an abatement say otherwise. */

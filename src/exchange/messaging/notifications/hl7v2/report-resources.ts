@@ -37,12 +37,14 @@ const INTERPRETATION = 'http://terminology.hl7.org/CodeSystem/v3-ObservationInte
  * Specimen if the message describes it.
  */
 export function reportResources(
-  [first, ...others]: readonly [ReportGroup, ...ReportGroup[]],
-  reading: ObservationReading,
+  groups: readonly [ReportGroup, ...ReportGroup[]],
+  message: ObservationReading,
 ): ReportedResource[] {
+  const [first] = groups;
+  const reading = { ...message, hasSubIds: hasSubIds(groups) };
   const specimen = specimenOf(first, reading);
   const named = new Map<string, number>();
-  const results = [first, ...others].flatMap((group) =>
+  const results = groups.flatMap((group) =>
     group.observations
       .filter(({ segments: [obx] }) => !isNoResult(obx.value(11)))
       .map((observation) => resultOf(group, observation, idOf(observation, named), reading, specimen)),
@@ -73,6 +75,14 @@ export function reportResources(
   };
   const described = [specimen, order].flatMap((resource) => (resource === undefined ? [] : [{ resource }]));
   return [{ resource: report }, ...described, ...results];
+}
+
+/** Whether one code stands under several sub-ids (OBX-4), as for two organisms, so that these say which results belong together. */
+function hasSubIds(groups: readonly ReportGroup[]): boolean {
+  const all = groups.flatMap(({ observations }) => observations.map(({ segments: [obx] }) => obx));
+  const different = (fields: number[]) =>
+    new Set(all.map((obx) => fields.map((field) => obx.raw(field)).join('|'))).size;
+  return different([3]) < different([3, 4]);
 }
 
 function looksLike(
@@ -110,9 +120,11 @@ function resultOf(
   const [obx] = segments;
   const code = required(conceptIn(obx, 3, reading), 'OBX-3', 'the kind of result');
   const file = fileOf(obx);
-  if (file !== undefined) return { resource: documentOf(group, obx, { id, code, file, reading }) };
+  if (file !== undefined) return { resource: { ...documentOf(group, obx, file, reading), id, type: code } };
   const status = observationStatus(obx.value(11));
-  const value = segments.length === 1 ? observationValue(obx, reading) : { valueString: linesOf(segments) };
+  const subId = reading.hasSubIds ? obx.value(4) : undefined;
+  const value =
+    segments.length === 1 ? observationValue(obx, reading) : { valueString: linesOf(segments, 5) };
   const isEmpty = Object.keys(value).length === 0;
   const at = fhirTime(obx.value(14), reading.time);
   const laboratory = obx.value(23) ?? obx.value(15, 2) ?? obx.value(15, 1);
@@ -127,7 +139,7 @@ function resultOf(
     id,
     status,
     ...resultCategory(group.obr.value(24), looksLike(obx, code, specimen)),
-    code,
+    code: subId === undefined ? code : { ...code, text: `${code.text ?? code.coding?.[0]?.code} [${subId}]` },
     ...SUBJECT,
     ...(at === undefined ? timeOf(group, reading) : { effectiveDateTime: at }),
     ...issuedOf(fhirTime(obx.value(19) ?? group.obr.value(22), reading.time)),
@@ -147,19 +159,13 @@ function resultOf(
 function documentOf(
   group: ReportGroup,
   obx: Hl7Segment,
-  {
-    id,
-    code,
-    file,
-    reading,
-  }: { id: string; code: CodeableConcept; file: object; reading: ObservationReading },
-): DocumentReference & { id: string } {
+  file: object,
+  reading: ObservationReading,
+): DocumentReference {
   const date = fhirTime(obx.value(14) ?? group.obr.value(22), reading.time);
   return {
     resourceType: 'DocumentReference',
-    id,
     status: isMistaken(obx.value(11)) ? 'entered-in-error' : 'current',
-    type: code,
     ...SUBJECT,
     ...(date?.includes('T') ? { date } : {}),
     content: [{ attachment: file }],
@@ -221,13 +227,7 @@ const conceptIn = (
   { sender }: ObservationReading,
 ): CodeableConcept | undefined => conceptOf(segment.repetitions(field)[0], sender);
 
-const linesOf = (segments: readonly Hl7Segment[]): string =>
-  segments.flatMap((segment) => segment.texts(5)).join('\n');
+const linesOf = (segments: readonly Hl7Segment[], field: number): string =>
+  segments.flatMap((segment) => segment.texts(field)).join('\n');
 
-function noteText(notes: readonly Hl7Segment[]): string | undefined {
-  const text = notes
-    .flatMap((note) => note.texts(3))
-    .join('\n')
-    .trim();
-  return text === '' ? undefined : text;
-}
+const noteText = (notes: readonly Hl7Segment[]): string | undefined => linesOf(notes, 3).trim() || undefined;

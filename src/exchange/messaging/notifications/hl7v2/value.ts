@@ -4,15 +4,14 @@ import { conceptOf } from './fields.ts';
 import type { ComponentReader, Hl7Segment } from './message.ts';
 import { fhirTime, type TimeReading } from './time.ts';
 
-type Value = Pick<
-  Observation,
-  'valueQuantity' | 'valueCodeableConcept' | 'valueString' | 'valueDateTime' | 'valueRange' | 'valueRatio'
->;
+type Value = Pick<Observation, Extract<keyof Observation, `value${string}`>>;
 
 /** How an OBX segment is read. */
 export interface ObservationReading {
   time: TimeReading;
   sender: string;
+  /** Whether the name of a result has its sub-id (OBX-4). */
+  hasSubIds?: boolean;
 }
 
 /** Types that are read; of the others the text counts. */
