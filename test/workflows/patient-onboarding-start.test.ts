@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SOURCE_TYPES } from '../../src/contract/primitives.ts';
+import { startBulkOnboarding } from '../../src/orchestrator/bulk-onboarding/start-bulk-onboarding.ts';
 import { startOnboarding } from '../../src/orchestrator/patient-onboarding/start-onboarding.ts';
 import { searchAttribute } from '../../src/temporal/search-attributes.ts';
 import { onboardingInput, queryAnswer } from '../support/onboarding-events.ts';
@@ -64,6 +65,13 @@ test('a job id that was used for another person is refused: nobody gets the resu
   });
   expect(again).toMatchObject({ isNew: false, isOther: false });
   expect(await begin({ firstName: 'Somebody Else' })).toMatchObject({ isNew: false, isOther: true });
+  expect(
+    await startOnboarding(
+      onboardings.environment.client,
+      { ...reordered, facilityId: 'another-facility' },
+      { exchange: { credentialRef: `account/${ACCOUNT}` }, idHmacKey: TEST_ID_HMAC_KEY },
+    ),
+  ).toMatchObject({ isNew: false, isOther: true });
   expect((await begin({ firstName: 'Somebody Else' }, 'm-2')).isOther).toBe(true);
 
   // The run that holds the person is deleted; the next one, and the ended one, still know whose job it is.
@@ -71,6 +79,23 @@ test('a job id that was used for another person is refused: nobody gets the resu
   expect((await begin({}, 'm-3')).isOther).toBe(false);
   expect((await begin({ firstName: 'Somebody Else' }, 'm-4')).isOther).toBe(true);
   expect(await begin({ dob: '1950-01-01' })).toMatchObject({ isNew: false, isOther: true });
+});
+
+test('an import under the job id of another one is refused: no panel is taken for imported that was not', async () => {
+  const file = { ref: 'upload/1', sha256: 'a'.repeat(64), sizeBytes: 1, contentType: 'text/csv' };
+  const panel = { jobId: 'panel', facilityId: 'facility-1', dryRun: false, rows: 1, file };
+  const begin = (given: Partial<typeof panel> = {}) =>
+    startBulkOnboarding(
+      onboardings.environment.client,
+      { ...panel, ...given },
+      { exchange: { credentialRef: `account/${ACCOUNT}` }, idHmacKey: TEST_ID_HMAC_KEY },
+    );
+  expect(await begin()).toMatchObject({ isNew: true });
+  const again = await begin({ file: { ...file, ref: 'upload/2' } });
+  expect([again.isNew, again.other]).toEqual([false, undefined]);
+  expect(await begin({ file: { ...file, sha256: 'b'.repeat(64) } })).toMatchObject({ other: 'fileSha256' });
+  expect(await begin({ dryRun: true })).toMatchObject({ other: 'dryRun' });
+  expect(await begin({ facilityId: 'facility-2' })).toMatchObject({ isNew: false, other: 'facilityId' });
 });
 
 test('the same job id of another account is another job', async () => {

@@ -18,17 +18,17 @@ export type BulkOnboardingHandle = WorkflowHandle<
 export interface StartedBulkOnboarding {
   handle: BulkOnboardingHandle;
   workflowId: string;
-  /**
-   * `joined`: this job was started before with the same file, and `handle` refers to it, running or ended. `other-file`:
-   * it was started before with a different file. `other-mode`: the two starts differ in `dryRun`.
-   */
-  kind: 'new' | 'joined' | 'other-file' | 'other-mode';
+  /** False when this job was started before; `handle` then refers to that one, running or ended. */
+  isNew: boolean;
+  /** In what the job that was started before differs; nothing came of this start. */
+  other?: keyof JobMemo;
 }
 
 /** Lets us compare two jobs with the same id without a worker. Encrypted like every payload. */
 interface JobMemo {
   fileSha256: string;
   dryRun: boolean;
+  facilityId?: string;
 }
 
 /** A job and its file; what `timing` leaves out is as in `DEFAULT_BULK_TIMING`. */
@@ -54,19 +54,23 @@ export async function startBulkOnboarding(
     timing: { ...DEFAULT_BULK_TIMING, ...rest.timing },
   };
   const handle = client.workflow.getHandle(workflowId) as BulkOnboardingHandle;
-  const memo: JobMemo = { fileSha256: input.file.sha256, dryRun: input.dryRun };
+  const { dryRun, facilityId } = input;
+  const memo: JobMemo = { fileSha256: input.file.sha256, dryRun, facilityId };
   try {
     await client.workflow.start(WORKFLOW_TYPES.bulkOnboarding, {
       ...startOptions(input),
       workflowId,
       memo: { ...memo },
     });
-    return { handle, workflowId, kind: 'new' };
+    return { handle, workflowId, isNew: true };
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-    const before = (await handle.describe()).memo as Partial<JobMemo> | undefined;
-    if (before?.fileSha256 !== memo.fileSha256) return { handle, workflowId, kind: 'other-file' };
-    return { handle, workflowId, kind: before.dryRun === memo.dryRun ? 'joined' : 'other-mode' };
+    // The memo of a job of 0.1.0 has no facility.
+    const before: Partial<JobMemo> = { facilityId, ...(await handle.describe()).memo };
+    const other = (['fileSha256', 'dryRun', 'facilityId'] as const).find(
+      (name) => before[name] !== memo[name],
+    );
+    return { handle, workflowId, isNew: false, other };
   }
 }
 

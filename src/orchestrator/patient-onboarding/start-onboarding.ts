@@ -37,7 +37,7 @@ export interface StartedOnboarding {
   orchestrationId: string;
   /** False when this job was started before; `handle` then refers to that onboarding, running or ended. */
   isNew: boolean;
-  /** This job was started before with other data of the patient, maybe of another person; nothing came of this start. */
+  /** This job was started before for another facility or patient, or other data of one; nothing came of this start. */
   isOther: boolean;
 }
 
@@ -54,7 +54,7 @@ export async function startOnboarding(
   const orchestrationId = orchestrationIdOf(request.jobId, exchange, idHmacKey);
   const workflowId = patientOnboardingWorkflowId(orchestrationId);
   // Lets us compare two starts of a job without a worker; encrypted like every payload.
-  const memo = { patient: opaqueId(idHmacKey, 'onboarded-patient', inOrder(request.patient)) };
+  const memo = { patient: opaqueId(idHmacKey, 'onboarded', inOrder([request.patient, request.facilityId])) };
   const options = { ...startOptions(request, { exchange, orchestrationId }), memo };
   const handle = client.workflow.getHandle(workflowId) as OnboardingHandle;
   const start = () =>
@@ -79,10 +79,10 @@ export async function startOnboarding(
 }
 
 /** JSON in an order of its own: a sender may order the members anew. */
-function inOrder(patient: object): string {
+function inOrder(job: object): string {
   const names = new Set<string>();
-  JSON.stringify(patient, (name, value: unknown) => names.add(name) && value);
-  return JSON.stringify(patient, [...names].sort());
+  JSON.stringify(job, (name, value: unknown) => names.add(name) && value);
+  return JSON.stringify(job, [...names].sort());
 }
 
 export const orchestrationIdOf = (jobId: string, exchange: ExchangeAccess, idHmacKey: string): string =>

@@ -129,7 +129,7 @@ function registerIntake(app: FastifyInstance, deps: ReceiverDeps): void {
 }
 
 const OTHER_PATIENT =
-  'This jobId was used with other data of the patient; nothing was changed. Send another jobId for this patient';
+  'This jobId was used for another patient or facility; nothing was changed. Send another jobId for this patient';
 
 const NOT_JSON = {
   ok: false as const,

@@ -48,7 +48,7 @@ export const bulk: Command<[string, BulkOptions]> = async (path, options, contex
   try {
     const jobId = options.job ?? `bulk-${randomUUID()}`;
     const started = await start(panel, { ...options, jobId }, bulks, context);
-    const job = { jobId, workflowId: started.workflowId, isNew: started.kind === 'new', out: folder };
+    const job = { jobId, workflowId: started.workflowId, isNew: started.isNew, out: folder };
     if (!options.wait) return { ...bulkResult('bulk', job, context), exitCode: EXIT.done };
     return await watchBulk(
       'bulk',
@@ -72,14 +72,14 @@ async function start(
   let isTaken = false;
   try {
     const started = await startJob({ jobId, facilityId, dryRun, file, rows: panel.rows });
-    isTaken = started.kind === 'new';
-    if (started.kind === 'other-file')
-      throw new RefusedError(`Job ${jobId} was started with another file. Pass another --job for this file.`);
-    if (started.kind === 'other-mode')
-      throw new RefusedError(
-        `Job ${jobId} was started ${dryRun ? 'without' : 'with'} --dry-run. Pass another --job.`,
-      );
-    return started;
+    isTaken = started.isNew;
+    if (started.other === undefined) return started;
+    const how = {
+      fileSha256: 'with another file',
+      dryRun: `${dryRun ? 'without' : 'with'} --dry-run`,
+      facilityId: 'for another facility',
+    };
+    throw new RefusedError(`Job ${jobId} was started ${how[started.other]}. Pass another --job.`);
   } finally {
     if (!isTaken) await files.delete(file.ref);
   }

@@ -114,9 +114,7 @@ async function runJobs(
     const ias = options.ias === true ? returningTo(request.ias, onboardings.returnAddress(jobId)) : undefined;
     const { handle, workflowId, isNew, isOther } = await onboardings.start({ ...request, ias });
     if (isOther)
-      throw new RefusedError(
-        `Job ${jobId} was started with other data of the patient. Pass another --job for ${label}.`,
-      );
+      throw new RefusedError(`Job ${jobId} was started for another patient or facility. Pass another --job.`);
     const started: ReportedOnboarding = { label, jobId, workflowId, isNew };
     if (!options.wait && ias === undefined) return started;
     // With --no-wait the link is still needed: follow until it has been printed.
