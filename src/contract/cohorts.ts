@@ -73,7 +73,13 @@ export const cohortSchema = component('Cohort', {
 });
 export type CohortResponse = z.output<typeof cohortSchema>;
 
-const nameSchema = z.string().trim().min(1, { error: 'name is required' }).max(200).meta(NOT_BLANK);
+const nameSchema = z
+  .string()
+  .trim()
+  .normalize()
+  .min(1, { error: 'name is required' })
+  .max(200)
+  .meta(NOT_BLANK);
 export const createCohortBodySchema = membersWithoutTypos({
   name: nameSchema,
   description: z.string().trim().max(2000).default(''),

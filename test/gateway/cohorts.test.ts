@@ -150,6 +150,9 @@ describe('a cohort', () => {
       'name: another cohort has this name',
     );
     expect(await read(second.id)).toEqual(second);
+    await addCohort({ name: 'Café' });
+    const composedOtherwise = account.call('POST', 'cohort', { name: 'Cafe\u0301' });
+    await expectError(composedOtherwise, 400, 'name: another cohort has this name');
     await addCohort({ name: 'Theirs' }, other);
     expect((await account.call('PATCH', `cohort/${second.id}`, { name: 'Theirs' })).statusCode).toBe(200);
   });

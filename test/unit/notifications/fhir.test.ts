@@ -63,6 +63,14 @@ describe('a Bundle', () => {
     });
   });
 
+  test.each(['2026-02-29', '2026-02-30T08:00:00Z', '2026-04-31'])(
+    'has no time of %s, which no calendar has',
+    (start) => {
+      const { content } = read([{ ...encounter, period: { start }, location: [] }, patient]);
+      expect(JSON.stringify(content)).not.toMatch(/2026-0[35]-0[12]/);
+    },
+  );
+
   test('is the same when its references name a version', () => {
     const versioned = JSON.parse(JSON.stringify(encounter).replace('Location/l1', 'Location/l1/_history/4'));
     const { content } = read([encounter, patient, location]);

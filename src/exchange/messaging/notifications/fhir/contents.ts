@@ -1,5 +1,5 @@
 import { parseFhirJson } from '../../../../lib/written-decimals.ts';
-import { messageTime } from '../inbound.ts';
+import { isDay, messageTime } from '../inbound.ts';
 import type { Read, ReadBundle, ReadResource, ReadType } from './schemas.ts';
 
 /** The resources of a Bundle, by type and by reference. */
@@ -49,7 +49,8 @@ export const jsonOf = (bytes: Buffer): unknown =>
 
 /** A FHIR date or time as ISO 8601 in UTC; a date without a time is midnight UTC. Undefined for anything else. */
 export function toInstant(value: string | undefined): string | undefined {
-  if (value === undefined || !/^\d{4}-\d{2}-\d{2}/.test(value)) return undefined;
+  // Date.parse accepts 31 February and returns a day in March.
+  if (value === undefined || !isDay(value.slice(0, 10))) return undefined;
   return messageTime(Date.parse(value));
 }
 

@@ -59,7 +59,7 @@ export function readAdt(message: Hl7Message, zone: string): InboundMessage {
     recordedAt: required(
       parseHl7Time(evn?.value(2), time) ?? envelope.sentAt,
       'EVN-2',
-      'the time at which the event was recorded',
+      'the time at which the event was recorded, as YYYYMMDD[HHMM[SS]][+ZZZZ]',
     ),
     content:
       trigger === 'merge'

@@ -9,16 +9,17 @@ export interface TimeReading {
   offset?: string;
 }
 
-const TIME = /^(\d{4})(\d{2})(\d{2})(?:(\d{2})(?:(\d{2})(?:(\d{2})(?:\.(\d{1,4}))?)?)?)?([+-]\d{4})?$/;
+const TIME =
+  /^(\d{4})(\d{2})(\d{2})(?:(\d{2})(?:(\d{2})(?:(\d{2})(?:\.(\d{1,4}))?)?)?)?([+-](?:0\d|1[0-4])[0-5]\d)?$/;
 
-/** An HL7 time (`YYYYMMDD[HH[MM[SS[.S]]]][+ZZZZ]`) as ISO 8601 in UTC; undefined for anything else. */
+/** An HL7 time (`YYYYMMDD[HH[MM[SS[.S]]]][+ZZZZ]`) as ISO 8601 in UTC; undefined for anything else, as a zone that there is not. */
 export const parseHl7Time = (text: string | undefined, reading: TimeReading): string | undefined =>
   readTime(text, reading)?.at;
 
 /** The same with the sender's offset: its day is the one that the sender wrote, and in the evening not that of UTC. */
 export function localTime(text: string | undefined, reading: TimeReading): string | undefined {
   const { at, offsetMs = 0 } = readTime(text, reading) ?? {};
-  if (at === undefined || offsetMs === 0 || Math.abs(offsetMs) > 14 * 3_600_000) return at;
+  if (at === undefined || offsetMs === 0) return at;
   const [local, offset] = [Date.parse(at) + offsetMs, Math.abs(offsetMs)].map((ms) =>
     new Date(ms).toISOString(),
   );
