@@ -1,6 +1,7 @@
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
-import { verifySourceCallback } from '../../../src/exchange/platform/http/signed-callback.ts';
+import { z } from 'zod';
+import { readCallback, verifySourceCallback } from '../../../src/exchange/platform/http/signed-callback.ts';
 
 const secret = `whsec_${Buffer.from('a callback secret for tests').toString('base64')}`;
 const other = `whsec_${Buffer.from('another secret').toString('base64')}`;
@@ -42,4 +43,14 @@ test.each([
 test('a source without a secret has no genuine callbacks, and a secret that is none is a fault of ours', () => {
   expect(verifySourceCallback([], signed(), body).isGenuine).toBe(false);
   expect(() => verifySourceCallback('whsec_%%%', signed(), body)).toThrow('not valid base64');
+});
+
+test('the body of a callback is read whole, or not at all', () => {
+  const schema = z.object({ name: z.string() });
+  const read = (encoding: 'utf8' | 'latin1', text: string) =>
+    readCallback(schema, Buffer.from(text, encoding));
+  expect(read('utf8', '{"name":"Núñez"}')).toEqual({ name: 'Núñez' });
+  // Its accents would be lost.
+  expect(read('latin1', '{"name":"Núñez"}')).toBeUndefined();
+  for (const other of ['', '{"name":', '{"name":5}', 'null']) expect(read('utf8', other)).toBeUndefined();
 });

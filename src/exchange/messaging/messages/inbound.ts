@@ -13,6 +13,7 @@ import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
 import { findNamesakes } from '../../people/patients/patient-store.ts';
 import { identityKeys } from '../../people/patients/rules/identity-keys.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
+import { readCallback } from '../../platform/http/signed-callback.ts';
 import {
   deliveredIn,
   documentOf,
@@ -96,7 +97,7 @@ export async function handleMessageCallback(
   deps: MessageCallbackDeps,
   rawBody: Buffer,
 ): Promise<CallbackAnswer> {
-  const callback = readCallback(rawBody);
+  const callback = readCallback(callbackSchema, rawBody);
   if (callback === undefined) return { status: 400 };
   if (callback.type === 'message') return handleMessage(deps, callback);
   const accountId = await deps.store.asSystem((tx) => accountOfMessage(tx, callback.reference));
@@ -182,14 +183,6 @@ async function patientOf(
   const keys = identityKeys(hmacKey, tx.accountId, { ...rest, addresses: [address] });
   const [one, ...others] = await findNamesakes(tx, hmacKey, person, keys);
   return one !== undefined && others.length === 0 ? one.id : null;
-}
-
-function readCallback(rawBody: Buffer): z.output<typeof callbackSchema> | undefined {
-  try {
-    return callbackSchema.safeParse(JSON.parse(rawBody.toString('utf8'))).data;
-  } catch {
-    return undefined;
-  }
 }
 
 /** An attachment whose bytes are stored, and to which no row refers yet. */

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { IDENTITY_VERIFIED_EVENT_TYPE, type IdentityVerifiedEvent } from '../../../contract/identity.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
+import { readCallback } from '../../platform/http/signed-callback.ts';
 import { insertEvent } from '../../platform/outbox/event-store.ts';
 import { findPatient } from '../patients/patient-store.ts';
 import { agreesWithPerson } from '../patients/rules/patient-matching.ts';
@@ -46,7 +47,7 @@ export async function handleIdentityCallback(
   deps: IdentityCallbackDeps,
   rawBody: Buffer,
 ): Promise<{ status: 200 | 400 | 404 | 410 }> {
-  const callback = readCallback(rawBody);
+  const callback = readCallback(callbackSchema, rawBody);
   if (callback === undefined) return { status: 400 };
   const kind = callback.type.startsWith('session') ? 'session' : 'challenge';
   const accountId = await deps.store.asSystem((tx) => accountOfVerification(tx, kind, callback.reference));
@@ -145,11 +146,3 @@ const announce = (
       payload,
     },
   });
-
-function readCallback(rawBody: Buffer): Callback | undefined {
-  try {
-    return callbackSchema.safeParse(JSON.parse(rawBody.toString('utf8'))).data;
-  } catch {
-    return undefined;
-  }
-}

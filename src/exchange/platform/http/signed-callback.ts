@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import type { z } from 'zod';
 import { isSignedBy, readWebhookHeaders } from '../../../lib/standard-webhooks.ts';
 
 export type CallbackVerdict = { isGenuine: true; messageId: string } | { isGenuine: false; reason: string };
@@ -21,6 +22,15 @@ export function verifySourceCallback(
   return [secrets].flat().some((secret) => isSignedBy(secret, signed, rawBody))
     ? { isGenuine: true, messageId: signed.id }
     : { isGenuine: false, reason: 'no matching signature found' };
+}
+
+/** The body of a callback as its schema has it; undefined for anything else, as for text that is not UTF-8. */
+export function readCallback<S extends z.ZodType>(schema: S, rawBody: Buffer): z.output<S> | undefined {
+  try {
+    return schema.safeParse(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(rawBody))).data;
+  } catch {
+    return undefined;
+  }
 }
 
 /**
