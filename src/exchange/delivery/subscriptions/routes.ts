@@ -123,7 +123,7 @@ export function addSubscriptionRoutes(app: FastifyInstance, deps: Deps): void {
   });
   route('PUT', 'Subscription/:id', 'fhirSubscriptionUpdate', async (tx, request) => {
     const known = await oneOf(tx, request);
-    checkETag('The subscription', known, request.headers['if-match']);
+    checkETag('The subscription', request.headers)(known);
     const { id = known.id } = request.body as { id?: string };
     if (id.toLowerCase() !== known.id)
       throw new InvalidRequestError([{ path: 'id', message: 'is not the id in the URL' }]);

@@ -18,9 +18,7 @@ export const erasureFeature = {
 
 function addErasureRoutes(operations: Operations, deps: { erasures: Pick<Erasures, 'start'> }): void {
   operations.write('deletePatient', async (tx, { params, headers, body }) => {
-    const patientId = await deletePatient(tx, params.id, (known) =>
-      checkETag('The patient', known, headers['if-match'], body.eTag),
-    );
+    const patientId = await deletePatient(tx, params.id, checkETag('The patient', headers, body));
     return noContent({ patientId, afterCommit: () => deps.erasures.start() });
   });
 }

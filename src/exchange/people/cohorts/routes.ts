@@ -58,9 +58,7 @@ export function addCohortRoutes(
   operations.write(
     'updateCohort',
     async (tx, { params, headers, body }) => {
-      const cohort = await changeCohort(tx, params.id, body, (known) =>
-        checkETag('The cohort', known, headers['if-match'], body.eTag),
-      );
+      const cohort = await changeCohort(tx, params.id, body, checkETag('The cohort', headers, body));
       return ok(serializeCohort(cohort), { headers: eTagHeader(cohort), ...withSchedules(tx, cohort.id) });
     },
     { method: 'PUT' },
@@ -68,9 +66,7 @@ export function addCohortRoutes(
 
   operations.write('deleteCohort', async (tx, { params, headers, body }) => {
     const id = params.id.toLowerCase();
-    await deleteEmptyCohort(tx, id, (known) =>
-      checkETag('The cohort', known, headers['if-match'], body.eTag),
-    );
+    await deleteEmptyCohort(tx, id, checkETag('The cohort', headers, body));
     return noContent(withSchedules(tx, id));
   });
 }

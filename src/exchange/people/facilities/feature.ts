@@ -30,16 +30,12 @@ export function addFacilityRoutes(operations: Operations): void {
   });
 
   operations.write('updateFacility', async (tx, { params, headers, body }) => {
-    const facility = await replaceFacility(tx, params.id, body, (known) =>
-      checkETag('The facility', known, headers['if-match'], body.eTag),
-    );
+    const facility = await replaceFacility(tx, params.id, body, checkETag('The facility', headers, body));
     return ok(serializeFacility(facility), { headers: eTagHeader(facility), targetId: facility.id });
   });
 
   operations.write('deleteFacility', async (tx, { params, headers, body }) => {
-    await deleteUnusedFacility(tx, params.id, (known) =>
-      checkETag('The facility', known, headers['if-match'], body.eTag),
-    );
+    await deleteUnusedFacility(tx, params.id, checkETag('The facility', headers, body));
     return noContent({ targetId: params.id.toLowerCase() });
   });
 }

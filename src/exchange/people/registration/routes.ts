@@ -84,12 +84,9 @@ export function addPatientRoutes(
       params.id,
       body,
       query.facilityId,
-      (known) => checkETag('The patient', known, headers['if-match'], body.eTag),
+      checkETag('The patient', headers, body),
     );
-    return ok(serializePatient(patient, caller.account.dialect), {
-      headers: eTagHeader(patient),
-      patientId: patient.id,
-    });
+    return ok(serializePatient(patient, caller.account.dialect), changed(patient));
   });
 
   operations.read('listPatients', async (tx, { query, caller }) => {
@@ -116,9 +113,7 @@ export function addPatientRoutes(
 
   operations.write('setHieOptOut', async (tx, { params, query, headers, body }) => {
     const { hieOptOut } = query;
-    const patient = await changeStatus(tx, params.id, { hieOptOut }, (known) =>
-      checkETag('The patient', known, headers['if-match'], body.eTag),
-    );
+    const patient = await changeStatus(tx, params.id, { hieOptOut }, checkETag('The patient', headers, body));
     const message = hieOptOut
       ? 'The patient is opted out; the hie source and document queries exclude the patient'
       : 'The patient is opted in; the hie source and document queries may include the patient';
@@ -127,9 +122,8 @@ export function addPatientRoutes(
 
   operations.write('setTreatmentRelationship', async (tx, { params, query, headers, body }) => {
     const { treatmentRelationship } = query;
-    const patient = await changeStatus(tx, params.id, { treatmentRelationship }, (known) =>
-      checkETag('The patient', known, headers['if-match'], body.eTag),
-    );
+    const check = checkETag('The patient', headers, body);
+    const patient = await changeStatus(tx, params.id, { treatmentRelationship }, check);
     const message = treatmentRelationship
       ? 'There is a treatment relationship; the patient can be added to treatment cohorts'
       : 'There is no treatment relationship; the patient was removed from all treatment cohorts';
@@ -143,9 +137,8 @@ export function addPatientRoutes(
   });
 
   operations.write('setPatientFacilities', async (tx, { params, headers, body }) => {
-    const patient = await setPatientFacilities(tx, params.id, body.facilityIds, (known) =>
-      checkETag('The patient', known, headers['if-match'], body.eTag),
-    );
+    const check = checkETag('The patient', headers, body);
+    const patient = await setPatientFacilities(tx, params.id, body.facilityIds, check);
     const facilities = await listFacilities(tx, { ids: patient.facilityIds });
     return ok({ facilities: facilities.map(serializeFacility) }, { patientId: patient.id });
   });
