@@ -132,6 +132,19 @@ describe('an export', () => {
     expect(notes.map(diagnosticsIn).join()).toContain('This record is incomplete');
   });
 
+  test('of Provenance contains what $everything with the type Provenance contains', async () => {
+    const keysOf = (found: readonly FhirResource[]) =>
+      found.map(({ resourceType, id }) => `${resourceType}/${id}`).sort();
+    for (const types of ['Provenance', 'Condition,Provenance']) {
+      const lines = await linesOf((await exported(`Group/${cohortId}/$export?_type=${types}`)).output);
+      const read: FhirResource[] = [];
+      for (const patientId of patientIds)
+        read.push(...resourcesIn(await door.bundle(`Patient/${patientId}/$everything?_type=${types}`)));
+      expect(lines.length).toBeGreaterThan(0);
+      expect(keysOf(read)).toEqual(keysOf(lines));
+    }
+  });
+
   test('can be started by POST, for certain types and searches', async () => {
     const parameters = {
       resourceType: 'Parameters',

@@ -113,6 +113,17 @@ test.each(ALGORITHMS)(
   },
 );
 
+test('a token without a scope for reading reads no record, whole or exported, nor how complete it is', async () => {
+  for (const scope of ['network-query.start', 'system/Subscription.cruds']) {
+    const token = await tokenOf(await register(scope), scope);
+    for (const path of [`Patient/${patientId}/$everything`, 'Patient/$export']) {
+      const refused = await by(token, `/fhir/R4/${path}`, { prefer: 'respond-async' });
+      expect([scope, path, refused.statusCode]).toEqual([scope, path, 403]);
+      expect(refused.body).not.toContain('incomplete');
+    }
+  }
+});
+
 test('a token permits the types of its scopes only, and the FHIR API only', async () => {
   const clientId = await register('system/Condition.rs system/Patient.rs');
   const token = await tokenOf(clientId);

@@ -80,7 +80,10 @@ async function readOne(
   const { id: accountId } = callerOf(request).account;
   if (!UUID.test(id)) throw new NotFoundError(type);
   const wanted = id.toLowerCase();
-  const consent = type === 'Consent' ? await readConsent(deps, accountId, wanted) : undefined;
+  const [consent] =
+    type === 'Consent'
+      ? await deps.store.asAccount(accountId, (tx) => readRecordedConsents(tx, [wanted]))
+      : [];
   if (consent !== undefined) {
     await deps.audit.write(request, [consent.patientId], wanted);
     return { resource: consent.resource.json, lastModified: consent.resource.changedAt };
@@ -101,12 +104,6 @@ async function readOne(
   if (resource === undefined || json === undefined || json.resourceType !== type) throw gone();
   await deps.audit.write(request, [patientId], wanted);
   return { resource: json, lastModified: resource.changedAt };
-}
-
-/** A consent that was recorded here; undefined for any other id. */
-async function readConsent({ store }: FhirDeps, accountId: string, id: string) {
-  const [consent] = await store.asAccount(accountId, (tx) => readRecordedConsents(tx, [id]));
-  return consent;
 }
 
 const gone = () =>
@@ -159,7 +156,8 @@ async function* everythingBundle(
       const { resources, next } = await readConsolidated(
         tx,
         patientId,
-        { types, dateFrom, dateTo },
+        // The Provenance of each resource is made of it.
+        { types: withProvenance ? undefined : types, dateFrom, dateTo },
         after,
         Math.min(left, READ_AT_ONCE),
       );
@@ -167,11 +165,14 @@ async function* everythingBundle(
     });
     for (const resource of page.resources) {
       if (since !== undefined && resource.changedAt <= new Date(since)) continue;
+      const isWanted = types?.includes(resource.resourceType) !== false;
+      const own = isWanted ? [entryOf(base, resource.json, { mode: 'match' })] : [];
       const provenance = withProvenance ? servedProvenance(resource, patientId) : undefined;
-      yield `${separator}${fhirJson(entryOf(base, resource.json, { mode: 'match' }))}`;
-      separator = ',';
-      if (provenance !== undefined)
-        yield `,${JSON.stringify(entryOf(base, provenance, { mode: 'include' }))}`;
+      if (provenance) own.push(entryOf(base, provenance, { mode: isWanted ? 'include' : 'match' }));
+      for (const entry of own) {
+        yield `${separator}${fhirJson(entry)}`;
+        separator = ',';
+      }
     }
     left -= page.resources.filter(({ id }) => id !== patientId).length;
     after = page.next;

@@ -106,7 +106,7 @@ export function requireScope(request: FastifyRequest, type: string): void {
 /**
  * The requested types, or without any those that the caller may read; undefined means all.
  *
- * @throws ForbiddenError when the caller's token does not permit one of the requested types
+ * @throws ForbiddenError when the caller's token does not permit one of the requested types, or none at all
  */
 export function permittedTypes(
   request: FastifyRequest,
@@ -114,6 +114,7 @@ export function permittedTypes(
 ): string[] | undefined {
   for (const type of requested ?? []) requireScope(request, type);
   const types = typesOf(request);
+  if (types?.size === 0) requireScope(request, '*');
   return requested === undefined ? types && [...types].sort() : [...requested];
 }
 

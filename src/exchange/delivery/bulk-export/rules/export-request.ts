@@ -88,7 +88,7 @@ function readTypeFilters(
     const [type = '', query = ''] = filter.split(/\?(.*)/s);
     if (!isServed(type) || type === 'Patient')
       return 'is not <Type>?<search> with a type that can be searched';
-    const { request: search, faults } = parseSearch(type, pairsOfQuery(query));
+    const { request: search, faults } = parseSearch(type, [...new URLSearchParams(query)]);
     const [fault] = faults;
     if (fault !== undefined) return `${type}: ${fault.parameter} ${fault.message}`;
     if (search.ignored.length > 0) return `${type}: ${search.ignored.join(', ')} is not supported`;
@@ -100,8 +100,6 @@ function readTypeFilters(
   }
   return undefined;
 }
-
-const pairsOfQuery = (query: string): SearchPair[] => [...new URLSearchParams(query)];
 
 /** Which resources an export contains. */
 export interface ResourceFilter {
@@ -117,7 +115,7 @@ export function resourceFilter(types: readonly string[] | null, typeFilters: Typ
   const searches = new Map(
     Object.entries(typeFilters).map(([type, queries]) => [
       type,
-      queries.map((query) => parseSearch(type, pairsOfQuery(query)).request),
+      queries.map((query) => parseSearch(type, [...new URLSearchParams(query)]).request),
     ]),
   );
   const hasType = (type: string) => types === null || types.includes(type);
