@@ -88,10 +88,10 @@ export function unitText(unit: unknown): string {
 
 const DIGITS = 5;
 
-/** A number with five significant digits; whole numbers in full. */
+/** A number with five significant digits; what is before the point in full. */
 export function numberText(value: unknown): string | undefined {
   if (typeof value !== 'number' || !Number.isFinite(value)) return textOf(value);
-  return Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(DIGITS)));
+  return String(Math.abs(value) < 10 ** DIGITS ? Number(value.toPrecision(DIGITS)) : Math.round(value));
 }
 
 /** Value and unit of a Quantity. */

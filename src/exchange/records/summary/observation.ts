@@ -9,6 +9,7 @@ import {
   numberText,
   periodText,
   quantityText,
+  referenceText,
   statusText,
   unique,
   unitText,
@@ -138,11 +139,12 @@ export function rangeFor(of: Json): { value: number; low?: number; high?: number
   return low === undefined && high === undefined ? undefined : { value, low, high };
 }
 
-/** An Observation's name, with its status unless it is final: a retracted value must not look like a valid one. */
-export function observationName({ code, status }: Json): string {
-  const name = conceptText(code) ?? NOTHING;
-  const isPlain = status === undefined || status === 'final';
-  return isPlain ? name : `${name} (${statusText(status)?.toLowerCase() ?? 'status unknown'})`;
+/** An Observation's name, with its status unless it is final, and whom it is about unless that is the patient: neither must look like a valid value of theirs. */
+export function observationName({ code, status = 'final', focus }: Json): string {
+  const state = status === 'final' ? undefined : (statusText(status)?.toLowerCase() ?? 'status unknown');
+  const whom = objectsOf(focus).map(referenceText).filter(Boolean).join(', ') || 'another than the patient';
+  const remarks = unique([focus === undefined ? undefined : `about ${whom}`, state]).join(', ');
+  return `${conceptText(code) ?? NOTHING}${remarks && ` (${remarks})`}`;
 }
 
 /** Columns of the flow sheet: LOINC codes of their values, and the unit given in the column title. */
@@ -172,9 +174,9 @@ export const isEmpty = (content: Json): boolean =>
     (content.resourceType === 'DiagnosticReport' ? REPORTED : OBSERVED).test(name),
   );
 
-/** The section an Observation belongs to, by its category, otherwise by its code. */
-export function categoryOf({ category, code }: Json): 'laboratory' | 'vital-signs' | 'other' {
-  const categories = objectsOf(category).flatMap(codesOf);
+/** The section an Observation belongs to, by its category, otherwise by its code. One about a donor or a fetus (`focus`) is no result of the patient. */
+export function categoryOf({ category, code, focus }: Json): 'laboratory' | 'vital-signs' | 'other' {
+  const categories = focus === undefined ? objectsOf(category).flatMap(codesOf) : ['other'];
   if (categories.includes('vital-signs')) return 'vital-signs';
   if (categories.includes('laboratory') || categories.includes('LAB')) return 'laboratory';
   if (categories.length > 0) return 'other';

@@ -38,6 +38,36 @@ describe('laboratory results', () => {
     expect(await flags({ valueQuantity, referenceRange: [...range, ...range] })).toBe('–');
   });
 
+  test('of a donor or a fetus are none of the patient, and say whom they are about', async () => {
+    const group = (id: string, rest: object) =>
+      result(id, { code: loinc('882-1', 'ABO group'), valueString: 'AB', ...rest });
+    const donor = group('d', { focus: [{ display: 'Donor 17' }], status: 'preliminary' });
+    const fetal = group('f', {
+      focus: [{ reference: '#fetus' }],
+      interpretation: [{ coding: [{ code: 'A' }] }],
+    });
+    expect(await rowsOf([donor, fetal], 'results')).toEqual([
+      ['The sources have delivered no laboratory results.'],
+    ]);
+    expect((await rowsOf([donor, fetal], 'observations')).map((cells) => cells[1]).sort()).toEqual([
+      'ABO group (about Donor 17, preliminary)',
+      'ABO group (about another than the patient)',
+    ]);
+    for await (const part of partsOf(readerOf([PATIENT, fetal])))
+      if (part.kind === 'overview')
+        expect(JSON.stringify(part.blocks.map(({ items }) => items))).not.toContain('ABO');
+  });
+
+  test('lose no digit before the point', async () => {
+    const shown = async (number: number) =>
+      (
+        await rowsOf([result('a', { valueQuantity: { value: number, unit: 'copies/mL' } })], 'results')
+      )[1]?.[1];
+    expect(await shown(123456.7)).toBe('123457');
+    expect(await shown(1234567)).toBe('1234567');
+    expect(await shown(12.345678)).toBe('12.346');
+  });
+
   test('stand under their moment and report, in its order, with the time as the source wrote it', async () => {
     const report = {
       resourceType: 'DiagnosticReport',

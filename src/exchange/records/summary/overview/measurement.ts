@@ -298,7 +298,7 @@ export const collectResults: Collect = (context) => {
       if (categoryOf(content) === 'vital-signs' || isEmpty(content)) return;
       const alerts = alertsOf(content);
       // Social history and the like are no results, unless a source flagged them.
-      if (categoryOf(content) === 'other' && alerts.length === 0) return;
+      if (categoryOf(content) === 'other' && (alerts.length === 0 || content.focus !== undefined)) return;
       if (RETRACTED.includes(String(content.status))) return others.add('retracted result');
       const value = measurementOf(content);
       const { key } = measuredThing(content);
