@@ -30,11 +30,20 @@ export const queryAnswerSchema = z.object({
       completedAt: z.string().max(50).optional(),
     }),
   ),
-  errors: aboutSources('source', z.object({ source: sourceTypeSchema, httpStatus: z.number().int() }))
+  errors: aboutSources(
+    'source',
+    z
+      .object({ source: sourceTypeSchema, httpStatus: z.number().int(), message: z.string().catch('') })
+      .transform(({ message, ...error }) => ({
+        ...error,
+        // A consent or opt-out of this patient; access that is not enabled concerns the account.
+        ...(/\bpatient\b/i.test(message) && { isOfPatient: true }),
+      })),
+  )
     .nullish()
     .transform((errors) => errors ?? []),
 });
-/** Reads only source and status of `errors`: the message is free text of another service. */
+/** Keeps only facts of `errors`: the message is free text of another service. */
 export type QueryAnswer = z.output<typeof queryAnswerSchema>;
 
 const names = z.union([z.array(z.string()), z.string()]);

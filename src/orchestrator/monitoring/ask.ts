@@ -7,8 +7,8 @@ import { ExchangeCallError } from '../client/failures.ts';
 import type { ServerPace } from '../client/server-pace.ts';
 import type { MonitoredPage, PageInput } from './monitored-page.ts';
 
-/** The outcome for one patient. `refused`: the exchange refuses the query for a reason other than a rate limit. */
-export type Outcome = 'started' | 'alreadyAsked' | 'gone' | 'refused' | 'failed';
+/** The outcome for one patient. `refused`: for a reason other than a rate limit, and than a consent or opt-out of the patient. */
+export type Outcome = 'started' | keyof MonitoredPage['skipped'] | 'refused' | 'failed';
 
 /** How many of a patient's newest queries are read. */
 const LISTED_MAX = 20;
@@ -111,7 +111,8 @@ export class QueryStarter {
       if (answer.sources.some(({ type }) => type === kind)) return 'started';
       const error = answer.errors.find(({ source }) => source === kind);
       if (error?.httpStatus === 429) return { waitMs: waitOf(pace), isReplay: pace.isReplay === true };
-      return error?.httpStatus === 400 ? 'refused' : 'failed';
+      if (error?.httpStatus !== 400) return 'failed';
+      return error.isOfPatient === true ? 'optedOut' : 'refused';
     } catch (error) {
       return this.#outcomeOf(error, patientId, key);
     }

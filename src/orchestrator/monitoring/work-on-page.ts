@@ -80,16 +80,7 @@ function cursorOf(nextPage: string): string | undefined {
 }
 
 function count(page: MonitoredPage, outcome: Outcome): void {
-  switch (outcome) {
-    case 'started':
-      page.started += 1;
-      return;
-    case 'alreadyAsked':
-    case 'gone':
-      page.skipped[outcome] += 1;
-      return;
-    case 'refused':
-    case 'failed':
-      page.failed += 1;
-  }
+  if (outcome === 'started') page.started += 1;
+  else if (outcome === 'refused' || outcome === 'failed') page.failed += 1;
+  else page.skipped[outcome] += 1;
 }

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { excludedByConsent } from '../../../../src/exchange/queries/network-query/rules/query-status.ts';
 import type { MonitoredPage, PageInput } from '../../../../src/orchestrator/monitoring/monitored-page.ts';
 import { workOnPage } from '../../../../src/orchestrator/monitoring/work-on-page.ts';
 import { type FakeExchange, notOnce, patientsOf, startFakeExchange } from './fake-exchange.ts';
@@ -146,6 +147,31 @@ describe('a cohort', () => {
         : undefined;
     expect(await work(input())).toMatchObject({ started: 0, failed: 5, refused: true });
   });
+
+  test.each([[excludedByConsent('hie')], ['The patient has opted out of hie queries']])(
+    'is asked about to its end, however many of its patients said no: %s',
+    async (message) => {
+      const patients = patientsOf(50);
+      exchange.cohorts.set('cohort-a', patients);
+      const unwilling = new Set(patients.slice(0, 20).map(({ id }) => id));
+      exchange.instead = ({ method, url }) =>
+        method === 'POST' && unwilling.has(new URL(url, exchange.url).searchParams.get('patientId') ?? '')
+          ? {
+              status: 200,
+              body: {
+                requestId: 'x',
+                status: 'failed',
+                sources: [],
+                errors: [{ source: 'hie', httpStatus: 400, message }],
+              },
+            }
+          : undefined;
+      const pages = await workAll(input());
+      expect(sum(pages, ({ started }) => started)).toBe(30);
+      expect(sum(pages, ({ skipped }) => skipped.optedOut)).toBe(20);
+      expect(pages.some(({ refused }) => refused)).toBe(false);
+    },
+  );
 
   test('whose next page leads nowhere fails instead of going round in circles', async () => {
     exchange.instead = () => ({
