@@ -210,6 +210,23 @@ const REQUESTED = [
   'RXR|PO^Oral^HL70162',
 ];
 
+test('what was replaced has ended, and what replaces it goes on', () => {
+  const drug = 'RXE||860975^Metformin^RXNORM|500||mg';
+  const test = (number: string) => `OBR|1|${number}||2345-7^Glucose^LN`;
+  for (const control of ['RU', 'RQ']) {
+    const drugs = reported('RDE^O11', `ORC|${control}|P-1^EHR`, drug, 'ORC|RO|P-2^EHR', drug);
+    expect(drugs.map(({ resource }) => resource.status)).toEqual(['stopped', 'active']);
+    const orders = reported(
+      'ORM^O01',
+      `ORC|${control}|P-1^EHR`,
+      test('P-1^EHR'),
+      'ORC|RO|P-2^EHR',
+      test('P-2^EHR'),
+    );
+    expect(orders.map(({ resource }) => resource.status)).toEqual(['revoked', 'active']);
+  }
+});
+
 describe('a prescription keeps how much of the drug is taken, how, when and what it is made of', () => {
   const [prescription] = reported(
     'RDE^O11',
