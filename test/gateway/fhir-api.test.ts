@@ -250,6 +250,8 @@ describe('a search', () => {
     ['Observation?patient={id}&_lastUpdated:missing=true', 'modifier'],
     ['Observation?_id={id}&patient:identifier=x', 'modifier'],
     ['Patient?_id:not={id}', 'modifier'],
+    ['Patient?identifier=urn:medical-exchange:external-id|', 'identifier'],
+    ['Patient?gender=male,http://hl7.org/fhir/administrative-gender|', 'gender'],
     ['Observation?patient={id}&_count=few', '_count'],
     ['Observation?patient={id}&_elements=value.code', '_elements'],
     ['Observation?patient={id}&_lastUpdated=soon', '_lastUpdated'],

@@ -525,6 +525,8 @@ describe('subscriptions are listed', () => {
       resourceType: 'Parameters',
     });
     expect(searched.json()).toMatchObject({ total: 2 });
+    const unknown = await door.call('GET', 'Subscription?toString=x');
+    expect(unknown.body).toContain('The parameter toString is not supported and was ignored');
     const posted = await door.call('POST', 'Subscription/$status', {
       resourceType: 'Parameters',
       parameter: [{ name: 'id', valueId: second.id }],

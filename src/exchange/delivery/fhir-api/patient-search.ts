@@ -184,7 +184,7 @@ function readPair(request: PatientCriteria, name: string, value: string): PairOu
   const values = [...new Set(valuesOf(value))].filter((each) => each !== '');
   const isName = base === 'name' || base === 'family' || base === 'given';
   if (!isName && !['identifier', 'birthdate', 'gender'].includes(base ?? '')) return 'ignored';
-  if (values.length === 0) return { fault: 'is empty' };
+  if (values.length === 0 || values.some((each) => each.endsWith('|'))) return { fault: 'has no value' };
   if (isName) {
     if (modifier !== undefined && modifier !== 'exact' && modifier !== 'contains')
       return notSupported(modifier);

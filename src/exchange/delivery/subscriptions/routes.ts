@@ -149,7 +149,9 @@ export function addSubscriptionRoutes(app: FastifyInstance, deps: Deps): void {
         return first ? [[name, first.filter((value) => others.every((other) => other.includes(value)))]] : [];
       }),
     ) as SubscriptionSearch;
-    const ignored = pairs.flatMap(([name]) => (name === '_format' || name in wanted ? [] : [name]));
+    const ignored = pairs.flatMap(([name]) =>
+      name === '_format' || Object.hasOwn(wanted, name) ? [] : [name],
+    );
     checkSearch(request, { faults: [], ignored });
     const found = (await ownOf(tx, request, wanted)).map((row) => subscriptionOf(row, deps));
     return listOf(request, found, ignored);
