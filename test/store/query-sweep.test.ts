@@ -70,6 +70,31 @@ describe('a page of a sweep', () => {
     expect((await environment.page(notEnabled))?.progress).toMatchObject({ state: 'completed', skipped: 2 });
   });
 
+  test('does not ask a source that a consent of the patient excludes; who has none left is skipped', async () => {
+    const settings = { bulk: { sources: ['hie' as const, 'lab' as const] } };
+    const panel = await environment.addPanel(4, { settings });
+    const deny = (of: number, sources: string[], end: string | null = null) =>
+      environment.store.asAccount(panel.accountId, (tx) =>
+        sql`insert into consent (id, account_id, patient_id, recorded_by, decision, sources, purposes, period_end, labels, resource)
+          values (gen_random_uuid(), ${panel.accountId}, ${panel.patientIds[of]}, 'test', 'deny', ${sources}, '{}', ${end}, '{}', '{}')`.execute(
+          tx.db,
+        ),
+      );
+    await deny(0, ['hie']);
+    await deny(1, []);
+    await deny(2, ['hie'], '2020-01-01');
+    expect((await environment.page(panel))?.progress).toMatchObject({ started: 3, skipped: 1 });
+    const asked = (await environment.queriesOf(panel)).map(({ patient, requested }) => [
+      patient,
+      requested.map(({ source }) => source),
+    ]);
+    expect(asked).toEqual([
+      [0, ['lab']],
+      [2, ['hie', 'lab']],
+      [3, ['hie', 'lab']],
+    ]);
+  });
+
   test('passes over many patients with nothing to ask at once, and stops at none who is to be asked', async () => {
     const count = 600;
     const toAsk = [0, 300, 599];

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import type { QuerySweepProgress, SweepPace } from '../../../contract/bulk-create-workflow.ts';
 import type { RequestedSource } from '../../../contract/network-query.ts';
-import type { SourceType } from '../../../contract/primitives.ts';
+import { SOURCE_TYPES, type SourceType } from '../../../contract/primitives.ts';
 import { findAccount } from '../../access/accounts/account-store.ts';
 import type { AccountSettings } from '../../platform/account.ts';
 import { columnsOf } from '../../platform/database/columns.ts';
@@ -140,9 +140,12 @@ const sweptSources = (settings: AccountSettings): SourceType[] => [
 ];
 
 /** The sources that may be asked about such a patient. */
-const askedSources = (settings: AccountSettings, patient: { hieOptOut: boolean }): SourceType[] =>
+const askedSources = (
+  settings: AccountSettings,
+  patient: { hieOptOut: boolean; denied?: SourceType[] },
+): SourceType[] =>
   sweptSources(settings).filter(
-    (source) => refusal(source, { account: { settings }, patient }) === undefined,
+    (source) => refusal(source, { account: { settings }, patient }, new Set(patient.denied)) === undefined,
   );
 
 /**
@@ -179,8 +182,14 @@ function planPage(
 interface SweptPatient {
   patientId: string;
   /** Undefined when the patient has been deleted since. */
-  patient?: { id: string; hieOptOut: boolean };
+  patient?: { id: string; hieOptOut: boolean; denied: SourceType[] };
 }
+
+/** What the consents of a patient exclude, as `deniedSources` has it. */
+const DENIED = sql<
+  SourceType[]
+>`array(select unnest(case s when '{}' then ${[...SOURCE_TYPES]}::text[] else s end)
+  from denied_sources(patient.id, 'treatment') as s)`;
 
 /** The next `count` patients without an outcome, in file order; locked, so that none is deleted before the transaction ends. */
 async function nextToSweep(tx: AccountTx, requestId: string, count: number): Promise<SweptPatient[]> {
@@ -197,16 +206,13 @@ async function nextToSweep(tx: AccountTx, requestId: string, count: number): Pro
   const ids = next.map(({ patient_id }) => patient_id);
   const patients = await tx.db
     .selectFrom('patient')
-    .select(['id', 'hie_opt_out'])
+    .select(['id', 'hie_opt_out as hieOptOut', DENIED.as('denied')])
     .where('id', 'in', ids)
     .orderBy('id')
     .forKeyShare()
     .execute();
-  const optOuts = new Map(patients.map(({ id, hie_opt_out }) => [id, hie_opt_out]));
-  return ids.map((patientId) => {
-    const hieOptOut = optOuts.get(patientId);
-    return { patientId, patient: hieOptOut === undefined ? undefined : { id: patientId, hieOptOut } };
-  });
+  const found = new Map(patients.map((patient) => [patient.id, patient]));
+  return ids.map((patientId) => ({ patientId, patient: found.get(patientId) }));
 }
 
 export interface SweepQuery {
