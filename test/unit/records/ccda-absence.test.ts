@@ -230,7 +230,7 @@ describe('a negated kind ("problem", "drug") whose words say something else', ()
   test.each([
     ['NKDA', ['NKDA']],
     ['Patient has no known allergies', []],
-    ['Denies any allergy', []],
+    ['Denies any allergy', ['Denies any allergy']],
   ])('is never refuted by words that deny it themselves: %s', (words, expected) => {
     const [made] = convert(
       'allergies',

@@ -63,7 +63,7 @@ const NONE_OF: Readonly<Record<AbsenceTopic, string>> = table.noneOf;
 
 /** Statements of absence as text. The whole text must match: one that only begins so may continue differently. */
 const NONE_IN_WORDS =
-  /^\s*(?:no (?:known|current|active|reported) (?:(?:drug|food|medication|environmental|latex) )?(?:allerg(?:y|ies)|problems?|conditions?|medications?|immunizations?|procedures?|devices?)(?: or disability)?(?: \(situation\))?|nka|nkda|nkfa|not on any medications?|none known)\s*\.?\s*$/i;
+  /^\s*(?:(?:(?:patient )?denies(?: (?:any|known|current|active)){0,2}|no(?: (?:known|current|active|reported)){0,2}) (?:(?:drug|food|medication|environmental|latex) )?(?:allerg(?:y|ies)|problems?|conditions?|medications?|immunizations?|procedures?|devices?)(?: to (?:any )?(?:drugs?|medications?|foods?))?(?: or disability)?(?: \(situation\))?|nka|nkda|nkfa|not on any medications?|none|none known)\s*\.?\s*$/i;
 
 /** The statements of absence in a resource; empty for a resource about something that is present. */
 export function absencesIn(resource: Json): AbsenceStatement[] {

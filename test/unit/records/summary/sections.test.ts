@@ -407,12 +407,16 @@ describe('that there is none', () => {
     expect(await rowsOf([allergy('t', { code: { text: 'NKDA' } })], 'allergies')).toEqual([
       ['NKDA (stated by HIE, undated).'],
     ]);
+    for (const text of ['None', 'Denies any known allergies', 'No known allergies to medications'])
+      expect(await rowsOf([allergy('w', { code: { text } })], 'allergies')).toEqual([
+        [`${text} (stated by HIE, undated).`],
+      ]);
     const own = { system: 'urn:of-a-hospital', code: 'NKDA', display: 'No Known Drug Allergies' };
     expect(
       (await rowsOf([allergy('o', { code: { coding: [own], text: own.display } })], 'allergies'))[0],
     ).toEqual(['No Known Drug Allergies (stated by HIE, undated).']);
-    const words = await rowsOf([allergy('n', { code: { text: 'No known reaction to nuts' } })], 'allergies');
-    expect(words[0]).toHaveLength(6);
+    for (const text of ['No known reaction to nuts', 'Denies allergies, but had hives after fish'])
+      expect((await rowsOf([allergy('n', { code: { text } })], 'allergies'))[0]).toHaveLength(6);
     const refuted = { verificationStatus: { coding: [{ code: 'refuted' }] } };
     expect((await rowsOf([noneKnown('a', '716186003', refuted)], 'allergies'))[0]?.[3]).toBe('Refuted');
   });
