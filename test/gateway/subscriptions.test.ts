@@ -525,6 +525,11 @@ describe('subscriptions are listed', () => {
       resourceType: 'Parameters',
     });
     expect(searched.json()).toMatchObject({ total: 2 });
+    const modified = await door.call('GET', 'Subscription?status:not=active');
+    expect([modified.statusCode, diagnosticsIn(modified.json())]).toEqual([
+      400,
+      expect.stringContaining('modifier'),
+    ]);
     const unknown = await door.call('GET', 'Subscription?toString=x');
     expect(unknown.body).toContain('The parameter toString is not supported and was ignored');
     const posted = await door.call('POST', 'Subscription/$status', {

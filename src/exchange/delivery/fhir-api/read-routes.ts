@@ -245,11 +245,7 @@ const ASKS_FOR_RESOURCE = /^\s*application\/fhir\+json\b/i;
 export function addBinaryRoute(app: FastifyInstance, deps: FhirDeps & { blobs: BlobStore }): void {
   app.get<{ Params: { id: string } }>(
     `${deps.path}/Binary/:id`,
-    {
-      schema: { hide: true },
-      config: { operation: 'fhirReadBinary', scope: 'read' },
-      exposeHeadRoute: false,
-    },
+    { schema, config: { operation: 'fhirReadBinary', scope: 'read' }, exposeHeadRoute: false },
     async (request, reply) => {
       const document = await findBinary(deps, request, request.params.id);
       reply.header('cache-control', 'no-store').header('vary', 'accept');

@@ -152,7 +152,9 @@ export function addSubscriptionRoutes(app: FastifyInstance, deps: Deps): void {
     const ignored = pairs.flatMap(([name]) =>
       name === '_format' || Object.hasOwn(wanted, name) ? [] : [name],
     );
-    checkSearch(request, { faults: [], ignored });
+    const modified = ignored.filter((name) => SEARCHED.some((each) => name.startsWith(`${each}:`)));
+    const faults = modified.map((parameter) => ({ parameter, message: 'has a modifier; none is supported' }));
+    checkSearch(request, { faults, ignored });
     const found = (await ownOf(tx, request, wanted)).map((row) => subscriptionOf(row, deps));
     return listOf(request, found, ignored);
   };
