@@ -248,8 +248,36 @@ describe('what carries a withheld label', () => {
     await withhold('R');
     expect(await count()).toBe(1);
     expect((await door.bundle(`Condition?patient=${patientId}&_summary=count`)).total).toBe(1);
-    expect((await built(patientId, 'html')).text).toContain('withholds 1 resource');
+    const html = (await built(patientId, 'html')).text;
+    expect(html).toContain('withholds 1 resource');
+    expect(html).toContain('Apart from what is withheld: The sources have delivered no allergies');
     expect((await built(patientId, 'pdf')).text).toContain('%PDF');
+  });
+
+  test('leaves no section that says that there is none, though a source says so', async () => {
+    const patientId = await door.addPatient(person);
+    const none = {
+      ...{ resourceType: 'List', id: 'n', status: 'current', mode: 'snapshot' },
+      code: { coding: [{ system: LOINC, code: '48765-2' }] },
+      subject: { reference: 'Patient/p' },
+      emptyReason: {
+        coding: [{ system: 'http://terminology.hl7.org/CodeSystem/list-empty-reason', code: 'nilknown' }],
+      },
+    };
+    const hidden = {
+      ...{ resourceType: 'AllergyIntolerance', id: 'h', patient: { reference: 'Patient/p' } },
+      ...{ ...labelled('ETH'), code: { text: 'methadone' } },
+    };
+    await door.deliver(patientId, 'lab', [delivery('lab', none)], ['p']);
+    const reasons = async () => {
+      const text = JSON.stringify(await door.bundle(`Patient/${patientId}/$summary`));
+      return [...text.matchAll(/list-empty-reason","code":"(nilknown|withheld)"/g)].map(([, code]) => code);
+    };
+    expect(await reasons()).toEqual(['nilknown']);
+    await door.deliver(patientId, 'hie', [delivery('hie', hidden)], ['p']);
+    await withhold('ETH');
+    expect(await reasons()).toEqual(['withheld']);
+    expect((await built(patientId, 'html')).text).toContain('Apart from what is withheld: ');
   });
 
   test('is found by a code that an operator loaded, and in a resource contained in another', async () => {

@@ -22,7 +22,6 @@ import {
   driftedSchedules,
   type LeasedSchedule,
   leaseSchedule,
-  recordWritten,
   releaseSchedule,
   type ScheduleRef,
   schedulesToCheck,
@@ -86,7 +85,7 @@ export function createCohortSchedules(
       await store.asSystem((tx) =>
         written === undefined
           ? deleteScheduleRow(tx, ref, leased)
-          : recordWritten(tx, ref, leased, { ...written, rules: SCHEDULE_RULES }),
+          : releaseSchedule(tx, ref, leased, { ...written, rules: SCHEDULE_RULES }),
       );
       return !isRight;
     } catch (error) {

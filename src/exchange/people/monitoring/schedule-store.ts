@@ -107,22 +107,21 @@ export async function leaseSchedule(
   };
 }
 
-/** Records how the schedule was written, and ends the lease. Does nothing when the lease has passed to another process. */
-export async function recordWritten(
+/** Ends the lease, and records how the schedule was written, if it was. Does nothing when the lease has passed to another process. */
+export async function releaseSchedule(
   tx: SystemTx,
   { cohortId, kind }: ScheduleRef,
   { heldUntil }: LeasedSchedule,
-  { applied, rules, fingerprint }: WrittenSchedule & { rules: number },
+  written?: WrittenSchedule & { rules: number },
 ): Promise<void> {
+  const facts = written && {
+    ...written,
+    applied: JSON.stringify(written.applied),
+    checked_at: sql<Date>`now()`,
+  };
   await tx.db
     .updateTable('cohort_schedule')
-    .set({
-      applied: JSON.stringify(applied),
-      rules,
-      fingerprint,
-      checked_at: sql<Date>`now()`,
-      held_until: null,
-    })
+    .set({ ...facts, held_until: null })
     .where(({ and }) => and({ cohort_id: cohortId, kind, held_until: heldUntil }))
     .execute();
 }
@@ -135,19 +134,6 @@ export async function deleteScheduleRow(
 ): Promise<void> {
   await tx.db
     .deleteFrom('cohort_schedule')
-    .where(({ and }) => and({ cohort_id: cohortId, kind, held_until: heldUntil }))
-    .execute();
-}
-
-/** Ends the lease of a schedule that was not written. */
-export async function releaseSchedule(
-  tx: SystemTx,
-  { cohortId, kind }: ScheduleRef,
-  { heldUntil }: LeasedSchedule,
-): Promise<void> {
-  await tx.db
-    .updateTable('cohort_schedule')
-    .set({ held_until: null })
     .where(({ and }) => and({ cohort_id: cohortId, kind, held_until: heldUntil }))
     .execute();
 }

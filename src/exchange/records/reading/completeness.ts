@@ -49,6 +49,10 @@ export function incompleteness(standing: RecordCompleteness | undefined): string
   return reasons.length === 0 ? undefined : `This record is incomplete: ${reasons.join('; ')}.`;
 }
 
+/** What an empty section says, "The sources have delivered no problems.", where there may be some that are withheld. */
+export const emptyText = (empty: string, { withheld = 0 }: Pick<RecordCompleteness, 'withheld'>): string =>
+  withheld === 0 ? empty : `Apart from what is withheld: ${empty}`;
+
 const onDay = (at: Date | undefined): string => (at === undefined ? '' : ` on ${timeText(at)}`);
 
 /** One line per source (when it was queried, what it delivered) and per document that could not be read. */

@@ -1,4 +1,4 @@
-import { incompleteness, type RecordCompleteness } from '../reading/completeness.ts';
+import { emptyText, incompleteness, type RecordCompleteness } from '../reading/completeness.ts';
 import type { ConsolidatedFilter, ConsolidatedResource } from '../reading/read-consolidated.ts';
 import { type AbsenceStatement, absencesIn } from '../rules/absence.ts';
 import { type Json, objectsOf, textOf } from '../rules/json.ts';
@@ -47,7 +47,9 @@ export async function* summarise(
     const tables = section.tables
       .map((table) => ({ ...table, types: table.types.filter(isWanted) }))
       .filter((table) => table.types.length > 0);
-    return tables.length === 0 ? [] : [{ ...section, tables }];
+    return tables.length === 0
+      ? []
+      : [{ ...section, tables, empty: emptyText(section.empty, reader.standing) }];
   });
   const rest = leftOver(reader.counts);
   const patient = await patientOf(reader);

@@ -2,6 +2,7 @@ import { counted } from '../../../../lib/counted.ts';
 import { lookupTable } from '../../../../lib/lookup-table.ts';
 import {
   completenessLines,
+  emptyText,
   incompleteness,
   type RecordCompleteness,
 } from '../../../records/reading/completeness.ts';
@@ -159,7 +160,7 @@ async function sectionOf(section: Planned, context: Context): Promise<IpsSection
   const entries = [...kept, ...claims.flatMap(({ resource }) => (isStating(resource) ? [] : [resource]))];
   const notes = topic === undefined ? [] : await absenceNotes(rule, reader, () => true, madeAt);
   const isNoneKnown = claims.some(({ resource }) => isStating(resource));
-  const empty = section.empty ?? rule.empty;
+  const empty = emptyText(section.empty ?? rule.empty, reader.standing);
   const why = entries.length > 0 ? undefined : emptyReason(empty, reader.standing, isNoneKnown);
   async function* parts(): AsyncGenerator<SummaryPart> {
     for (const note of notes) yield { kind: 'note', ...note };
@@ -218,7 +219,10 @@ function emptyReason(empty: string, standing: RecordCompleteness, isNoneKnown: b
   const wasAsked = standing.sources.some(({ state }) => state !== undefined && state !== 'never-asked');
   const answers = incompleteness(standing) ?? 'Every source that was queried has answered.';
   const [code, text] = isNoneKnown
-    ? ['nilknown', 'A source states that there is none.']
+    ? [
+        standing.withheld ? 'withheld' : 'nilknown',
+        emptyText('A source states that there is none.', standing),
+      ]
     : wasAsked
       ? ['unavailable', `${empty} ${answers}`]
       : ['notasked', `${empty} No source has been queried.`];

@@ -1,4 +1,4 @@
-import { completenessLines } from '../../reading/completeness.ts';
+import { completenessLines, emptyText } from '../../reading/completeness.ts';
 import { absencesIn } from '../../rules/absence.ts';
 import type { OverviewBlock, OverviewItem, SummaryNote } from '../parts.ts';
 import {
@@ -57,7 +57,9 @@ export async function overviewOf(context: {
   const { reader, madeAt, sections, statements, isWanted, alsoTake } = context;
   const made = BLOCKS.flatMap(([rule, collect]) => {
     const section = sections.find(({ id }) => id === rule.section);
-    return section === undefined ? [] : [{ rule, section, collector: collect(context, rule.itemsMax) }];
+    if (section === undefined) return [];
+    const empty = rule.empty === undefined ? section.empty : emptyText(rule.empty, reader.standing);
+    return [{ rule: { ...rule, empty }, section, collector: collect(context, rule.itemsMax) }];
   });
   const types = new Set(made.flatMap(({ rule }) => rule.types).filter(isWanted));
   for await (const resource of reader.read([...types])) {
@@ -90,7 +92,7 @@ function blockOf(
   const { items, day, none, remarks = [], others } = collector.collected();
   const [one = '', many] = rule.item;
   if (items.length > rule.itemsMax) others.add(one, many, items.length - rule.itemsMax);
-  const empty = none ?? (statements.length === 0 ? (rule.empty ?? section.empty) : undefined);
+  const empty = none ?? (statements.length === 0 ? rule.empty : undefined);
   const notes = [...(items.length === 0 && empty !== undefined ? [empty] : []), ...remarks];
   return {
     title: day === undefined ? rule.title : markFuture(`${rule.title}, ${day}`, madeAt),
