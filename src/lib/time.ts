@@ -27,7 +27,9 @@ export function offsetReader(timeZone: string): (at: number) => number {
   };
 }
 
-const DAY_OR_TIME = z.union([z.iso.date(), z.iso.datetime({ offset: true, local: true })]);
+const TIME = { offset: true, local: true };
+/** Seconds may be left out: `precision: -1`. */
+const DAY_OR_TIME = z.union([z.iso.date(), z.iso.datetime(TIME), z.iso.datetime({ ...TIME, precision: -1 })]);
 
 /** An ISO 8601 day (its start in UTC) or time (without an offset: local); undefined for any other text, such as 2026-02-30. */
 export const instantIn = (text: string): Date | undefined =>

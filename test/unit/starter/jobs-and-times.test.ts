@@ -37,6 +37,7 @@ test.each([
   ['2026-06-01', '2026-06-01T00:00:00.000Z'],
   ['2026-06-01T02:30:00-04:00', '2026-06-01T06:30:00.000Z'],
   ['2026-06-01T02:30:00Z', '2026-06-01T02:30:00.000Z'],
+  ['2026-06-01T02:30Z', '2026-06-01T02:30:00.000Z'],
 ])('a redrive from %s asks the exchange for that instant', async (text, failedFrom) => {
   await elsewhere('redrive', '--source', 'lab', '--from', text, '--dry-run');
   expect(JSON.parse(exchange.requests[0]?.body.toString() ?? '')).toMatchObject({ failedFrom });
