@@ -51,6 +51,20 @@ describe('migrating', () => {
     expect(rows).toHaveLength(1);
   });
 
+  test('gives up where a long transaction uses a table, as a backup does, and succeeds after it', async ({
+    database,
+    store,
+  }) => {
+    const backup = new pg.Client({ connectionString: database.databaseUrl });
+    await backup.connect();
+    await backup.query(`delete from kysely_migration where name = '0273-account-read-once'`);
+    await backup.query('begin; lock table patient in access share mode');
+    await expect(store.migrate()).rejects.toMatchObject({ code: '55P03' });
+    await backup.query('rollback');
+    await backup.end();
+    await store.migrate();
+  });
+
   test('a database from before the first release is refused with what to do, and stays as it is', async () => {
     const name = `unreleased_${Date.now()}`;
     const admin = new pg.Client({ connectionString: inject('postgresUrl') });

@@ -116,7 +116,7 @@ export async function findNamesakes(
     );
 }
 
-/** Inserts the patient with those of the keys that nobody has. @param held how many of them others have */
+/** Inserts the patient with those of the keys that no other patient has. @param held the number of keys that others have */
 export async function insertPatient(
   tx: AccountTx,
   id: string,

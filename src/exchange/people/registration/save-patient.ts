@@ -81,7 +81,7 @@ export async function findMatch(
 /**
  * The oldest patient who has one of the identity keys and does not contradict, first of all one who has the same SSN or driver's
  * licence: another one means two people, who then have keys of their own (docs/decisions/0151-contradicting-patients-stay-apart.md).
- * `keys` are those that the person is to hold, and `held` is the number of those that somebody holds.
+ * `keys` are those that the person is to hold, and `held` is the number of those that other patients hold.
  */
 async function findKnown(
   { tx, hmacKey }: SaveContext,

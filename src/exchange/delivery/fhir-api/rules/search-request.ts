@@ -260,7 +260,7 @@ function readClause(request: SearchRequest, type: string, name: string, value: s
 
 export type Found = { id: string; json: Json; changedAt: Date };
 
-/** Whether a resource is what the search asks for, whoever its patient is. */
+/** Whether a resource matches the search, apart from its patient. */
 export function matchesSearch(
   { id, json, changedAt }: Found,
   { clauses, lastUpdated, ids }: SearchRequest,

@@ -80,7 +80,7 @@ export function foldRows(
   const outcomes = rows.map((row, place): RowOutcome => {
     const are = (what: string) => (index: number) => compare(persons[index] as FoldedPerson, place) === what;
     const holding = holdersOf(row.keys);
-    // Without anybody known there is nobody who has only keys of an identifier.
+    // A person who holds only keys of an identifier is among the known ones.
     const isFirst = holding.length === 0 && known.length === 0;
     const own = isFirst ? [] : ownKeys(place);
     const found = own.length === 0 ? holding : holdersOf([...row.keys, ...own]);

@@ -43,7 +43,7 @@ export function identityKeyTexts(hmacKey: string, accountId: string, person: Per
 
 /**
  * The keys of a person who has another SSN or driver's licence than the one who holds the keys above: of each identifier, and of
- * all together, which nobody else has. None without an identifier.
+ * all together, which no other patient has. None without an identifier.
  */
 export function ownKeyTexts(
   hmacKey: string,

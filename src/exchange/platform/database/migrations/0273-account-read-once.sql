@@ -2,6 +2,10 @@
 -- its statistics did not know the account, as while a new one is filled, it expected no row: every index that begins with the
 -- account then seemed as good as the primary key, and a row was found by its id by reading all rows of the account.
 -- (docs/decisions/0273-the-planner-does-not-see-the-account.md)
+
+-- Each of these tables is locked until the end. Where a long transaction uses one, as a backup does, this gives up, so that callers
+-- do not wait behind it for as long; `migrate` tries again.
+SET LOCAL lock_timeout = '2s';
 DO $$ DECLARE
   policy record;
 BEGIN
